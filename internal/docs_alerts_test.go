@@ -303,7 +303,7 @@ func TestEveryAddressOfAlertsIsInTheDocumentationOfTheAPI(t *testing.T) {
 
 // TestEveryMetricOfAlertsIsInTheDocumentation compares alerts_metrics.go with the section of docs/metrics.md.
 func TestEveryMetricOfAlertsIsInTheDocumentation(t *testing.T) {
-	code, err := os.ReadFile("server/alerts_metrics.go")
+	code, err := os.ReadFile("server/metrics/alerts.go")
 	if err != nil {
 		t.Fatal(err)
 	}

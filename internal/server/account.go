@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/web/templates"
@@ -68,7 +70,7 @@ func (s *Server) changePassword(r *request) (response, error) {
 // newPasswordProblem says what is wrong with a new password, for the form; empty if nothing is.
 func newPasswordProblem(name, old, fresh, again string) string {
 	if err := auth.CheckPassword(fresh, name); err != nil {
-		return sentence(err.Error()) + "."
+		return show.Sentence(err.Error()) + "."
 	}
 	switch {
 	case fresh != again:
@@ -91,7 +93,7 @@ func (s *Server) proveAgain(ctx context.Context, r *request, old string) (respon
 		return s.accountPage(r, http.StatusUnprocessableEntity, "The old password is wrong.", false), nil
 	case errors.As(err, &soon):
 		s.gate.PasswordRefused(r.Context(), r.asker(), "too soon after others that failed")
-		return later{s.accountPage(r, http.StatusTooManyRequests, sentence(fmt.Sprint(soon))+".", false), soon.RetryAfter}, nil
+		return later{s.accountPage(r, http.StatusTooManyRequests, show.Sentence(fmt.Sprint(soon))+".", false), soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}

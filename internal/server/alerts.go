@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -88,7 +90,7 @@ func (s *Server) alertsOffWhy() string {
 	case s.alerts.View != nil:
 		return ""
 	case s.alerts.Off != "":
-		return templates.Sentence(endSentence(capital(s.alerts.Off))).Short
+		return templates.Sentence(show.EndSentence(show.Capital(s.alerts.Off))).Short
 	default:
 		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}
@@ -119,7 +121,7 @@ func (s *Server) whyNoAttending(r *request) string {
 	case s.alerts.Attend == nil:
 		return "Nothing can be acknowledged or silenced here: the dashboard was started without a journal of it."
 	case s.alerts.Attend.WhyNot() != "":
-		return "Nothing can be acknowledged or silenced here: " + endSentence(s.alerts.Attend.WhyNot())
+		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.alerts.Attend.WhyNot())
 	case !r.Who.Can(operator):
 		return "Acknowledging and silencing needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
 	}
@@ -132,7 +134,7 @@ func lateView(v *alerts.View, now time.Time) string {
 	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
 		return ""
 	}
-	return "Stale since " + moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
+	return "Stale since " + show.Moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
 }
 
 // alertsPage answers the list of alerts.
@@ -155,7 +157,7 @@ func (s *Server) alertsPage(r *request) (response, error) {
 		v.Many = ackMany(q, v.Rows, frame.Base)
 	}
 	if q.pipeline != "" {
-		v.HistoryOf = templates.Plain(q.pipeline, nameLimit).Short
+		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
 		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)
 	}
 	if r.Fragment == "" {
@@ -175,7 +177,7 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 			return a, nil
 		}
 	}
-	return nil, notFound("There is no alert " + templates.Plain(text, 2*nameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+	return nil, notFound("There is no alert " + templates.Plain(text, 2*show.NameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
 }
 
 // alertPage answers the page of one alert.
@@ -189,7 +191,7 @@ func (s *Server) alertPage(r *request) (response, error) {
 		return nil, &ledBack{err, s.cfg.base() + "/alerts", "To the alerts"}
 	}
 	now := time.Now().In(zone(r))
-	frame := s.frame(r, templates.Plain(titleOf(a), nameLimit).Short)
+	frame := s.frame(r, templates.Plain(titleOf(a), show.NameLimit).Short)
 	frame.Live = live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/alerts"
@@ -175,7 +177,7 @@ func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView 
 	tested := r.URL.Query().Get("tested")
 	for _, c := range channels {
 		if tested != "" && c.Name == tested {
-			v.Note = "The channel " + templates.Plain(c.Name, nameLimit).Short + " took the message for trial."
+			v.Note = "The channel " + templates.Plain(c.Name, show.NameLimit).Short + " took the message for trial."
 		}
 		v.Rows = append(v.Rows, channelRow(c, now))
 	}
@@ -184,12 +186,12 @@ func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView 
 
 func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	row := templates.ChannelRow{
-		Raw: c.Name, Name: templates.Plain(c.Name, nameLimit), Kind: templates.Plain(c.Kind, nameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
-		Oldest: moment(c.Oldest, now), Success: moment(c.LastSuccess, now), ErrAt: moment(c.LastErrorAt, now),
+		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
+		Oldest: show.Moment(c.Oldest, now), Success: show.Moment(c.LastSuccess, now), ErrAt: show.Moment(c.LastErrorAt, now),
 		Tier: dedup.Normal.String(), Word: "delivers",
 	}
 	if c.LastError != "" {
-		row.Err = statement(c.LastError)
+		row.Err = show.Statement(c.LastError)
 	}
 	switch {
 	case c.LastError != "" && c.LastErrorAt.After(c.LastSuccess):
@@ -205,7 +207,7 @@ func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 func faultsView(faults []ChannelFault, now time.Time) []templates.ChannelFault {
 	var out []templates.ChannelFault
 	for _, f := range faults {
-		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, nameLimit), Since: moment(f.Since, now), Text: statement(f.Text)})
+		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, show.NameLimit), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
 	}
 	return out
 }

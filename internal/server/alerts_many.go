@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/alerts"
@@ -112,7 +114,7 @@ func (s *Server) acknowledgeEach(
 	for _, key := range keys {
 		a, err := alertAsked(view, key)
 		if err != nil {
-			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*nameLimit).Short, err))
+			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*show.NameLimit).Short, err))
 			continue
 		}
 		err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen[key], until)
@@ -129,11 +131,13 @@ func (s *Server) acknowledgeEach(
 	return v
 }
 
-func ackName(a *alerts.AlertView) string { return within(titleOf(a)) + ", " + within(subjectOf(a.Key)) }
+func ackName(a *alerts.AlertView) string {
+	return show.Within(titleOf(a)) + ", " + show.Within(subjectOf(a.Key))
+}
 
 // notAcked says why an alert was not acknowledged.
 func notAcked(name string, err error) templates.Problem {
-	return templates.Problem{Tier: dedup.Severe.String(), Text: statement(name + ": " + dedup.PublicText(err))}
+	return templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(name + ": " + dedup.PublicText(err))}
 }
 
 // refusedAck says why an alert was not acknowledged, and leads to it.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -116,9 +118,9 @@ func (f silenceForm) endDoubt(now time.Time) string {
 	case err != nil:
 		return ""
 	case end.Skipped:
-		return " The clocks of " + zoneWord(now) + " are put forward over the time that was asked for: it ends then."
+		return " The clocks of " + show.ZoneWord(now) + " are put forward over the time that was asked for: it ends then."
 	case !end.Again.IsZero():
-		return " The clocks of " + zoneWord(now) + " show that time twice: it ends the first time."
+		return " The clocks of " + show.ZoneWord(now) + " show that time twice: it ends the first time."
 	}
 	return ""
 }
@@ -141,7 +143,7 @@ func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) t
 	if f.span != "" {
 		v.Durations = spans(f.span)
 		if !slices.ContainsFunc(v.Durations, func(c templates.Choice) bool { return c.Chosen }) {
-			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, nameLimit).Short, Chosen: true})
+			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, show.NameLimit).Short, Chosen: true})
 		}
 	}
 	rows := slices.Clone(f.matchers)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -75,7 +77,7 @@ func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *aler
 		row := s.silenceRow(r, one, view, "", now)
 		row.Covers = ""
 		if who := one.EndedBy; who != "" {
-			row.EndedBy = templates.Sentence("ended by " + within(who))
+			row.EndedBy = templates.Sentence("ended by " + show.Within(who))
 		}
 		v.Ended = append(v.Ended, row)
 	}
@@ -99,14 +101,14 @@ func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence
 // silenceRow is one silence in a list.
 func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
-		ID: templates.Plain(one.ID, nameLimit), Author: templates.Plain(one.Author, nameLimit), Reason: templates.Plain(one.Reason, partLimit),
-		Starts: moment(one.Starts, now), Ends: moment(one.Ends, now), Expire: expire,
+		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
+		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
 	}
 	for _, m := range one.Matchers {
-		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*keyLimit))
+		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*show.KeyLimit))
 	}
 	if one.ExpiresSoon(now, silenceSoon) {
-		row.Soon = "ends " + ago(one.Ends, now)
+		row.Soon = "ends " + show.Ago(one.Ends, now)
 	}
 	quiet := 0
 	for _, a := range view.Alerts {
@@ -115,7 +117,7 @@ func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, e
 		}
 	}
 	if one.Active(now) {
-		row.Covers = "keeps " + counted(quiet, "alert") + " quiet now"
+		row.Covers = "keeps " + show.Counted(quiet, "alert") + " quiet now"
 	}
 	return row
 }
@@ -152,7 +154,7 @@ func (s *Server) newSilence(r *request) (response, error) {
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
 		if err := s.preview(r, &v, f, now); err != nil {
-			v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
+			v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
 		}
 	}
 	return page{status: http.StatusOK, component: templates.SilenceForm(v)}, nil
@@ -196,7 +198,7 @@ func (s *Server) makeSilence(r *request) (response, error) {
 		if f.seen == f.marks() {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
-		v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
+		v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
 		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
 	}
 	one, err := f.silence(r.Who.Name, now)
@@ -226,20 +228,20 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	found := alerts.Preview(one, view, snap)
 	c := templates.SilenceCoverage{}
 	if found.Warning != "" {
-		c.Warning = statement(found.Warning)
+		c.Warning = show.Statement(found.Warning)
 	}
 	for _, k := range found.Alerts {
 		if a, ok := view.Alert(k); ok && len(c.Alerts) < alertsPerPage {
 			c.Alerts = append(c.Alerts, alertRow(view, a, now, base))
 		}
 	}
-	c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + counted(len(found.Subjects), "pipeline, broker or store")
+	c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + show.Counted(len(found.Subjects), "pipeline, broker or store")
 	if n := len(found.Subjects); n != 1 {
-		c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
+		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
 	}
-	c.Line += ", until " + inBothZones(one.Ends.Truncate(time.Second), now) + "."
+	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
-		c.Subjects = append(c.Subjects, templates.Plain(name, 2*nameLimit))
+		c.Subjects = append(c.Subjects, templates.Plain(name, 2*show.NameLimit))
 	}
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
 		c.More = "And " + templates.Number(float64(more)) + " more."

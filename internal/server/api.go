@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/dedup"
@@ -64,13 +66,13 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 	f := pipelineFilter{text: strings.ToLower(q.Get("q")), tiers: map[string]bool{}, risks: map[string]bool{}, labels: map[string][]string{}}
 	for _, word := range list.Words(q["tier"]) {
 		if _, ok := dedup.ParseTier(word); !ok {
-			return f, invalid("There is no tier " + clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
+			return f, invalid("There is no tier " + show.Clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
 		}
 		f.tiers[word] = true
 	}
 	for _, word := range list.Words(q["risk"]) {
 		if word != "low" && word != "medium" && word != "high" && word != "unknown" {
-			return f, invalid("There is no risk " + clean(word, 40) + "; use low, medium, high or unknown")
+			return f, invalid("There is no risk " + show.Clean(word, 40) + "; use low, medium, high or unknown")
 		}
 		f.risks[word] = true
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -94,7 +96,9 @@ type reading struct {
 }
 
 // readingOf is how figures of a snapshot are to be written at now.
-func readingOf(snap *dedup.Snapshot, now time.Time) reading { return reading{now, late(snap, now)} }
+func readingOf(snap *dedup.Snapshot, now time.Time) reading {
+	return reading{now, show.Late(snap, now)}
+}
 
 func (r reading) figure(f dedup.Figure) figureJSON {
 	if r.why != "" {

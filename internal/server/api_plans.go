@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -139,7 +141,7 @@ func readJSON(r *request, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
-		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + clean(err.Error(), 200), Err: err}
+		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + show.Clean(err.Error(), 200), Err: err}
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return invalid("The body has something after its JSON object")

@@ -304,16 +304,6 @@ func TestMetricsCannotBeFloodedByStrangeMethodsAndPaths(t *testing.T) {
 	}
 }
 
-func TestShortSpanReadsAsPeopleWriteIt(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		5 * time.Minute: "5m", 15 * time.Minute: "15m", time.Hour: "1h", 24 * time.Hour: "24h", 10 * time.Second: "10s", 90 * time.Minute: "1h30m", 0: "0s",
-	} {
-		if got := shortSpan(d); got != want {
-			t.Errorf("%v is %q, expected %q", d, got, want)
-		}
-	}
-}
-
 func TestHealthAndReadiness(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	if res := s.do("GET", "/healthz", ""); res.StatusCode != 200 || s.body(res) != "ok\n" {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/web/templates"
 )
@@ -94,7 +96,7 @@ func (s *Server) actLine(r *request, a admin.Act, now time.Time) templates.Audit
 	if detail := cmp.Or(a.Outcome.Detail, a.Entry.Detail); detail != "" {
 		parts = append(parts, detail)
 	}
-	l.Detail = templates.Sentence(readableTimes(strings.Join(parts, " · "), now))
+	l.Detail = templates.Sentence(show.ReadableTimes(strings.Join(parts, " · "), now))
 	l.Trail = ""
 	if a.Entry.Operation != "" {
 		l.Trail = auditAddress(s.cfg.base(), admin.AuditQuery{Operation: a.Entry.Operation})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -137,7 +139,7 @@ func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFil
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
 		name := p.Pipeline.Name
-		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Pipeline})
+		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Pipeline})
 		for _, queue := range p.DeadLetterQueues {
 			if plain := templates.Plain(queue.Name, maxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
 				f.Queues = append(f.Queues, queue.Name)
@@ -146,7 +148,7 @@ func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFil
 	}
 	for i := range snap.Stores {
 		name := snap.Stores[i].Name
-		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Store})
+		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Store})
 	}
 	return f
 }

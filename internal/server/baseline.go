@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -39,7 +41,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 	v := templates.BaselineView{Shown: true, Line: templates.Sentence(baselineLine(p, now))}
 	switch why := s.baselines.WhyNot(); {
 	case why != "":
-		v.WhyNot = "Nothing can be acknowledged here: " + endSentence(why)
+		v.WhyNot = "Nothing can be acknowledged here: " + show.EndSentence(why)
 		return v
 	case !r.Who.Can(operator):
 		v.WhyNot = "Acknowledging dead letters needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
@@ -54,7 +56,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 		if !p.SharingUnknown {
 			v.Own = strconv.FormatInt(int64(depth.Low), 10)
 		}
-		v.Button = "Acknowledge " + counted(int(n), "dead letter")
+		v.Button = "Acknowledge " + show.Counted(int(n), "dead letter")
 	}
 	return v
 }
@@ -65,18 +67,18 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	if b == nil {
 		return "None is acknowledged: each colours the board. Acknowledge those that are known, and only later ones do; the messages stay where they are."
 	}
-	text := counted(int(b.Count), "dead letter") + " " + plural(b.Count, "is", "are") + " acknowledged"
+	text := show.Counted(int(b.Count), "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
 	if b.Count != b.Acknowledged {
 		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
 	}
-	text += ", by " + within(b.By) + " " + moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
+	text += ", by " + show.Within(b.By) + " " + show.Moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
 	switch {
 	case !p.DeadLetters.IsInterval():
 		return text
 	case !b.Split:
 		return text + " How many of them are in queues of this pipeline alone is not known: take it back and acknowledge again, else what happens in the shared queues can count as new here."
 	}
-	return text + " " + templates.Number(float64(b.Own)) + " of them " + plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
+	return text + " " + templates.Number(float64(b.Own)) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.

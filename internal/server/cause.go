@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -17,7 +19,7 @@ func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 	}
 	if p.verdict.Cause.Told() {
 		// What figures showed before a source was lost says nothing of now.
-		blind := slices.ContainsFunc(p.Down, lost)
+		blind := slices.ContainsFunc(p.Down, show.IsLost)
 		return p.verdict.Cause, !blind || p.verdict.Cause.Kind == alerts.CauseOutage
 	}
 	if _, ok := alerts.LikelyCause(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
@@ -29,7 +31,7 @@ func causeAt(snap *dedup.Snapshot, p judged, late string) (alerts.Cause, bool) {
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
 func causeText(snap *dedup.Snapshot, p judged, late string, now time.Time) templates.Text {
 	c, ok := causeAt(snap, p, late)
-	if !ok || c.Kind == alerts.CauseOutage && slices.ContainsFunc(p.Down, lost) { // which the reason of the tier begins with
+	if !ok || c.Kind == alerts.CauseOutage && slices.ContainsFunc(p.Down, show.IsLost) { // which the reason of the tier begins with
 		return templates.Text{}
 	}
 	return templates.Sentence(c.Sentence(now.Location()))

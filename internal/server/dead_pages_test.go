@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
@@ -153,7 +155,7 @@ func TestValuesOfHeadersAreShownWhole(t *testing.T) {
 	if got := byName["table"]; strings.Count(got, "=") != 100 {
 		t.Errorf("the table shows %d of 100", strings.Count(got, "="))
 	}
-	if len(byName["huge"])+len(byName["zhuge"]) > shownHeaders+2*partLimit || note == "" {
+	if len(byName["huge"])+len(byName["zhuge"]) > shownHeaders+2*show.PartLimit || note == "" {
 		t.Errorf("%d and %d bytes are shown, and the page says %q", len(byName["huge"]), len(byName["zhuge"]), note)
 	}
 	for _, h := range lines {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
@@ -44,8 +46,8 @@ func parseDeadQuery(values url.Values, now time.Time) (deadQuery, error) {
 	}
 	var err error
 	if q.filter, err = admin.ParseFilter(q.text, now); err != nil {
-		q.wrong = endSentence(dedup.PublicText(err))
-		q.text = clean(q.text, admin.MaxFilter)
+		q.wrong = show.EndSentence(dedup.PublicText(err))
+		q.text = show.Clean(q.text, admin.MaxFilter)
 	}
 	return q, nil
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -53,7 +55,7 @@ func (s *Server) deadQueue(r *request) (response, error) {
 	if d.q.queue == "" {
 		return page{component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
-	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, nameLimit).Short)
+	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
 	status := http.StatusOK
 	if d.q.wrong != "" {
@@ -138,9 +140,9 @@ func asCounted(p *dedup.PipelineStatus, queue string) admin.QueueView {
 func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.DeadQueueView{
-		Frame: frame, Self: d.q.address(d.path), Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, keyLimit), Kind: "Dead letters in",
-		Parking: d.q.parking, AsOf: moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
-		Depth: figureView(blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+		Frame: frame, Self: d.q.address(d.path), Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, show.KeyLimit), Kind: "Dead letters in",
+		Parking: d.q.parking, AsOf: show.Moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: show.Late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
+		Depth: show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
 	}
 	if d.q.parking {
 		v.Kind, v.Other, v.OtherWord = "Parking queue", deadAddress(d.base, name, d.q.queue), "Its dead-letter queue"
@@ -153,14 +155,14 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 			q.Depth = d.view.Queue.Depth
 		}
 		v.Queues = append(v.Queues, templates.Tab{
-			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+			Label: templates.Plain(q.Name, show.NameLimit).Short, Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
 	if d.view.Job != "" {
 		v.Job = jobAddress(d.base, d.view.Job)
 	}
 	if d.silent != "" {
-		v.Missing = templates.Sentence(endSentence(d.silent))
+		v.Missing = templates.Sentence(show.EndSentence(d.silent))
 		return v
 	}
 	v.Look, v.Whole = d.look(), d.wholeForm()
@@ -173,13 +175,13 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 
 func (d deadQueuePage) facts() []templates.Fact {
 	q := d.view.Queue
-	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, nameLimit).Short}}
+	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, show.NameLimit).Short}}
 	add := func(label, value string) {
 		if value != "" {
 			facts = append(facts, templates.Fact{Label: label, Value: value})
 		}
 	}
-	add("Type", templates.Plain(q.Type, nameLimit).Short)
+	add("Type", templates.Plain(q.Type, show.NameLimit).Short)
 	add("Found by", templates.Sentence(q.Found).Short)
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
@@ -188,7 +190,7 @@ func (d deadQueuePage) facts() []templates.Fact {
 	if !d.q.parking {
 		if shared := sharedQueue(d.snap, d.p, q.QueueRef); shared != nil {
 			add("Coming in", arrivals(shared.Inflow))
-		} else if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
+		} else if in := show.Figures(d.p, time.Hour).DeadLetterInflow; in.Known() {
 			add("Coming in", arrivals(in))
 		}
 	}
@@ -218,12 +220,12 @@ func inflowText(f dedup.Figure) string {
 	if f.Known() && f.Covered < leastRated {
 		return templates.Number(f.N) + " in " + templates.Span(f.Covered)
 	}
-	return figureText(f)
+	return show.FigureText(f)
 }
 
 // inflowView is figureView of what came into dead-letter queues.
 func inflowView(f dedup.Figure, now time.Time) templates.Figure {
-	v := figureView(f, "unknown", now)
+	v := show.Figure(f, "unknown", now)
 	if v.Known {
 		v.Text = inflowText(f)
 	}
@@ -232,7 +234,7 @@ func inflowView(f dedup.Figure, now time.Time) templates.Figure {
 
 // lastSpan names the part of a window that has data.
 func lastSpan(f dedup.Figure) string {
-	if short(f) {
+	if show.Short(f) {
 		return "last " + templates.Span(f.Covered)
 	}
 	return "last hour"
@@ -242,7 +244,7 @@ func lastSpan(f dedup.Figure) string {
 func (d deadQueuePage) look() templates.LookForm {
 	l := templates.LookForm{
 		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
-		Effects: texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
+		Effects: show.Texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, admin.MaxScan} {
 		label := "the first " + templates.Number(float64(n))
@@ -256,7 +258,7 @@ func refusal(why string) templates.Text {
 	if why == "" {
 		return templates.Text{}
 	}
-	return templates.Sentence("Its messages are not looked at: " + endSentence(why))
+	return templates.Sentence("Its messages are not looked at: " + show.EndSentence(why))
 }
 
 // wholeForm moves the whole queue where single messages cannot be picked out of it.
@@ -265,11 +267,11 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 	switch {
 	case d.view.WhyNoMove != "" && d.view.WhyNoMove == d.view.WhyNoScan:
 	case d.view.WhyNoMove != "" && d.missing == "":
-		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(endSentence(d.view.WhyNoMove))
+		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(show.EndSentence(d.view.WhyNoMove))
 	case d.view.WhyNotSelective != "" && d.missing == "":
 		w.Why = templates.Sentence("Only the whole queue can be moved, because what is left out would have to be put back.")
 		if d.view.WhyNotSelective != d.view.WhyNoScan {
-			w.Why = templates.Sentence("Only the whole queue can be moved: " + endSentence(d.view.WhyNotSelective))
+			w.Why = templates.Sentence("Only the whole queue can be moved: " + show.EndSentence(d.view.WhyNotSelective))
 		}
 		w.Buttons = []templates.Choice{{Value: "requeue-whole", Label: "Preview requeue of the whole queue"}, {Value: "discard-whole", Label: "Preview discard of the whole queue"}}
 		if d.q.parking {
@@ -284,8 +286,8 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 
 // scanSentence says how much of a queue was looked at, when and by whom.
 func scanSentence(scan admin.Scan, now time.Time) string {
-	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), moment(scan.At, now).Text,
-		templates.Plain(scan.By, nameLimit).Short)
+	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), show.Moment(scan.At, now).Text,
+		templates.Plain(scan.By, show.NameLimit).Short)
 }
 
 // scan looks at the head of a dead-letter queue and leads back to its page.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/url"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -83,12 +85,12 @@ func (s *Server) letters() (deadLetterService, error) {
 func (s *Server) whyNoMoves(r *request, pipeline string) string {
 	switch {
 	case s.deadLetters == nil:
-		return endSentence(noDeadLetters)
+		return show.EndSentence(noDeadLetters)
 	case s.cfg.ReadOnly:
 		return "This dashboard is read-only: it looks at no message and moves none."
 	}
 	if why := s.deadLetters.WhyNot(pipeline); why != "" {
-		return "Nothing can be looked at or moved here: " + endSentence(why)
+		return "Nothing can be looked at or moved here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(operator) {
 		return "Looking at messages and moving them needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
@@ -150,11 +152,11 @@ func letterKeyOf(values url.Values) (letterKey, error) {
 // deadCrumbs lead to a dead-letter queue of a pipeline.
 func deadCrumbs(base, pipeline, queue string) []templates.Crumb {
 	crumbs := []templates.Crumb{
-		{Label: templates.Plain("Dead letters", nameLimit), Href: base + "/dead-letters"},
-		{Label: templates.Plain(pipeline, nameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: templates.Plain("Dead letters", show.NameLimit), Href: base + "/dead-letters"},
+		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 	if queue != "" {
-		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, nameLimit), Href: deadAddress(base, pipeline, queue)})
+		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, show.NameLimit), Href: deadAddress(base, pipeline, queue)})
 	}
 	return crumbs
 }

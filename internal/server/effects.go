@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/dedup"
@@ -28,7 +30,7 @@ func effectsSection(p *dedup.PipelineStatus, path string, number, most int, now 
 	}
 	v.State, v.Facts = effectState(e, now), effectFacts(e, now)
 	if e.Err != "" {
-		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: statement("The newest effect check failed " + ago(e.LastTry, now) + ": " + within(e.Err)), Mend: effectNext(e, now)}
+		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: show.Statement("The newest effect check failed " + show.Ago(e.LastTry, now) + ": " + show.Within(e.Err)), Mend: effectNext(e, now)}
 	}
 	if e.At.IsZero() {
 		return v
@@ -39,12 +41,12 @@ func effectsSection(p *dedup.PipelineStatus, path string, number, most int, now 
 	}
 	v.Notes = effectNotes(e)
 	for _, k := range list.Page(e.Keys, most, number) {
-		row := templates.EffectRow{Key: templates.Plain(k.Key, keyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
+		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
-			row.Key = templates.Plain("(empty)", keyLimit)
+			row.Key = templates.Plain("(empty)", show.KeyLimit)
 		}
 		if !k.Found.IsZero() {
-			row.At, row.Fresh, row.Found = moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""
+			row.At, row.Fresh, row.Found = show.Moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -59,7 +61,7 @@ func effectState(e *dedup.EffectCheck, now time.Time) string {
 	case e.At.IsZero():
 		return "It has not run yet; the first run begins within " + templates.Span(max(time.Minute, e.Next.Sub(now))) + "."
 	case e.Total == 0:
-		return "No business key was done more than once, " + ago(e.At, now) + "."
+		return "No business key was done more than once, " + show.Ago(e.At, now) + "."
 	}
 	return ""
 }
@@ -74,28 +76,28 @@ func effectLine(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.FreshAtLeast {
 		fresh = "at least " + fresh
 	}
-	text := least + counted(int(e.Total), "business key") + " " + plural(e.Total, "was", "were") + " done more than once, as of " + ago(e.At, now) + ": " +
+	text := least + show.Counted(int(e.Total), "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
 		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
-		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + moment(e.Since, now).Text
+		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + show.Moment(e.Since, now).Text
 	}
-	return statement(text)
+	return show.Statement(text)
 }
 
 func effectNext(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if !e.Next.After(now) {
-		return statement("the next run is due")
+		return show.Statement("the next run is due")
 	}
-	return statement("the next run is in " + templates.Span(e.Next.Sub(now)))
+	return show.Statement("the next run is in " + templates.Span(e.Next.Sub(now)))
 }
 
 func effectFacts(e *dedup.EffectCheck, now time.Time) []templates.Fact {
 	facts := []templates.Fact{{Label: "Runs every", Value: templates.Span(e.Every)}}
 	add := func(label, value string) { facts = append(facts, templates.Fact{Label: label, Value: value}) }
 	if !e.At.IsZero() {
-		add("Last success", moment(e.At, now).Text+", "+ago(e.At, now))
+		add("Last success", show.Moment(e.At, now).Text+", "+show.Ago(e.At, now))
 		add("Took", templates.Latency(e.Took.Seconds())+" of "+templates.Span(e.Timeout))
-		add("First success", moment(e.Since, now).Text)
+		add("First success", show.Moment(e.Since, now).Text)
 	}
 	if e.Next.After(now) {
 		add("Next run", "in "+templates.Span(e.Next.Sub(now)))
@@ -110,10 +112,10 @@ func effectNotes(e *dedup.EffectCheck) []string {
 		notes = append(notes, "The answer is longer than max_rows: there are more keys, and which of them are new cannot be told. Narrow the query to recent rows, or raise effect_check.max_rows.")
 	}
 	if e.NullRows > 0 {
-		notes = append(notes, counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
+		notes = append(notes, show.Counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
 	}
 	if e.SingleRows > 0 {
-		notes = append(notes, counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
+		notes = append(notes, show.Counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
 	}
 	return notes
 }
@@ -139,13 +141,13 @@ func (s *Server) effects(r *request) (response, error) {
 		return nil, err
 	}
 	now := time.Now().In(zone(r))
-	name := templates.Plain(p.Pipeline.Name, nameLimit)
+	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
 	frame := s.frame(r, "Double effects of "+name.Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.EffectsPage{
-		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: moment(snap.At, now),
-		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now),
+		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
+		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now),
 		Effects: effectsSection(p, path, number, effectsPerPage, now),
 	}
 	if number > 1 {
@@ -168,7 +170,7 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 		return nil, noEffectCheck(p)
 	}
 	if e.At.IsZero() {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + within(orWords(e.Err, "it has not run"))}
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + show.Within(orWords(e.Err, "it has not run"))}
 	}
 	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
 		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
@@ -181,7 +183,7 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 }
 
 func noEffectCheck(p *dedup.PipelineStatus) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
+	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
 }
 
 func orWords(text, otherwise string) string {

@@ -7,9 +7,9 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
-	"unicode"
+
+	"dedup-dashboard/internal/server/show"
 
 	"github.com/labstack/echo/v4"
 
@@ -77,11 +77,11 @@ func describe(err error) *httpError {
 	case errors.As(err, &web):
 		return web
 	case errors.As(err, &soon):
-		return &httpError{http.StatusTooManyRequests, tooMany, "Too many tries", sentence(soon.Error()), soon.RetryAfter}
+		return &httpError{http.StatusTooManyRequests, tooMany, "Too many tries", show.Sentence(soon.Error()), soon.RetryAfter}
 	case errors.Is(err, auth.ErrBusy):
-		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", sentence(auth.ErrBusy.Error()) + "; try again", time.Second}
+		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", show.Sentence(auth.ErrBusy.Error()) + "; try again", time.Second}
 	case errors.Is(err, series.ErrStarting):
-		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Starting", sentence(series.ErrStarting.Error()) + "; try again in a moment", 2 * time.Second}
+		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Starting", show.Sentence(series.ErrStarting.Error()) + "; try again in a moment", 2 * time.Second}
 	case errors.As(err, &size):
 		return &httpError{http.StatusRequestEntityTooLarge, tooLarge, "Too large", fmt.Sprintf("The request is larger than %d bytes", size.Limit), 0}
 	case errors.As(err, &known):
@@ -145,9 +145,9 @@ type errorFields struct {
 // errorResponse returns what is sent for an error: a page to people, JSON to programs.
 func (s *Server) errorResponse(r *request, k kind, err error) response {
 	d := describe(err)
-	message := clean(d.message, 2000)
+	message := show.Clean(d.message, 2000)
 	if k == pageKind {
-		view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
+		view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: show.EndSentence(message)}
 		if to := (*ledBack)(nil); errors.As(err, &to) {
 			view.Back, view.BackWord = to.href, to.word
 		} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
@@ -192,33 +192,4 @@ func setRetryAfter(w http.ResponseWriter, after time.Duration) {
 	if after > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
 	}
-}
-
-// sentence begins a message with a capital letter, for people.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	return strings.ToUpper(message[:1]) + message[1:]
-}
-
-// clean makes a foreign string fit to be shown in one line: characters that cannot be seen, or that turn the direction of
-// text around them, become their escapes, and it ends after max characters.
-func clean(s string, maximum int) string {
-	var b strings.Builder
-	n := 0
-	for _, c := range s {
-		if n == maximum {
-			b.WriteString("…")
-			break
-		}
-		n++
-		if c == unicode.ReplacementChar || !unicode.IsPrint(c) {
-			quoted := strconv.QuoteRuneToASCII(c)
-			b.WriteString(quoted[1 : len(quoted)-1])
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -161,7 +163,7 @@ func parseTopics(list string) ([]string, error) {
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
 		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
-			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
+			return nil, invalid("There is no topic " + show.Clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
 		}
 	}
 	return topics, nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
@@ -345,7 +347,7 @@ func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
 // TestTheCellShowsTheIntervalThatWasJudged: the reason beside it speaks of the same one.
 func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
 	text := func(f dedup.Figure) string {
-		v := figureView(f, "unknown", noon)
+		v := show.Figure(f, "unknown", noon)
 		return v.Text + " " + v.Note
 	}
 	quarter := dedup.Figure{Unit: dedup.Ratio, Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}

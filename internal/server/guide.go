@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
@@ -57,7 +59,7 @@ func (s *Server) guide(r *request) (response, error) {
 	title := guideTitle(markdown)
 	return page{status: http.StatusOK, component: templates.GuidePage(templates.Guide{
 		Frame: s.frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", nameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, nameLimit)}},
+		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
 	})}, nil
 }
 

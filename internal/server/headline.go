@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -44,13 +46,13 @@ func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
 		"busy":     "sum of the processing markers, each store once",
 	}[key]
 	f := dedup.Figure{
-		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
+		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + show.Counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
 		Better: "the page of each pipeline has the source of each part",
 	}
 	if !s.Known {
 		f.Why = "no pipeline knows its part"
 	}
-	s.Figure = templates.Figure{Text: s.Value, Known: s.Known, Quality: f.Quality.String(), Facts: figureFacts(f, now)}
+	s.Figure = templates.Figure{Text: s.Value, Known: s.Known, Quality: f.Quality.String(), Facts: show.FigureFacts(f, now)}
 }
 
 // A tally adds up the figures of all pipelines, and counts how many of them know each.

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -12,11 +14,11 @@ import (
 
 func (s *Server) jobItemLine(item admin.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
-		Number: templates.Number(float64(item.Seq)), At: moment(item.At, now), ID: templates.Plain(item.ID, keyLimit), Target: templates.Plain(item.Target, nameLimit),
-		Outcome: templates.Plain(item.Outcome, nameLimit).Short, Grade: outcomeTier(item.Outcome), Text: templates.Sentence(readableTimes(capital(item.Text), now)),
+		Number: templates.Number(float64(item.Seq)), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
+		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: outcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
 	}
 	if item.ID == "" {
-		l.ID = templates.Plain("without an id", nameLimit)
+		l.ID = templates.Plain("without an id", show.NameLimit)
 	} else {
 		l.Lookup = s.cfg.base() + "/lookup?" + url.Values{"id": {item.ID}}.Encode()
 	}
@@ -45,7 +47,7 @@ func (s *Server) jobItems(r *request) (response, error) {
 	self := jobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
-		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), keyLimit), Href: self}),
+		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), show.KeyLimit), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
 	}
 	for _, item := range items {

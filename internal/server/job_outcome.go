@@ -3,6 +3,8 @@ package server
 import (
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -76,15 +78,15 @@ func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self s
 		return
 	}
 	v.Back = &templates.BackView{
-		Text:  templates.Sentence(messages(n) + " reached " + plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: itemsQuery{became: admin.BecameBack}.address(self), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Text:  templates.Sentence(messages(n) + " reached " + show.Plural(n, "its queue, and is", "their queues, and are") + " dead again."),
+		Items: itemsQuery{became: admin.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(float64(n))),
 	}
 	if j.Aftermath.Total(admin.BecameBack) > listedBack(j) {
 		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
 	}
 	if v.Missing.Short == "" {
 		v.Back.Again = self + "/again"
-		v.Back.Button = "Preview requeueing " + plural(n, "it", "the "+templates.Number(float64(n))) + " again"
+		v.Back.Button = "Preview requeueing " + show.Plural(n, "it", "the "+templates.Number(float64(n))) + " again"
 		picked := j.Plan
 		picked.Request.Whole = false // whatever the job moved, these are named
 		v.Back.No = s.mayRetry(r, picked, n)
@@ -111,15 +113,15 @@ func arrivedText(j admin.Job) string {
 	case n == 0:
 		return "No message came into the dead-letter queue since the job began."
 	case back == nil:
-		return came + "; whether " + plural(n, "it is of this job", "any of them are of this job") + " could not be seen."
+		return came + "; whether " + show.Plural(n, "it is of this job", "any of them are of this job") + " could not be seen."
 	case *back >= n:
-		return came + ": " + plural(n, "a message of this job that is dead again.", "messages of this job that are dead again.")
+		return came + ": " + show.Plural(n, "a message of this job that is dead again.", "messages of this job that are dead again.")
 	case *back == 0:
-		return came + "; " + plural(n, "it is", "they are") + " no part of it."
+		return came + "; " + show.Plural(n, "it is", "they are") + " no part of it."
 	default:
 		other := n - *back
-		return came + ": " + templates.Number(float64(*back)) + " of this job that " + plural(*back, "is", "are") + " dead again, and " +
-			templates.Number(float64(other)) + " that " + plural(other, "is", "are") + " no part of it."
+		return came + ": " + templates.Number(float64(*back)) + " of this job that " + show.Plural(*back, "is", "are") + " dead again, and " +
+			templates.Number(float64(other)) + " that " + show.Plural(other, "is", "are") + " no part of it."
 	}
 }
 

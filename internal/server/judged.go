@@ -3,6 +3,8 @@ package server
 import (
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
@@ -17,7 +19,7 @@ type judgedSnapshot struct {
 // verdictsAt returns the verdicts as they hold at a time: while rounds are late nothing can be told, and the old verdicts
 // are not given.
 func (s *Server) verdictsAt(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
-	why := late(snap, now)
+	why := show.Late(snap, now)
 	if why == "" {
 		return s.verdicts(snap)
 	}

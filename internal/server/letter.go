@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -90,21 +92,21 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 		return nil, scanGone(err)
 	}
 	now, base := time.Now().In(zone(r)), s.cfg.base()
-	id := templates.Plain(l.ID, 2*keyLimit)
+	id := templates.Plain(l.ID, 2*show.KeyLimit)
 	if l.ID == "" {
-		id = templates.Plain("Message without an id", nameLimit)
+		id = templates.Plain("Message without an id", show.NameLimit)
 	}
 	v := templates.LetterView{
-		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, nameLimit).Short), Self: key.address(base), ID: id,
+		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, show.NameLimit).Short), Self: key.address(base), ID: id,
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Meaning: classMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
-		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), nameLimit)}),
-		Scanned: "as " + templates.Plain(scan.By, nameLimit).Short + " saw it, " + moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
+		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), show.NameLimit)}),
+		Scanned: "as " + templates.Plain(scan.By, show.NameLimit).Short + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, deadAddress(base, key.pipeline, key.queue)),
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
 	if l.Malformed != "" {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + endSentence(l.Malformed))})
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
 	}
 	if admin.IsErrorEnvelope(l.Message) {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
@@ -130,10 +132,10 @@ const envelopeNote = "This is an error envelope of EasyNetQ: the message that fa
 func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	var list []templates.Text
 	for _, reason := range l.Prediction.Reasons {
-		list = append(list, templates.Sentence(capital(readableTimes(reason, now))))
+		list = append(list, templates.Sentence(show.Capital(show.ReadableTimes(reason, now))))
 	}
 	if !l.Prediction.Until.IsZero() {
-		list = append(list, templates.Sentence("Its marker ends at "+moment(l.Prediction.Until, now).Full+"."))
+		list = append(list, templates.Sentence("Its marker ends at "+show.Moment(l.Prediction.Until, now).Full+"."))
 	}
 	return list
 }
@@ -151,7 +153,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
-		add("Taken from", templates.Plain(p.Pipeline.IDFrom, nameLimit).Short)
+		add("Taken from", templates.Plain(p.Pipeline.IDFrom, show.NameLimit).Short)
 	}
 	if l.Marker != nil {
 		add("Business key", templates.Plain(l.Marker.BusinessKey, wholeLimit).Short)
@@ -176,7 +178,7 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 		if i == maxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, nameLimit).Short), Queue: templates.Plain(d.Queue, keyLimit), At: moment(d.Time, now)}
+		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, show.NameLimit).Short), Queue: templates.Plain(d.Queue, show.KeyLimit), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
 			line.Count = templates.Number(float64(d.Count)) + " times"
 		}
@@ -187,9 +189,9 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 		if len(d.RoutingKeys) > 0 {
 			route += ", key " + strings.Join(d.RoutingKeys[:min(len(d.RoutingKeys), 8)], ", ")
 		}
-		line.Route = templates.Plain(route, partLimit)
+		line.Route = templates.Plain(route, show.PartLimit)
 		if d.OriginalExpiration != "" {
-			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, nameLimit).Short + " ms"
+			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, show.NameLimit).Short + " ms"
 		}
 		lines = append(lines, line)
 	}
@@ -224,7 +226,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	switch {
 	case l.Timestamp.IsZero():
 	case dedup.Dated(l.Timestamp):
-		add("Timestamp", moment(l.Timestamp, now).Full)
+		add("Timestamp", show.Moment(l.Timestamp, now).Full)
 	default:
 		add("Timestamp", wireTime(l.Timestamp))
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -13,7 +15,7 @@ func scanGone(err error) error {
 	if dedup.KindOf(err) != dedup.NotFound {
 		return err
 	}
-	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: endSentence(dedup.PublicText(err)) +
+	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: show.EndSentence(dedup.PublicText(err)) +
 		" What a look found is kept for " + templates.Span(admin.ScanLife) + ": go back to the queue and look again"}
 }
 
@@ -46,7 +48,7 @@ func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey)
 
 // whoLooked says who looked at a queue, and when.
 func whoLooked(scan admin.Scan, now time.Time) string {
-	return templates.Plain(scan.By, nameLimit).Short + " looked at the queue at " + moment(scan.At, now).Text
+	return templates.Plain(scan.By, show.NameLimit).Short + " looked at the queue at " + show.Moment(scan.At, now).Text
 }
 
 // sinceLooked notes that somebody has looked at the queue since a letter was seen.
@@ -54,9 +56,9 @@ func sinceLooked(scan admin.Scan, now time.Time, queue string) []templates.Probl
 	if scan.NewerBy == "" && scan.NewerAt.IsZero() {
 		return nil
 	}
-	by, was := templates.Plain(scan.NewerBy, nameLimit).Short, templates.Plain(scan.By, nameLimit).Short
+	by, was := templates.Plain(scan.NewerBy, show.NameLimit).Short, templates.Plain(scan.By, show.NameLimit).Short
 	return []templates.Problem{{
 		Tier: dedup.TierUnknown.String(), Href: queue, Link: "To the newer look",
-		Text: templates.Sentence(by + " looked at the queue again at " + moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + moment(scan.At, now).Text + "."),
+		Text: templates.Sentence(by + " looked at the queue again at " + show.Moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + show.Moment(scan.At, now).Text + "."),
 	}}
 }

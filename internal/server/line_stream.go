@@ -7,6 +7,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"dedup-dashboard/internal/server/show"
 )
 
 // lineStream is a file of JSON values, one a line, to keep. It is sent as it is made: one value and streamBuffer bytes of it are in memory
@@ -50,7 +52,7 @@ func (b lineStream) write(w http.ResponseWriter, _ *request) error {
 
 // cut writes a last line that says that the file is not whole.
 func (b lineStream) cut(out *bufio.Writer, sent int, why error) error {
-	text, _ := json.Marshal(map[string]string{"cut": fmt.Sprintf("This file is not whole: it was cut after %s.", counted(sent, "line"))}) // a text can be written
+	text, _ := json.Marshal(map[string]string{"cut": fmt.Sprintf("This file is not whole: it was cut after %s.", show.Counted(sent, "line"))}) // a text can be written
 	_, err := out.Write(append(text, '\n'))
 	if err == nil {
 		err = out.Flush()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -27,7 +29,7 @@ func (s *Server) loginForm(r *request) (response, error) {
 
 func (s *Server) loginPage(r *request, status int, name, next, problem string) response {
 	return page{status, templates.Login(templates.LoginView{
-		Frame: s.frame(r, "Sign in"), Name: clean(name, 100), Next: clean(next, 500), Error: problem, Told: s.sessions.takeTold(r),
+		Frame: s.frame(r, "Sign in"), Name: show.Clean(name, 100), Next: show.Clean(next, 500), Error: problem, Told: s.sessions.takeTold(r),
 	})}
 }
 
@@ -50,7 +52,7 @@ func (s *Server) login(r *request) (response, error) {
 		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
 	case errors.As(err, &soon):
 		s.gate.SignInFailed(r.Context(), r.From.String(), "", "too soon after others that failed")
-		return later{s.loginPage(r, http.StatusTooManyRequests, name, next, sentence(soon.Error())+"."), soon.RetryAfter}, nil
+		return later{s.loginPage(r, http.StatusTooManyRequests, name, next, show.Sentence(soon.Error())+"."), soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -28,7 +30,7 @@ func (s *Server) lookup(r *request) (response, error) {
 		return nil, err
 	}
 	now := time.Now().In(zone(r))
-	v.At = moment(result.At, now)
+	v.At = show.Moment(result.At, now)
 	snap := s.snapshots.Snapshot()
 	found, silent := 0, 0
 	for _, a := range result.Stores {
@@ -45,7 +47,7 @@ func (s *Server) lookup(r *request) (response, error) {
 		}
 	}
 	if n := len(v.Nothing); n > 0 {
-		v.NothingSum = counted(n, "store") + ": nothing"
+		v.NothingSum = show.Counted(n, "store") + ": nothing"
 		if len(v.Stores) == 0 { // the heading says so already
 			v.NothingSum = "What each store answered"
 		}
@@ -77,9 +79,9 @@ func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 
 // lookupSum says what was found. A store that did not answer is never silence about a marker.
 func lookupSum(found, silent, stores int) string {
-	text := "No marker in " + counted(stores, "store")
+	text := "No marker in " + show.Counted(stores, "store")
 	if found > 0 {
-		text = counted(found, "marker") + " in " + counted(stores, "store")
+		text = show.Counted(found, "marker") + " in " + show.Counted(stores, "store")
 	}
 	switch {
 	case silent == 0:
@@ -87,20 +89,20 @@ func lookupSum(found, silent, stores int) string {
 	case silent == stores:
 		return "Unknown: no store answered"
 	default:
-		return text + "; " + counted(silent, "store") + " did not answer"
+		return text + "; " + show.Counted(silent, "store") + " did not answer"
 	}
 }
 
 func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
-		Name: templates.Plain(a.Store, nameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
+		Name: templates.Plain(a.Store, show.NameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range pipelinesOf(snap, a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, nameLimit), Href: markersAddress(s.cfg.base(), name)})
+		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: markersAddress(s.cfg.base(), name)})
 	}
 	if len(a.Found) > 0 {
-		out.Word = counted(len(a.Found), "marker")
+		out.Word = show.Counted(len(a.Found), "marker")
 	}
 	if a.Err != "" {
 		out.Word, out.Tier, out.Err = "did not answer", dedup.TierUnknown.String(), templates.Sentence(a.Err)
@@ -120,14 +122,14 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 	offset := clockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
-		State: string(j.State), Key: templates.Plain(j.Key, 2*keyLimit), Reasons: texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
-		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*keyLimit).Short}},
+		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
+		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
 	}
 	if j.Owner != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, keyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, show.KeyLimit).Short})
 	}
 	if j.Retry != nil {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, show.NameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, show.KeyLimit).Short})
 	}
 	if o := j.Other; o != nil {
 		text := "another id, which the store takes for the one that was looked up: it is the marker of another message"
@@ -137,7 +139,7 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 		h.Facts = append(h.Facts, templates.Fact{Label: "Its id", Value: text})
 	}
 	if detail := detailText(j.Marker); detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, partLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, show.PartLimit).Short})
 	}
 	return h
 }

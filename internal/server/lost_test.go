@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
@@ -132,7 +134,7 @@ func TestWhileTheStoreIsDownTheListIsMarkedOldAndCannotAct(t *testing.T) {
 	if doc.Find(".act-bar fieldset").Not("[disabled]").Length() != 0 || !strings.Contains(oneLine(doc.Find(".blocked")), "Store orders does not answer") {
 		t.Errorf("the controls: %s", oneLine(doc.Find(".act-bar")))
 	}
-	if got := oneLine(doc.Find("th .stale-mark")); got != "as of "+moment(st.Stats.Pass.Ended, time.Now().UTC()).Text {
+	if got := oneLine(doc.Find("th .stale-mark")); got != "as of "+show.Moment(st.Stats.Pass.Ended, time.Now().UTC()).Text {
 		t.Errorf("the verdicts are marked %q", got)
 	}
 }

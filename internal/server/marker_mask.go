@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -45,5 +47,5 @@ func (s masker) owner(owner string) string {
 	if owner == "" || holders.MatchString(owner) {
 		return owner
 	}
-	return fmt.Sprintf("keyed:%s, %s", s.keyed(owner)[:12], counted(len(owner), "byte"))
+	return fmt.Sprintf("keyed:%s, %s", s.keyed(owner)[:12], show.Counted(len(owner), "byte"))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -120,13 +122,13 @@ func (m markersPage) shows(list string) bool {
 // view builds the page.
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
-		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*nameLimit),
-		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: late(m.snap, m.now),
-		AsOf: moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, nameLimit), Heading: listHeading(m.q.state),
+		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*show.NameLimit),
+		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: show.Late(m.snap, m.now),
+		AsOf: show.Moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, show.NameLimit), Heading: listHeading(m.q.state),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Overview", nameLimit), Href: m.base + "/"},
-			{Label: templates.Plain(m.p.Pipeline.Name, nameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
-			{Label: templates.Plain("Markers", nameLimit)},
+			{Label: templates.Plain("Overview", show.NameLimit), Href: m.base + "/"},
+			{Label: templates.Plain(m.p.Pipeline.Name, show.NameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
+			{Label: templates.Plain("Markers", show.NameLimit)},
 		},
 	}
 	if m.st != nil {
@@ -146,8 +148,8 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
 	v.Judged = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.PermanentList)
-	if m.st != nil && m.st.Stats.Pass != nil && lost(m.st.Health) {
-		v.VerdictsAsOf = moment(m.st.Stats.Pass.Ended, m.now)
+	if m.st != nil && m.st.Stats.Pass != nil && show.IsLost(m.st.Health) {
+		v.VerdictsAsOf = show.Moment(m.st.Stats.Pass.Ended, m.now)
 	}
 	return v
 }
@@ -214,8 +216,8 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 		x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
 		v.Rows = append(v.Rows, markerLine(judgedMarker{Marker: x}, m.base, m.offset(), m.now))
 	}
-	v.Listed = counted(len(v.Rows), "marker") + " on this page"
-	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", moment(m.live.At, m.now).Text, counted(int(m.live.Examined), "key or row"))
+	v.Listed = show.Counted(len(v.Rows), "marker") + " on this page"
+	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(int(m.live.Examined), "key or row"))
 	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
 	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
 	v.CSV, v.CSVText = m.csvLink(0)
@@ -243,7 +245,7 @@ func (s *Server) markersOf(r *request) (response, error) {
 	if m.q.live() && r.Fragment != "status" {
 		m.browse(s, r)
 	}
-	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, nameLimit).Short)
+	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + m.p.Pipeline.Name)
 	return page{component: templates.Markers(m.view(frame))}, nil
 }
@@ -308,11 +310,11 @@ func (m markersPage) examined() templates.Figure {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		pass := m.st.Stats.Pass
 		if pass.Unfit() {
-			return pipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
+			return show.PipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
 		}
-		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+within(m.p.Pipeline.Store))
+		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+show.Within(m.p.Pipeline.Store))
 		f.Formula = "each key that matches, read once and decoded by the scheme"
 		f.Why = "what changed since the pass is not in it; each count of a state on this page comes from it"
 	}
-	return pipelineFigure(m.p, f, "unknown", m.now)
+	return show.PipelineFigure(m.p, f, "unknown", m.now)
 }

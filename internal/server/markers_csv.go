@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -91,7 +93,7 @@ func (t *markersTable) write(w http.ResponseWriter, r *request) error {
 	table := list.NewTable("", markerColumns(), t.kept.matching)
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		table.Notes = []string{counted(int(cut), "more marker") + " " + plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
+		table.Notes = []string{show.Counted(int(cut), "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
 	}
 	table.Filename = name + ".csv"
 	return csvBody{table}.write(w, r)
@@ -141,7 +143,7 @@ type export struct {
 func (e *export) rest(ctx context.Context) error {
 	for e.cursor != "" {
 		if len(e.seen) >= exportRows {
-			return e.stop("cut after " + counted(len(e.seen), "marker") + ": filter the list for the others")
+			return e.stop("cut after " + show.Counted(len(e.seen), "marker") + ": filter the list for the others")
 		}
 		rows, err := e.read(ctx)
 		switch {
@@ -222,11 +224,4 @@ func markerColumns() []list.Column[judgedMarker] {
 		{Head: "owner", Cell: func(m judgedMarker) string { return templates.Escape(m.Owner) }},
 		{Head: "detail", Cell: func(m judgedMarker) string { return templates.Escape(m.Detail) }},
 	}
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
@@ -180,7 +182,7 @@ func TestTheTimesInVerdictsAreInTheZoneOfTheReaderAndInTheAPIInUTC(t *testing.T)
 				query = "&tz="
 			}
 			text := oneLine(s.page("admin", path+query+url.QueryEscape(zone)).Find("main"))
-			if want := moment(seen, time.Now().In(in)).Text; !strings.Contains(text, "held no message at "+want+" and") {
+			if want := show.Moment(seen, time.Now().In(in)).Text; !strings.Contains(text, "held no message at "+want+" and") {
 				t.Errorf("%s in %s does not say %s: %.1200s", path, zone, want, text)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -108,7 +110,7 @@ func (m markersPage) listedText(listed, matching int) string {
 		text = templates.Number(float64(matching)) + " of " + text + " match"
 	}
 	if m.st != nil && m.st.Stats.Pass != nil {
-		text += ", as of the pass that ended at " + moment(m.st.Stats.Pass.Ended, m.now).Text
+		text += ", as of the pass that ended at " + show.Moment(m.st.Stats.Pass.Ended, m.now).Text
 	}
 	return text
 }
@@ -123,18 +125,18 @@ func (m markersPage) notes() []templates.Problem {
 		}
 		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 	}
-	if lost(m.st.Health) {
+	if show.IsLost(m.st.Health) {
 		mend := "It has not answered since the start."
 		if pass := m.st.Stats.Pass; pass != nil {
-			mend = "What follows is from the last complete pass, which ended " + ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
+			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: statement("store " + m.st.Name + " cannot be read: " + within(m.st.Health.Err)), Mend: templates.Sentence(mend),
+			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Mend: templates.Sentence(mend),
 		})
 	}
 	if m.st.Scheme.Blind != "" {
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + endSentence(m.st.Scheme.Blind)),
+			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + show.EndSentence(m.st.Scheme.Blind)),
 		})
 	}
 	if others := pipelinesOf(m.snap, m.st.Name); len(others) > 1 {
@@ -144,7 +146,7 @@ func (m markersPage) notes() []templates.Problem {
 		})
 	}
 	if m.st.Evidence.Missing != "" && m.q.state == string(admin.ProcessingList) {
-		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + endSentence(m.st.Evidence.Missing))})
+		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + show.EndSentence(m.st.Evidence.Missing))})
 	}
 	return notes
 }
@@ -180,12 +182,12 @@ func (m markersPage) empty(listed int) templates.Empty {
 	case m.st == nil || m.st.Stats.Pass == nil:
 		return templates.Empty{Heading: "No markers known yet", Text: "They are shown after the first complete pass over the store."}
 	case m.st.Stats.Pass.Unfit():
-		return templates.Empty{Heading: "No markers known", Text: capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
+		return templates.Empty{Heading: "No markers known", Text: show.Capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
-		return templates.Empty{Heading: "No marker matches this filter", Text: counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
+		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(admin.ProcessingList):
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
-			return templates.Empty{Heading: "Nothing is known to be in progress", Text: counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
+			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
 				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {
@@ -214,8 +216,8 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 	if m.q.state == string(admin.GaveUpList) {
 		a.Clear = true // the retry counter is the marker
 	}
-	if m.st != nil && lost(m.st.Health) {
-		a.Blocked = "Store " + within(m.st.Name) + " does not answer: its markers can be changed when it does."
+	if m.st != nil && show.IsLost(m.st.Health) {
+		a.Blocked = "Store " + show.Within(m.st.Name) + " does not answer: its markers can be changed when it does."
 	}
 	if matching == 0 && a.Missing.Short == "" {
 		a.Clear, a.Expiry = false, false

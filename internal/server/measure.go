@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -59,7 +61,7 @@ func (s *Server) measureSection(r *request, pipeline string, most int, now time.
 	v := templates.MeasureSection{Shown: why != admin.MeasurementsOff || len(all) > 0, Action: path}
 	switch {
 	case why != "":
-		v.Action, v.WhyNot = "", capital(endSentence(why))
+		v.Action, v.WhyNot = "", show.Capital(show.EndSentence(why))
 	case !r.Who.Can(operator):
 		v.Action, v.WhyNot = "", "Measuring needs the role "+operator.String()+"; you are signed in as "+r.Who.Role.String()+"."
 	}
@@ -79,7 +81,7 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 		if m.Result == nil {
 			continue
 		}
-		text := "Last measured " + ago(m.Ended, now) + ": " + measuredRate(m.Result) + " " + measuredBand(m.Result) + " " + measuredOf(m.Result) + "."
+		text := "Last measured " + show.Ago(m.Ended, now) + ": " + measuredRate(m.Result) + " " + measuredBand(m.Result) + " " + measuredOf(m.Result) + "."
 		if m.Live != nil {
 			text += " " + calibrationText(m.Live)
 		}
@@ -89,8 +91,8 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 }
 
 func measureRow(base string, m dedup.Measurement, now time.Time) templates.MeasureRow {
-	row := templates.MeasureRow{Href: measurementAddress(base, m.ID), At: moment(m.Started, now), Running: !m.State.Final(),
-		By: templates.Plain(m.By, nameLimit), Why: templates.Sentence(m.Why)}
+	row := templates.MeasureRow{Href: measurementAddress(base, m.ID), At: show.Moment(m.Started, now), Running: !m.State.Final(),
+		By: templates.Plain(m.By, show.NameLimit), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {
 		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(float64(m.Result.Messages))
@@ -158,8 +160,8 @@ func (s *Server) measurements(r *request) (response, error) {
 		return nil, err
 	}
 	section.All = ""
-	v := templates.MeasurementsView{Frame: s.frame(r, "Measurements of "+templates.Plain(name, nameLimit).Short), Crumbs: s.measureCrumbs(name),
-		Heading: "Measurements of " + templates.Plain(name, nameLimit).Short, Section: section,
+	v := templates.MeasurementsView{Frame: s.frame(r, "Measurements of "+templates.Plain(name, show.NameLimit).Short), Crumbs: s.measureCrumbs(name),
+		Heading: "Measurements of " + templates.Plain(name, show.NameLimit).Short, Section: section,
 		Empty: templates.Empty{Heading: "No measurement yet", Text: "An exact measurement traces the deliveries of a minute and joins each with its message's marker."}}
 	return page{component: templates.Measurements(v)}, nil
 }
@@ -167,8 +169,8 @@ func (s *Server) measurements(r *request) (response, error) {
 func (s *Server) measureCrumbs(pipeline string) []templates.Crumb {
 	base := s.cfg.base()
 	return []templates.Crumb{
-		{Label: templates.Plain("Overview", nameLimit), Href: base + "/"},
-		{Label: templates.Plain(pipeline, nameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"},
+		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 }
 
@@ -219,9 +221,9 @@ func (s *Server) measurement(r *request) (response, error) {
 
 func (s *Server) measurementView(r *request, m dedup.Measurement) templates.MeasurementView {
 	now, base := time.Now().In(zone(r)), s.cfg.base()
-	name := templates.Plain(m.Pipeline, nameLimit).Short
+	name := templates.Plain(m.Pipeline, show.NameLimit).Short
 	v := templates.MeasurementView{Self: measurementAddress(base, m.ID), Crumbs: s.measureCrumbs(m.Pipeline), Heading: "Measurement of " + name,
-		Running: !m.State.Final(), Why: templates.Sentence(capital(endSentence(m.Why))), Meta: measureMeta(m, now)}
+		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}
 	v.State, v.Tier = measureWord(m)
 	title := "Measurement of " + name + " · " + v.State
 	if v.Running {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
 
@@ -110,9 +112,9 @@ func (s *Server) observed(c echo.Context, id string, took time.Duration, cut boo
 		status = http.StatusInternalServerError
 	}
 	if path != "/events" {
-		s.metrics.observe(path, c.Request().Method, status, took)
+		s.metrics.Observe(path, c.Request().Method, status, took)
 	}
-	s.log.Debug("request", "request", id, "method", clean(c.Request().Method, 20), "path", clean(c.Request().URL.Path, 200),
+	s.log.Debug("request", "request", id, "method", show.Clean(c.Request().Method, 20), "path", show.Clean(c.Request().URL.Path, 200),
 		"status", status, "took", took, "from", c.RealIP())
 }
 
@@ -168,7 +170,7 @@ func (s *Server) logFailure(r *request, err error) {
 	case d.status != http.StatusInternalServerError:
 		level = slog.LevelWarn
 	}
-	s.log.Log(r.Context(), level, "request failed", "request", r.ID, "path", clean(r.URL.Path, 200), "err", err)
+	s.log.Log(r.Context(), level, "request failed", "request", r.ID, "path", show.Clean(r.URL.Path, 200), "err", err)
 }
 
 // contentPolicy allows what is ours and nothing inline. Trusted Types are left out because htmx parses HTML.
@@ -202,7 +204,7 @@ func (s *Server) checkHost(next echo.HandlerFunc) echo.HandlerFunc {
 		if host := c.Request().Host; !s.cfg.allowsHost(host) {
 			return &httpError{
 				http.StatusMisdirectedRequest, wrongHost, "Wrong host",
-				fmt.Sprintf("This dashboard does not answer for the host %s; set server.public_url or server.allowed_hosts if it should", clean(host, 100)), 0,
+				fmt.Sprintf("This dashboard does not answer for the host %s; set server.public_url or server.allowed_hosts if it should", show.Clean(host, 100)), 0,
 			}
 		}
 		return next(c)
@@ -355,7 +357,7 @@ func (s *Server) finish(c echo.Context, r *request, res response, err error) err
 
 // noteRefused records a request that was refused.
 func (s *Server) noteRefused(r *request, why string) {
-	s.gate.RequestRefused(r.Context(), r.asker(), r.Method+" "+clean(strings.TrimPrefix(r.URL.Path, s.cfg.base()), 200), why)
+	s.gate.RequestRefused(r.Context(), r.asker(), r.Method+" "+show.Clean(strings.TrimPrefix(r.URL.Path, s.cfg.base()), 200), why)
 }
 
 // guard returns nothing if the principal may pass, and otherwise where to go instead or why not.

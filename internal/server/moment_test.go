@@ -3,6 +3,8 @@ package server
 import (
 	"testing"
 	"time"
+
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestAMomentIsReadToTheSecondUnlessItIsADayAway(t *testing.T) {
@@ -20,7 +22,7 @@ func TestAMomentIsReadToTheSecondUnlessItIsADayAway(t *testing.T) {
 		"never":                           {time.Time{}, ""},
 		"in another zone":                 {now.Add(-time.Minute).In(time.FixedZone("", 2*3600)), "1 Mar 23:59:20"},
 	} {
-		if got := moment(c.at, now).Text; got != c.want {
+		if got := show.Moment(c.at, now).Text; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -162,7 +164,7 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
 func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
 	d := describe(many)
-	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
+	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: show.EndSentence(show.Clean(d.message, 2000)), Back: s.back(r)}
 	again := templates.FormAgain{Action: keepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {
@@ -289,11 +291,11 @@ func (s *Server) move(r *request) (response, error) {
 func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 	now, base := time.Now().In(zone(r)), s.cfg.base()
 	v := templates.MoveView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
-		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
+		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
 		Change: keepZone(r, moveAddress(base, p.ID)+"/change"), Action: keepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
-		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
 	if p.Edited != nil {
 		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)
@@ -309,7 +311,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
+		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
 	}
 	v.Back = keepZone(r, v.Back)
 	for i := range v.Crumbs {
@@ -323,7 +325,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(p.IDChange)))})
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
@@ -360,7 +362,7 @@ func (s *Server) startMove(r *request) (response, error) {
 		return nil, err
 	}
 	v := s.moveView(r, plan)
-	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
 	if many != nil {
 		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
 		return page{http.StatusConflict, templates.Move(v)}, nil
@@ -389,7 +391,7 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
 	}
 	return csvBody{table}, nil
 }

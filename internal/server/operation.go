@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -46,7 +48,7 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
-			templates.Crumb{Label: templates.Plain("Operations", nameLimit), Href: base + "/operations"}),
+			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
 	}
 	for _, out := range o.Outcomes {
 		if !out.At.IsZero() {
@@ -69,7 +71,7 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	present := s.present(r, o, at.First, at.First+len(shown))
 	v.NowMissing = templates.Sentence(present.missing)
 	if len(present.known) > 0 {
-		v.NowAt = moment(now, now)
+		v.NowAt = show.Moment(now, now)
 	}
 	v.Undo = s.undoView(r, o, present, now)
 	for i := range shown {
@@ -81,11 +83,11 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 func operationHeading(o admin.Operation, done int) string {
 	switch {
 	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.RestoreMarkers:
-		return "Restoring " + counted(len(o.Plan.Items), "marker")
+		return "Restoring " + show.Counted(len(o.Plan.Items), "marker")
 	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.SetExpiry:
-		return "Setting an expiry on " + counted(len(o.Plan.Items), "marker")
+		return "Setting an expiry on " + show.Counted(len(o.Plan.Items), "marker")
 	case o.Ended.IsZero():
-		return "Clearing " + counted(len(o.Plan.Items), "marker")
+		return "Clearing " + show.Counted(len(o.Plan.Items), "marker")
 	}
 	good := 0
 	for _, out := range o.Outcomes {
@@ -93,7 +95,7 @@ func operationHeading(o admin.Operation, done int) string {
 			good++
 		}
 	}
-	return fmt.Sprintf("%s %d of %s", pastWord(o.Plan.Request.Deed), good, counted(len(o.Plan.Items), "marker"))
+	return fmt.Sprintf("%s %d of %s", pastWord(o.Plan.Request.Deed), good, show.Counted(len(o.Plan.Items), "marker"))
 }
 
 func succeeded(r dedup.Result) bool {
@@ -142,8 +144,8 @@ func totals(o admin.Operation) []templates.Total {
 
 func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, nameLimit).Short},
-		{Label: "Started", Value: moment(o.Started, now).Full},
+		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
+		{Label: "Started", Value: show.Moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
 		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
@@ -157,13 +159,13 @@ func operationNotes(o admin.Operation) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
-		say(dedup.TierUnknown, "Nothing was changed: "+plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
+		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
 	}
 	if o.Stopped != "" {
-		say(dedup.Severe, "It was stopped before its end: "+endSentence(o.Stopped), "What has no result was not begun.")
+		say(dedup.Severe, "It was stopped before its end: "+show.EndSentence(o.Stopped), "What has no result was not begun.")
 	}
 	for _, out := range o.Outcomes {
 		if out.Outcome.Result == dedup.UnknownOutcome {
@@ -177,20 +179,20 @@ func operationNotes(o admin.Operation) []templates.Problem {
 func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), show.KeyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
 		if out.Item != i {
 			continue
 		}
-		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
-		l.Text = templates.Sentence(readableTimes(capital(out.Outcome.Text), now))
+		l.Result, l.At = string(out.Outcome.Result), show.Moment(out.At, now)
+		l.Text = templates.Sentence(show.ReadableTimes(show.Capital(out.Outcome.Text), now))
 		if out.Begun && out.At.IsZero() {
 			l.Word = "under way"
 		}
 		if o.Undone == "" && out.Restorable.After(now) && !p.there(i) {
-			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
+			l.Restorable = "can be restored until " + show.Moment(out.Restorable, now).Text
 		}
 	}
 	return l
@@ -226,12 +228,12 @@ func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Tim
 		return templates.UndoView{Missing: templates.Sentence(whyNoUndo(again, over))}
 	}
 	if p.missing != "" {
-		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ", as soon as the store answers.")}
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + show.Moment(until, now).Text + ", as soon as the store answers.")}
 	}
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
-		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ". " + why)}
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + show.Moment(until, now).Text + ". " + why)}
 	}
-	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
+	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: show.Moment(until, now).Text, Count: n}
 }
 
 // operations answers the list of recent operations.
@@ -256,7 +258,7 @@ func (s *Server) operations(r *request) (response, error) {
 
 func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, nameLimit), Reason: templates.Sentence(o.Reason), Started: moment(o.Started, now),
+		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0
@@ -292,7 +294,7 @@ func (s *Server) operationLine(o admin.OperationSummary, now time.Time) template
 }
 
 func listedTitle(o admin.OperationSummary) string {
-	n := counted(o.Items, "marker")
+	n := show.Counted(o.Items, "marker")
 	switch o.Deed {
 	case admin.SetExpiry:
 		return "Set an expiry on " + n

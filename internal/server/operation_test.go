@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -129,7 +131,7 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 	if got := trail.Find(".entries tbody tr").Length(); got != 26 {
 		t.Errorf("the trail has %d entries, want 26: 2 of the operation and 2 of each of 12 markers", got)
 	}
-	if text := oneLine(trail.Find(".entries")); isoTime.MatchString(text) {
+	if text := oneLine(trail.Find(".entries")); show.IsoTime.MatchString(text) {
 		t.Errorf("the trail shows a time as machines write it: %.300s", text)
 	}
 	for path, want := range map[string]int{

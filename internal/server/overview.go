@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/alerts"
@@ -30,7 +32,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	if snap == nil {
 		snap = &dedup.Snapshot{}
 	}
-	v.AsOf, v.Every, v.Late = moment(snap.At, now), templates.Span(snap.Interval), late(snap, now)
+	v.AsOf, v.Every, v.Late = show.Moment(snap.At, now), templates.Span(snap.Interval), show.Late(snap, now)
 	v.Seconds = int(snap.Interval.Seconds())
 	v.Brokers, v.Stores = sourceCards(snap, now)
 	v.Stores, v.Calm = foldCalm(v.Stores)
@@ -155,9 +157,9 @@ func labelChoices(all []judged, q overviewQuery) []templates.Choice {
 	}
 	choices := []templates.Choice{{Label: "any"}}
 	for pair := range pairs {
-		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, nameLimit).Short, Chosen: q.label != "" && pair == chosen})
+		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, show.NameLimit).Short, Chosen: q.label != "" && pair == chosen})
 	}
-	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return compareText(a.Value, b.Value) })
+	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return show.CompareText(a.Value, b.Value) })
 	return choices
 }
 

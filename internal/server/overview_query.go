@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 )
@@ -98,11 +100,11 @@ func rankOfRisk(p judged) list.Rank {
 }
 
 func rankedRate(p judged) dedup.Figure {
-	return shownRate(p, figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window))
+	return shownRate(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 }
 
 func rankedLatency(p judged) dedup.Figure {
-	f := shownLatency(p, figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window))
+	f := shownLatency(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 	if f.AtMost() {
 		f.Value = f.High
 	}
@@ -131,7 +133,7 @@ func worst(p judged) float64 {
 // sortPipelines returns the pipelines in an order. Of equals those come first whose sources cannot be read; then they go by name.
 func sortPipelines(all []judged, o list.Order) []judged {
 	return list.Sorted(all, overviewColumns(), o, func(a, b judged) int {
-		return cmp.Or(-cmp.Compare(min(1, len(a.Down)), min(1, len(b.Down))), compareText(a.Pipeline.Name, b.Pipeline.Name))
+		return cmp.Or(-cmp.Compare(min(1, len(a.Down)), min(1, len(b.Down))), show.CompareText(a.Pipeline.Name, b.Pipeline.Name))
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -129,8 +131,8 @@ func (s *Server) plan(r *request) (response, error) {
 func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
 	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.PlanView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
-		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
@@ -145,7 +147,7 @@ func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanVi
 	}
 	v.Evidence, v.Instead = shareEvidence(p, v.Items, now), s.clearInstead(p)
 	v.Pages = at.Links(list.Numbered(s.planAddress(p.ID)))
-	v.Shown = counted(len(p.Items), "marker")
+	v.Shown = show.Counted(len(p.Items), "marker")
 	v.LeftOut = leftLines(p, now)
 	return v
 }
@@ -171,7 +173,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
 		common := map[templates.Text]bool{}
 		for _, reason := range first {
-			if t := templates.Sentence(readableTimes(reason, now)); n > 1 && counts[reason] == n && !common[t] {
+			if t := templates.Sentence(show.ReadableTimes(reason, now)); n > 1 && counts[reason] == n && !common[t] {
 				common[t] = true
 				e.Reasons = append(e.Reasons, t)
 			}
@@ -197,7 +199,7 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
 		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons, now), Effect: templates.Sentence(readableTimes(capital(item.Effect), now) + blockedUntil(p, item, now)),
+		Reasons: show.Texts(item.Reasons, now), Effect: templates.Sentence(show.ReadableTimes(show.Capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }
 
@@ -208,7 +210,7 @@ func seenText(item admin.PlanItem, now time.Time) string {
 		text += ", a " + item.Seen.Type
 	}
 	if item.Size > 0 {
-		text += " of " + counted(int(item.Size), "byte")
+		text += " of " + show.Counted(int(item.Size), "byte")
 	}
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
@@ -218,8 +220,8 @@ func seenText(item admin.PlanItem, now time.Time) string {
 
 func planFacts(p admin.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
-		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 	}
 	if p.Takes > 0 {
 		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
@@ -253,8 +255,8 @@ func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
 	}
 	if n, ttl := stillBlocked(p); n > 0 {
-		say(dedup.Warning, counted(n, "processing marker")+" of these "+plural(int64(n), "goes", "go")+" on holding "+plural(int64(n), "its message", "their messages")+
-			" back: still blocked until "+moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
+		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(int64(n), "goes", "go")+" on holding "+show.Plural(int64(n), "its message", "their messages")+
+			" back: still blocked until "+show.Moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
 		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. Its value is kept for 7 days, and clearing can be undone until then.", "")
@@ -285,13 +287,13 @@ func (s *Server) execute(r *request) (response, error) {
 		return nil, err
 	}
 	v := s.planView(r, plan, 1)
-	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
 	return page{http.StatusUnprocessableEntity, templates.Plan(v)}, nil
 }
 
 // deedTitle says what a plan does, as a heading and a button: "Clear 12 markers".
 func deedTitle(p admin.Plan) string {
-	n := counted(len(p.Items), "marker")
+	n := show.Counted(len(p.Items), "marker")
 	switch p.Request.Deed {
 	case admin.SetExpiry:
 		return "Set an expiry on " + n
@@ -340,11 +342,4 @@ func planWords() []string {
 		words = append(words, string(state))
 	}
 	return words
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
 }

@@ -198,6 +198,11 @@ func (s *Server) kindOf(path string) kind {
 	return pageKind
 }
 
+// exposeMetrics answers in the Prometheus format.
+func (s *Server) exposeMetrics(r *request) (response, error) {
+	return standard{s.metrics.Handler()}, nil
+}
+
 // static serves the assets.
 func (s *Server) static(r *request) (response, error) {
 	return standard{http.StripPrefix(s.cfg.base(), static.Handler())}, nil

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/server/metrics"
+
 	"github.com/alexedwards/scs/v2"
 
 	"dedup-dashboard/internal/admin"
@@ -83,7 +85,7 @@ type Server struct {
 	hub        *hub
 	// exports admits one long table at a time: each walks over a store.
 	exports chan struct{}
-	metrics *metrics
+	metrics *metrics.Metrics
 	judged  atomic.Pointer[judgedSnapshot]
 	// markers is nil when the dashboard was started without access to single markers.
 	markers markerService
@@ -130,7 +132,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
 	}
-	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)
+	s.metrics = metrics.New(s.metricDeps())
 	h, err := s.newHandler()
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -144,6 +146,24 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	return s, nil
+}
+
+func (s *Server) metricDeps() metrics.Deps {
+	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.verdicts, LivePages: s.hub.count}
+	if s.alerts.View != nil {
+		deps.Alerts = s.alerts.View
+	}
+	if channels := s.alerts.Channels; channels != nil {
+		deps.Channels = func(ctx context.Context) ([]metrics.Channel, error) {
+			states, err := channels.Channels(ctx)
+			all := make([]metrics.Channel, len(states))
+			for i, c := range states {
+				all[i] = metrics.Channel{Name: c.Name, Waiting: c.Waiting, Oldest: c.Oldest, LastSuccess: c.LastSuccess}
+			}
+			return all, err
+		}
+	}
+	return deps
 }
 
 // Handler returns the whole of the web, for tests.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/web/templates"
@@ -31,7 +33,7 @@ func (s *Server) settings(r *request) (response, error) {
 	}
 	name := strings.TrimSpace(r.PostForm.Get("tz"))
 	if _, err := loadZone(name); err != nil {
-		return nil, invalid("There is no time zone " + clean(name, 64) + "; write it as Europe/Berlin or UTC")
+		return nil, invalid("There is no time zone " + show.Clean(name, 64) + "; write it as Europe/Berlin or UTC")
 	}
 	r.setCookie(s.settingsCookie(themeCookie, chosen))
 	r.setCookie(s.settingsCookie(zoneCookie, name))
@@ -83,7 +85,7 @@ func checkQuery(r *request, path string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
-			return list.Bad(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
+			return list.Bad(show.Clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
 		}
 	}
 	return checkZone(r)

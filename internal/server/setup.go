@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
@@ -36,7 +38,7 @@ func (s *Server) setupForm(r *request) (response, error) {
 }
 
 func (s *Server) setupPage(r *request, status int, token, name, problem string) response {
-	return page{status, templates.Setup(templates.SetupView{Frame: s.frame(r, "First admin"), Token: token, Name: clean(name, 100), Error: problem})}
+	return page{status, templates.Setup(templates.SetupView{Frame: s.frame(r, "First admin"), Token: token, Name: show.Clean(name, 100), Error: problem})}
 }
 
 func linkError() error {
@@ -83,7 +85,7 @@ func (s *Server) setupProblem(r *request, name, password string) string {
 		return "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit."
 	}
 	if err := auth.CheckPassword(password, name); err != nil {
-		return sentence(err.Error()) + "."
+		return show.Sentence(err.Error()) + "."
 	}
 	if _, taken, err := s.auth.Lookup(r.Context(), name); err == nil && taken {
 		return "There is a user of that name already."

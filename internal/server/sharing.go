@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -13,10 +15,10 @@ const sharersShown = 5
 func sharersText(s dedup.Sharing) string {
 	var parts []string
 	if n := len(s.Pipelines); n > 0 {
-		parts = append(parts, plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
+		parts = append(parts, show.Plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
 	}
 	if n := len(s.Queues); n > 0 {
-		parts = append(parts, plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
+		parts = append(parts, show.Plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -24,11 +26,11 @@ func sharersText(s dedup.Sharing) string {
 func namesShown(names []string) string {
 	var shown []string
 	for _, name := range names[:min(sharersShown, len(names))] {
-		shown = append(shown, within(name))
+		shown = append(shown, show.Within(name))
 	}
 	text := strings.Join(shown, ", ")
 	if more := len(names) - len(shown); more > 0 {
-		text += " and " + counted(more, "other")
+		text += " and " + show.Counted(more, "other")
 	}
 	return text
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
+
 	"dedup-dashboard/internal/server/list"
 
 	"dedup-dashboard/internal/admin"
@@ -40,7 +42,7 @@ func (s *Server) timeline(r *request, term string, result admin.LookupResult, no
 		for _, id := range ids {
 			more, err := s.letterEntries(r, id, result, now)
 			if err != nil {
-				missing = "Dead letters and jobs cannot be told: " + endSentence(dedup.PublicText(err))
+				missing = "Dead letters and jobs cannot be told: " + show.EndSentence(dedup.PublicText(err))
 			}
 			all = append(all, more...)
 		}
@@ -73,21 +75,21 @@ func (s *Server) markerEntries(r *request, result admin.LookupResult, now time.T
 		for _, j := range a.Found {
 			offset := clockOffset(j.Sighting)
 			e := dated{at: time.Time{}, TimelineEntry: templates.TimelineEntry{
-				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + within(a.Store) + " has a marker: " + string(j.State)), Href: markerAddress(s.cfg.base(), a.Store, j.Key), Link: "the marker",
+				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: markerAddress(s.cfg.base(), a.Store, j.Key), Link: "the marker",
 			}}
 			if !j.Since.IsZero() {
 				e.at = j.Since.Add(-offset)
-				e.Text = templates.Sentence("Store " + within(a.Store) + ": the marker is " + string(j.State) + " since then")
+				e.Text = templates.Sentence("Store " + show.Within(a.Store) + ": the marker is " + string(j.State) + " since then")
 			}
-			e.At = moment(e.at, now)
+			e.At = show.Moment(e.at, now)
 			all = append(all, e)
 			if !j.Expires.IsZero() {
 				at := j.Expires.Add(-offset)
-				all = append(all, dated{at, templates.TimelineEntry{At: moment(at, now), Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The marker in store " + within(a.Store) + " expires, " + ago(at, now))}})
+				all = append(all, dated{at, templates.TimelineEntry{At: show.Moment(at, now), Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The marker in store " + show.Within(a.Store) + " expires, " + show.Ago(at, now))}})
 			}
 			for i, line := range s.historyLines(r, j.History, now) {
 				all = append(all, dated{j.History[i].At, templates.TimelineEntry{
-					At: line.At, Kind: "action", Tier: line.Tier, Text: templates.Sentence(capital(line.What) + " by " + line.Who.Short + ": " + line.Phase), More: line.Detail, Href: line.Href, Link: line.Link,
+					At: line.At, Kind: "action", Tier: line.Tier, Text: templates.Sentence(show.Capital(line.What) + " by " + line.Who.Short + ": " + line.Phase), More: line.Detail, Href: line.Href, Link: line.Link,
 				}})
 			}
 		}

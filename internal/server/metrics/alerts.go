@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"context"
@@ -10,14 +10,24 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// A Channel of notifications: how many wait, since when, and when it last took one.
+type Channel struct {
+	Name                string
+	Waiting             int
+	Oldest, LastSuccess time.Time
+}
+
+// journalTimeout bounds the reading of the outbox for a scrape.
+const journalTimeout = 5 * time.Second
+
 // alertCollector reads the view of alerts on each scrape. Without a first evaluation there is nothing to show.
 type alertCollector struct {
-	deps                            AlertDeps
+	deps                            Deps
 	firing, evaluated, took, failed *prometheus.Desc
 	waiting, oldest, delivered      *prometheus.Desc
 }
 
-func newAlertCollector(deps AlertDeps) *alertCollector {
+func newAlertCollector(deps Deps) *alertCollector {
 	return &alertCollector{
 		deps:      deps,
 		firing:    desc("dedup_alerts", "Alerts that fire, by rule and tier; absent where none does. The watchdog always fires.", "rule", "tier"),
@@ -36,15 +46,15 @@ func (c *alertCollector) Describe(chan<- *prometheus.Desc) {}
 // Collect implements prometheus.Collector.
 func (c *alertCollector) Collect(out chan<- prometheus.Metric) {
 	emit := emitterTo(out)
-	if c.deps.View != nil {
-		c.view(c.deps.View.View(), emit)
+	if c.deps.Alerts != nil {
+		c.view(c.deps.Alerts.View(), emit)
 	}
 	if c.deps.Channels == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), recordsTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), journalTimeout)
 	defer cancel()
-	channels, err := c.deps.Channels.Channels(ctx)
+	channels, err := c.deps.Channels(ctx)
 	if err != nil {
 		return // absent: the rule on the outbox tells of it
 	}
@@ -71,7 +81,7 @@ func (c *alertCollector) view(view *alerts.View, emit emitter) {
 	}
 	counts := map[class]float64{}
 	for _, a := range view.Alerts {
-		if fires(a) {
+		if a.State.Phase == alerts.PhaseFiring || a.State.Phase == alerts.PhaseRecovering {
 			counts[class{a.Key.Rule, a.State.Tier}]++
 		}
 	}

@@ -1,10 +1,14 @@
-package server
+// Package metrics is /metrics: the figures of the snapshot and the alerts as they are when asked for, and this program itself.
+package metrics
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
+
+	"dedup-dashboard/internal/server/show"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -15,15 +19,31 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// metrics is what /metrics shows: the snapshot as it is when asked for, and this program itself.
-type metrics struct {
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// Deps are what the metrics are read from, all of them safe for concurrent use.
+type Deps struct {
+	Snapshots snapshots
+	// Verdicts gives the verdict on each pipeline of a snapshot, in its order.
+	Verdicts func(*dedup.Snapshot) []alerts.Verdict
+	// LivePages counts the open streams of hints.
+	LivePages func() int
+	// Alerts is nil where no rules are judged, Channels where nothing is delivered.
+	Alerts   interface{ View() *alerts.View }
+	Channels func(context.Context) ([]Channel, error)
+}
+
+// Metrics are what /metrics shows. They are safe for concurrent use.
+type Metrics struct {
 	handler  http.Handler
 	requests *prometheus.HistogramVec
 }
 
-func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict, h *hub, alerting AlertDeps) *metrics {
+// New makes the metrics in a registry of their own.
+func New(deps Deps) *Metrics {
 	reg := prometheus.NewRegistry()
-	m := &metrics{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m := &Metrics{requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "dedup_dashboard_http_request_duration_seconds", Help: "Time to answer a request, by route. Streams are left out.",
 		Buckets: []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5},
 	}, []string{"route", "method", "code"})}
@@ -31,19 +51,22 @@ func newMetrics(snaps snapshots, verdicts func(*dedup.Snapshot) []alerts.Verdict
 		m.requests,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "dedup_dashboard_live_pages", Help: "Open streams of hints.",
-		}, func() float64 { return float64(h.count()) }),
+		}, func() float64 { return float64(deps.LivePages()) }),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		newSnapshotCollector(snaps, verdicts),
-		newAlertCollector(alerting),
+		newSnapshotCollector(deps.Snapshots, deps.Verdicts),
+		newAlertCollector(deps),
 	)
 	// One broken metric must not hide the others.
 	m.handler = promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, DisableCompression: false})
 	return m
 }
 
-// observe notes an answered request. Methods that are not ours share one label, so that nobody can make endless series.
-func (m *metrics) observe(route, method string, status int, took time.Duration) {
+// Handler answers in the Prometheus format.
+func (m *Metrics) Handler() http.Handler { return m.handler }
+
+// Observe notes an answered request. Methods that are not ours share one label, so that nobody can make endless series.
+func (m *Metrics) Observe(route, method string, status int, took time.Duration) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	default:
@@ -51,9 +74,6 @@ func (m *metrics) observe(route, method string, status int, took time.Duration) 
 	}
 	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
 }
-
-// exposeMetrics answers in the Prometheus format.
-func (s *Server) exposeMetrics(r *request) (response, error) { return standard{s.metrics.handler}, nil }
 
 // snapshotCollector reads the snapshot on each scrape. What is not known is absent.
 type snapshotCollector struct {
@@ -188,7 +208,7 @@ func (c *snapshotCollector) Collect(out chan<- prometheus.Metric) {
 			emit(c.success, prometheus.GaugeValue, seconds(h.LastSuccess), h.Name)
 		}
 	}
-	if late(snap, time.Now()) != "" {
+	if show.Late(snap, time.Now()) != "" {
 		return // an old figure, and an old word on a source, would pass for one of now
 	}
 	for _, h := range snap.Sources {

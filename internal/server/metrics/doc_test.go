@@ -1,4 +1,4 @@
-package server
+package metrics
 
 import (
 	"os"
@@ -13,9 +13,9 @@ import (
 // exposed returns the name of every metric of ours that /metrics can show, with its labels.
 func exposed(t *testing.T) map[string]string {
 	t.Helper()
-	c := newSnapshotCollector(&fakeSnapshots{}, nil)
+	c := newSnapshotCollector(nil, nil)
 	all := []*prometheus.Desc{c.round, c.roundAt, c.tier, c.risk, c.up, c.success, c.took, c.miss, c.rateInfo, c.markers, c.deadLetters, c.shared, c.sharedFlow, c.sharers, c.judged, c.findings}
-	a := newAlertCollector(AlertDeps{})
+	a := newAlertCollector(Deps{})
 	all = append(all, a.firing, a.evaluated, a.took, a.failed, a.waiting, a.oldest, a.delivered)
 	fields := 0
 	for i := range reflect.TypeOf(*c).NumField() {
@@ -58,7 +58,7 @@ func exposed(t *testing.T) map[string]string {
 
 // TestEveryMetricIsInTheTableOfTheDocumentation compares /metrics with docs/api.md, both ways and with the labels.
 func TestEveryMetricIsInTheTableOfTheDocumentation(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/api.md")
+	doc, err := os.ReadFile("../../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
