@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -42,7 +41,7 @@ func parseSpan(text string, days int) (time.Duration, error) {
 }
 
 // attendViews add the forms that attend to an alert, as who asks may use them.
-func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
+func (s *Server) attendViews(r *web.Request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
 	base := s.cfg.base()
 	v.Ack = templates.AckForm{Key: a.Key.String(), Tier: a.State.Tier.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
 	switch {
@@ -85,7 +84,7 @@ func silenceFor(base string, a *alerts.AlertView) string {
 }
 
 // acknowledgeAlert notes that the reader attends to an alert.
-func (s *Server) acknowledgeAlert(r *request) (response, error) {
+func (s *Server) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
@@ -100,7 +99,7 @@ func (s *Server) acknowledgeAlert(r *request) (response, error) {
 	}
 	address := alertAddress(s.cfg.base(), a.Key)
 	note := strings.TrimSpace(r.PostForm.Get("note"))
-	err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen, time.Now().Add(span))
+	err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
 	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
 		v := templates.AckedView{Heading: "It got worse", Back: address, BackWord: "Back to the alert"}
 		v.Refused = []templates.Problem{refusedAck(s.cfg.base(), now, err)}
@@ -110,55 +109,55 @@ func (s *Server) acknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redirect{address + "#attend-title"}, nil
+	return web.Redirect{To: address + "#attend-title"}, nil
 }
 
 // unacknowledgeAlert takes an acknowledgement back.
-func (s *Server) unacknowledgeAlert(r *request) (response, error) {
+func (s *Server) unacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.asker(), a.Key.String()); err != nil {
+	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
-	return redirect{alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+	return web.Redirect{To: alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
 }
 
 // postedAlert returns the alert that a form names, and what acts on it.
-func (s *Server) postedAlert(r *request) (attendService, *alerts.AlertView, error) {
+func (s *Server) postedAlert(r *web.Request) (attendService, *alerts.AlertView, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, nil, formError(err)
+		return nil, nil, web.FormError(err)
 	}
 	a, err := alertAsked(s.alerts.View.View(), r.PostForm.Get("key"))
 	return service, a, err
 }
 
 // testChannel sends a message for trial.
-func (s *Server) testChannel(r *request) (response, error) {
+func (s *Server) testChannel(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	channel := r.PostForm.Get("channel")
 	if channel == "" {
 		return nil, list.Bad("channel", "must name a channel of the configuration")
 	}
-	if err := service.Test(r.Context(), r.asker(), channel); err != nil {
+	if err := service.Test(r.Context(), r.Asker(), channel); err != nil {
 		return nil, err
 	}
-	return redirect{s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
+	return web.Redirect{To: s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
 }
 
 // channelsView says how the channels fare, to who may know where notifications go.
-func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView {
+func (s *Server) channelsView(r *web.Request, now time.Time) templates.ChannelsView {
 	if s.alerts.Channels == nil || !r.Who.Can(operator) {
 		return templates.ChannelsView{}
 	}

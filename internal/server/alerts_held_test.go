@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {

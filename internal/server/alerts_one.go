@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -249,7 +249,7 @@ func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave)
 const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
-func (s *Server) edgesOf(r *request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
+func (s *Server) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
 	for _, e := range edges {

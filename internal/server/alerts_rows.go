@@ -8,12 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // rulesPage answers the list of all rules, with their limits, how long a tier takes to fire, and what each has to say now.
-func (s *Server) rulesPage(r *request) (response, error) {
+func (s *Server) rulesPage(r *web.Request) (web.Response, error) {
 	v := templates.RulesView{Frame: s.frame(r, "Rules of alerts")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
-		return page{component: templates.Rules(v)}, nil
+		return web.Page{Component: templates.Rules(v)}, nil
 	}
 	view := s.alerts.View.View()
 	v.Watched = watched(view, s.snapshots.Snapshot())
@@ -25,7 +25,7 @@ func (s *Server) rulesPage(r *request) (response, error) {
 	for i := range view.Rules {
 		v.Rows = append(v.Rows, ruleRow(&view.Rules[i], counts[variantOf(&view.Rules[i])], v.Frame.Base))
 	}
-	return page{status: http.StatusOK, component: templates.Rules(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Rules(v)}, nil
 }
 
 // ruleCount is how many alerts of one rule fire, and how many are pending.

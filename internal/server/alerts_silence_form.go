@@ -11,13 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
@@ -135,10 +134,10 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 }
 
 // silenceForm is the page with the form filled in.
-func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
+func (s *Server) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
 		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: s.alertLabels(),
-		Until: f.until, Zone: zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
+		Until: f.until, Zone: web.Zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
 	}
 	if f.span != "" {
 		v.Durations = spans(f.span)

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -23,12 +23,12 @@ const (
 )
 
 // silencesPage answers the list of silences.
-func (s *Server) silencesPage(r *request) (response, error) {
+func (s *Server) silencesPage(r *web.Request) (web.Response, error) {
 	v := templates.SilencesView{Frame: s.frame(r, "Silences")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
-		return page{component: templates.Silences(v)}, nil
+		return web.Page{Component: templates.Silences(v)}, nil
 	}
-	now, view, base := time.Now().In(zone(r)), s.alerts.View.View(), s.cfg.base()
+	now, view, base := time.Now().In(web.Zone(r)), s.alerts.View.View(), s.cfg.base()
 	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
 	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
 		v.New = base + "/silences/new"
@@ -47,7 +47,7 @@ func (s *Server) silencesPage(r *request) (response, error) {
 		}
 	}
 	s.endedSilences(r, &v, view, now)
-	return page{status: http.StatusOK, component: templates.Silences(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Silences(v)}, nil
 }
 
 // sortedSilences are silences by their end, the first to end first.
@@ -58,7 +58,7 @@ func sortedSilences(all []alerts.Silence) []alerts.Silence {
 }
 
 // endedSilences lists the silences that have ended, newest first, with who ended them.
-func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *alerts.View, now time.Time) {
+func (s *Server) endedSilences(r *web.Request, v *templates.SilencesView, view *alerts.View, now time.Time) {
 	ended, err := s.readEnded(r.Context(), now)
 	switch {
 	case err != nil:
@@ -99,7 +99,7 @@ func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence
 }
 
 // silenceRow is one silence in a list.
-func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
+func (s *Server) silenceRow(r *web.Request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
 		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
 		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
@@ -123,7 +123,7 @@ func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, e
 }
 
 // endSilence ends the silence that the address names.
-func (s *Server) endSilence(r *request) error {
+func (s *Server) endSilence(r *web.Request) error {
 	service, err := s.attending()
 	if err != nil {
 		return err
@@ -132,24 +132,24 @@ func (s *Server) endSilence(r *request) error {
 	if unescaped, err := url.PathUnescape(id); err == nil {
 		id = unescaped
 	}
-	return service.Expire(r.Context(), r.asker(), id)
+	return service.Expire(r.Context(), r.Asker(), id)
 }
 
 // expireSilence ends a silence.
-func (s *Server) expireSilence(r *request) (response, error) {
+func (s *Server) expireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
-	return redirect{s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
 }
 
 // newSilence answers the form of a new silence and, where it is asked, what that would cover.
-func (s *Server) newSilence(r *request) (response, error) {
+func (s *Server) newSilence(r *web.Request) (web.Response, error) {
 	frame := s.frame(r, "New silence")
 	if why := s.alertsOffWhy(); why != "" {
-		return page{component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
+		return web.Page{Component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	f := readSilenceForm(r.URL.Query())
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
@@ -157,11 +157,11 @@ func (s *Server) newSilence(r *request) (response, error) {
 			v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
 		}
 	}
-	return page{status: http.StatusOK, component: templates.SilenceForm(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.SilenceForm(v)}, nil
 }
 
 // preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
-func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
+func (s *Server) preview(r *web.Request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
 	one, err := f.silence(r.Who.Name, now)
 	if err != nil {
 		return err
@@ -180,17 +180,17 @@ func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm
 
 // makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
 // valid is shown with what is wrong.
-func (s *Server) makeSilence(r *request) (response, error) {
+func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	f := readSilenceForm(r.PostForm)
-	wrong := func(err error) (response, error) {
+	wrong := func(err error) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (s *Server) makeSilence(r *request) (response, error) {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
 		v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
-		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
 	one, err := f.silence(r.Who.Name, now)
 	if err != nil {
@@ -214,12 +214,12 @@ func (s *Server) makeSilence(r *request) (response, error) {
 			return wrong(err)
 		}
 		v.Unseen = "It is not made yet: see first what it covers as it is filled in now."
-		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
-	if _, err := service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+	if _, err := service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return wrong(err)
 	}
-	return redirect{s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
 }
 
 // coverage is what a silence would cover, as pages show it.

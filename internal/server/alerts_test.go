@@ -10,12 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 )
 
 // apart is the text of a selection on one line, with a space between elements.

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // pipelinesJSON is the answer of /api/v1/pipelines.
@@ -26,7 +25,7 @@ type pipelinesJSON struct {
 }
 
 // apiPipelines lists the pipelines, the worst first.
-func (s *Server) apiPipelines(r *request) (response, error) {
+func (s *Server) apiPipelines(r *web.Request) (web.Response, error) {
 	filter, err := parseFilter(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func (s *Server) apiPipelines(r *request) (response, error) {
 		}
 		return a < b
 	})
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // pipelineFilter is what the query of the list asks for.
@@ -66,20 +65,20 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 	f := pipelineFilter{text: strings.ToLower(q.Get("q")), tiers: map[string]bool{}, risks: map[string]bool{}, labels: map[string][]string{}}
 	for _, word := range list.Words(q["tier"]) {
 		if _, ok := dedup.ParseTier(word); !ok {
-			return f, invalid("There is no tier " + show.Clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
+			return f, web.Invalid("There is no tier " + show.Clean(word, 40) + "; use normal, warning, severe, emergency or unknown")
 		}
 		f.tiers[word] = true
 	}
 	for _, word := range list.Words(q["risk"]) {
 		if word != "low" && word != "medium" && word != "high" && word != "unknown" {
-			return f, invalid("There is no risk " + show.Clean(word, 40) + "; use low, medium, high or unknown")
+			return f, web.Invalid("There is no risk " + show.Clean(word, 40) + "; use low, medium, high or unknown")
 		}
 		f.risks[word] = true
 	}
 	for _, pair := range q["label"] {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok {
-			return f, invalid("Write a label as ?label=team=shop")
+			return f, web.Invalid("Write a label as ?label=team=shop")
 		}
 		f.labels[key] = append(f.labels[key], value)
 	}
@@ -88,7 +87,7 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 	case "name":
 		f.byName = true
 	default:
-		return f, invalid("Sort by tier or name")
+		return f, web.Invalid("Sort by tier or name")
 	}
 	return f, nil
 }
@@ -109,16 +108,16 @@ func (f pipelineFilter) admits(p pipelineJSON) bool {
 }
 
 // apiPipeline gives everything known of one pipeline.
-func (s *Server) apiPipeline(r *request) (response, error) {
+func (s *Server) apiPipeline(r *web.Request) (web.Response, error) {
 	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {
-			return jsonBody{v: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], readingOf(snap, now))}, nil
+			return web.JSON{Value: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], readingOf(snap, now))}, nil
 		}
 	}
 	if snap.Round == 0 {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is known yet: the first round has not ended; try again in a moment"}
 	}
-	return nil, notFound("There is no pipeline " + name)
+	return nil, web.NotFound("There is no pipeline " + name)
 }

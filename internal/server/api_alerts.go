@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // alertsJSON is the answer of /api/v1/alerts.
@@ -116,7 +116,7 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 }
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
-func (s *Server) apiAlerts(r *request) (response, error) {
+func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
 	var q alertsQuery
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (s *Server) apiAlerts(r *request) (response, error) {
 	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
 		body.Alerts = append(body.Alerts, alertOf(a))
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // alertsPerAnswer is how many alerts an answer holds; ?page= gives the next ones.
@@ -178,7 +178,7 @@ type edgeJSON struct {
 }
 
 // apiAlert gives everything known of one alert.
-func (s *Server) apiAlert(r *request) (response, error) {
+func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (s *Server) apiAlert(r *request) (response, error) {
 	for _, e := range edges {
 		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), timeOf(e.At), e.Judgement.Why, e.Cause})
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
@@ -228,7 +228,7 @@ type acknowledgeAlertJSON struct {
 func endOf(span string, until *time.Time, otherwise string, days int) (time.Time, error) {
 	if until != nil {
 		if span != "" {
-			return time.Time{}, invalid("Give either for or until, not both")
+			return time.Time{}, web.Invalid("Give either for or until, not both")
 		}
 		return *until, nil
 	}
@@ -236,7 +236,7 @@ func endOf(span string, until *time.Time, otherwise string, days int) (time.Time
 	return time.Now().Add(d), err
 }
 
-func (s *Server) apiAcknowledgeAlert(r *request) (response, error) {
+func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -257,13 +257,13 @@ func (s *Server) apiAcknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), body.Note, seen, until); err != nil {
+	if err := service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusCreated)
 }
 
-func (s *Server) apiUnacknowledgeAlert(r *request) (response, error) {
+func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -278,16 +278,16 @@ func (s *Server) apiUnacknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.asker(), a.Key.String()); err != nil {
+	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusOK)
 }
 
 // attended answers with an alert as it is after somebody attended to it.
-func (s *Server) attended(a *alerts.AlertView, status int) (response, error) {
+func (s *Server) attended(a *alerts.AlertView, status int) (web.Response, error) {
 	if newer, ok := s.alerts.View.View().Alert(a.Key); ok {
 		a = newer
 	}
-	return jsonBody{status, alertOf(a)}, nil
+	return web.JSON{Status: status, Value: alertOf(a)}, nil
 }

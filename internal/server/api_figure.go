@@ -4,9 +4,8 @@ import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // figureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.

@@ -3,9 +3,9 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // jobSummaryJSON is a job in a list.
@@ -140,12 +140,12 @@ func jobOf(j admin.Job) jobJSON {
 }
 
 // apiJobs gives the newest jobs.
-func (s *Server) apiJobs(r *request) (response, error) {
+func (s *Server) apiJobs(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	jobs, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
@@ -153,20 +153,20 @@ func (s *Server) apiJobs(r *request) (response, error) {
 	for _, j := range jobs {
 		out = append(out, summaryOf(j))
 	}
-	return jsonBody{v: map[string]any{"jobs": out}}, nil
+	return web.JSON{Value: map[string]any{"jobs": out}}, nil
 }
 
 // apiJob gives one job.
-func (s *Server) apiJob(r *request) (response, error) {
+func (s *Server) apiJob(r *web.Request) (web.Response, error) {
 	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{v: jobOf(j)}, nil
+	return web.JSON{Value: jobOf(j)}, nil
 }
 
 // apiJobItems gives a page of the messages of a job, after the item ?after=; with ?became= those of which that became.
-func (s *Server) apiJobItems(r *request) (response, error) {
+func (s *Server) apiJobItems(r *web.Request) (web.Response, error) {
 	var q itemsQuery
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
@@ -183,15 +183,15 @@ func (s *Server) apiJobItems(r *request) (response, error) {
 	if len(items) == itemsPerJob {
 		next = items[len(items)-1].Seq
 	}
-	return jsonBody{v: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
+	return web.JSON{Value: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
 }
 
 // apiPauseJob, apiResumeJob and apiCancelJob steer a job and answer with it.
-func (s *Server) apiPauseJob(r *request) (response, error)  { return s.apiSteer(r, "pause") }
-func (s *Server) apiResumeJob(r *request) (response, error) { return s.apiSteer(r, "resume") }
-func (s *Server) apiCancelJob(r *request) (response, error) { return s.apiSteer(r, "cancel") }
+func (s *Server) apiPauseJob(r *web.Request) (web.Response, error)  { return s.apiSteer(r, "pause") }
+func (s *Server) apiResumeJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "resume") }
+func (s *Server) apiCancelJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "cancel") }
 
-func (s *Server) apiSteer(r *request, how string) (response, error) {
+func (s *Server) apiSteer(r *web.Request, how string) (web.Response, error) {
 	if err := s.steered(r, how); err != nil {
 		return nil, err
 	}

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // deadQueueJSON is a dead-letter queue with the newest look at it that is kept.
@@ -105,7 +105,7 @@ func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 }
 
 // apiDeadLetters gives a dead-letter queue, its newest look, and a page of the messages that match ?filter=.
-func (s *Server) apiDeadLetters(r *request) (response, error) {
+func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 	d, err := s.deadQueuePage(r)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Server) apiDeadLetters(r *request) (response, error) {
 		scan := d.scanJSON(*d.view.Scan)
 		j.Scan = &scan
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }
 
 func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
@@ -150,7 +150,7 @@ func scanOf(scan admin.Scan) scanJSON {
 }
 
 // apiScan looks at the head of a dead-letter queue. It has side effects on the queue, which effects_of_a_scan tells before it.
-func (s *Server) apiScan(r *request) (response, error) {
+func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 	var body struct {
 		Queue   string `json:"queue"`
 		Limit   int    `json:"limit"`
@@ -175,11 +175,11 @@ func (s *Server) apiScan(r *request) (response, error) {
 			return nil, err
 		}
 	}
-	scan, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
+	scan, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, scanOf(scan)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: scanOf(scan)}, nil
 }
 
 // oneLetterJSON is one dead letter with its headers, and its body as far as the role may see it.
@@ -201,21 +201,21 @@ type oneLetterJSON struct {
 }
 
 // apiLetter gives one dead letter of a scan, masked.
-func (s *Server) apiLetter(r *request) (response, error) {
+func (s *Server) apiLetter(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	scanID, ref := query.Get("scan"), query.Get("ref")
 	if scanID == "" || ref == "" || len(scanID) > maxRef || len(ref) > maxRef {
-		return nil, invalid("Name a message as ?scan=ID&ref=REF")
+		return nil, web.Invalid("Name a message as ?scan=ID&ref=REF")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.asker(), scanID)
+	scan, err := service.Kept(r.Context(), r.Asker(), scanID)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	l, err := service.Letter(r.Context(), r.asker(), scanID, ref)
+	l, err := service.Letter(r.Context(), r.Asker(), scanID, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -223,5 +223,5 @@ func (s *Server) apiLetter(r *request) (response, error) {
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
 		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.masker.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // markersJSON is the answer of /api/v1/pipelines/{name}/markers.
@@ -79,7 +79,7 @@ func markerOf(m judgedMarker) markerJSON {
 }
 
 // apiMarkers gives a list of markers, from the last complete pass or, for done, present and unknown ones, read live.
-func (s *Server) apiMarkers(r *request) (response, error) {
+func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func (s *Server) apiMarkers(r *request) (response, error) {
 			body.Markers = append(body.Markers, markerOf(j))
 		}
 		body.At, body.Examined, body.Next = timeOf(m.live.At), &m.live.Examined, m.live.Next
-		return jsonBody{v: body}, nil
+		return web.JSON{Value: body}, nil
 	}
 	m.listJSON(&body)
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // listJSON fills the answer from the last complete pass.
@@ -150,7 +150,7 @@ type retryJSON struct {
 }
 
 // apiLookup looks an id or business key up in every store.
-func (s *Server) apiLookup(r *request) (response, error) {
+func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 	result, err := s.lookedUp(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s *Server) apiLookup(r *request) (response, error) {
 		}
 		body.Stores = append(body.Stores, st)
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // auditJSON is the answer of /api/v1/audit.
@@ -197,8 +197,8 @@ type entryJSON struct {
 }
 
 // apiAudit gives a page of the audit, newest first.
-func (s *Server) apiAudit(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
+func (s *Server) apiAudit(r *web.Request) (web.Response, error) {
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +211,7 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Audit(ctx, r.asker(), q.AuditQuery)
+	got, err := service.Audit(ctx, r.Asker(), q.AuditQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -222,10 +222,10 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	if len(got) == q.Limit {
 		body.Before = &got[len(got)-1].Number
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
-func (s *Server) auditEntryOf(r *request, e admin.Entry) entryJSON {
+func (s *Server) auditEntryOf(r *web.Request, e admin.Entry) entryJSON {
 	return entryJSON{
 		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
 		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.masker.valueHashes(r.Who, e.Hash), Detail: e.Detail,

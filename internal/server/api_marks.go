@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // markService keeps what people and deployments say happened; *admin.Marks is one. Its errors are *dedup.Error.
@@ -47,7 +48,7 @@ type addMarkJSON struct {
 	At       *time.Time `json:"at"`
 }
 
-func (s *Server) apiAddMark(r *request) (response, error) {
+func (s *Server) apiAddMark(r *web.Request) (web.Response, error) {
 	service, err := s.marking()
 	if err != nil {
 		return nil, err
@@ -60,15 +61,15 @@ func (s *Server) apiAddMark(r *request) (response, error) {
 	if body.At != nil {
 		asked.At = *body.At
 	}
-	mark, err := service.Add(r.Context(), r.asker(), asked)
+	mark, err := service.Add(r.Context(), r.Asker(), asked)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, markOf(mark)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: markOf(mark)}, nil
 }
 
 // apiMarks lists the newest marks, oldest first: of one pipeline, those of all pipelines among them, where the query names it.
-func (s *Server) apiMarks(r *request) (response, error) {
+func (s *Server) apiMarks(r *web.Request) (web.Response, error) {
 	service, err := s.marking()
 	if err != nil {
 		return nil, err
@@ -86,5 +87,5 @@ func (s *Server) apiMarks(r *request) (response, error) {
 			body.Marks = append(body.Marks, markOf(m))
 		}
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

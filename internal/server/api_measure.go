@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // measureJSON asks to measure.
@@ -157,7 +157,7 @@ func originsOf(all []dedup.Origin) []originJSON {
 }
 
 // apiMeasure begins to measure and answers at once. The header Idempotency-Key makes a repeated request harmless.
-func (s *Server) apiMeasure(r *request) (response, error) {
+func (s *Server) apiMeasure(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
@@ -168,20 +168,20 @@ func (s *Server) apiMeasure(r *request) (response, error) {
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	if !(body.Seconds >= 0 && body.Seconds <= 1e6) {
 		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
-	m, err := service.Start(r.Context(), r.asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
+	m, err := service.Start(r.Context(), r.Asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, s.measurementOf(m)}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: s.measurementOf(m)}, nil
 }
 
 // apiMeasurements gives the newest measurements of a pipeline, without lists of ids.
-func (s *Server) apiMeasurements(r *request) (response, error) {
+func (s *Server) apiMeasurements(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
@@ -194,32 +194,32 @@ func (s *Server) apiMeasurements(r *request) (response, error) {
 	for _, m := range all {
 		out = append(out, s.measurementOf(m))
 	}
-	return jsonBody{v: map[string]any{"measurements": out}}, nil
+	return web.JSON{Value: map[string]any{"measurements": out}}, nil
 }
 
 // apiMeasurement gives one measurement.
-func (s *Server) apiMeasurement(r *request) (response, error) {
+func (s *Server) apiMeasurement(r *web.Request) (web.Response, error) {
 	m, err := s.measurementAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{v: s.measurementOf(m)}, nil
+	return web.JSON{Value: s.measurementOf(m)}, nil
 }
 
 // apiStopMeasurement ends a measurement before its time and answers with it.
-func (s *Server) apiStopMeasurement(r *request) (response, error) {
+func (s *Server) apiStopMeasurement(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Stop(r.Context(), r.asker(), r.PathValue("id")); err != nil {
+	if err := service.Stop(r.Context(), r.Asker(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return s.apiMeasurement(r)
 }
 
 // repeatedCSV answers the duplicated messages of a measurement as a table: a row for each way that copies of one came.
-func (s *Server) repeatedCSV(r *request) (response, error) {
+func (s *Server) repeatedCSV(r *web.Request) (web.Response, error) {
 	m, err := s.measurementAsked(r)
 	if err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (s *Server) repeatedCSV(r *request) (response, error) {
 	if left := m.Result.RepeatedIDs - int64(len(m.Result.Repeated)); left > 0 {
 		table.Notes = append(table.Notes, list.Whole(left)+" duplicated messages are left out: those that were duplicated the least")
 	}
-	return csvBody{table}, nil
+	return web.CSV{Table: table}, nil
 }
 
 // way is a way that copies of a duplicated message came.

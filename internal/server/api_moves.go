@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // moveRequestJSON asks for the plan of a move. Refs, Filter and Whole exclude one another.
@@ -155,12 +155,12 @@ func moveOf(p admin.MovePlan) moveJSON {
 }
 
 // apiPlanMove makes the plan of a move. It moves nothing.
-func (s *Server) apiPlanMove(r *request) (response, error) {
+func (s *Server) apiPlanMove(r *web.Request) (web.Response, error) {
 	var body moveRequestJSON
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	req, err := body.request(time.Now().In(zone(r)))
+	req, err := body.request(time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -168,30 +168,30 @@ func (s *Server) apiPlanMove(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, moveOf(plan)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: moveOf(plan)}, nil
 }
 
 // apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.
-func (s *Server) apiStartMove(r *request) (response, error) {
+func (s *Server) apiStartMove(r *web.Request) (web.Response, error) {
 	var body executeJSON
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.StartJob(r.Context(), r.asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, map[string]string{"job": id, "href": s.cfg.base() + "/api/v1/jobs/" + id}}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"job": id, "href": s.cfg.base() + "/api/v1/jobs/" + id}}, nil
 }

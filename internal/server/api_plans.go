@@ -8,12 +8,11 @@ import (
 	"net/http"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // planRequestJSON asks for a plan. Keys, KeysBase64, Filter and Operation exclude one another, but keys may be given both ways.
@@ -112,7 +111,7 @@ func ttlSeconds(ttl time.Duration) *float64 {
 }
 
 // apiPlan makes a plan. It changes nothing.
-func (s *Server) apiPlan(r *request) (response, error) {
+func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	var body planRequestJSON
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
@@ -125,18 +124,18 @@ func (s *Server) apiPlan(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.Plan(r.Context(), r.asker(), req)
+	plan, err := service.Plan(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, planOf(plan)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: planOf(plan)}, nil
 }
 
 // readJSON reads the body of a request strictly: an unknown field is an error, so that a typing mistake cannot widen a plan.
-func readJSON(r *request, into any) error {
+func readJSON(r *web.Request, into any) error {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return formError(err)
+		return web.FormError(err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -144,7 +143,7 @@ func readJSON(r *request, into any) error {
 		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + show.Clean(err.Error(), 200), Err: err}
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return invalid("The body has something after its JSON object")
+		return web.Invalid("The body has something after its JSON object")
 	}
 	return nil
 }
@@ -157,24 +156,24 @@ type executeJSON struct {
 
 // apiExecute carries a plan out and answers at once with the operation. The header Idempotency-Key makes a repeated request
 // harmless.
-func (s *Server) apiExecute(r *request) (response, error) {
+func (s *Server) apiExecute(r *web.Request) (web.Response, error) {
 	var body executeJSON
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.Execute(r.Context(), r.asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.Execute(r.Context(), r.Asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
 }
 
 // operationJSON is an operation with what became of each item.
@@ -204,12 +203,12 @@ type outcomeJSON struct {
 }
 
 // apiOperation gives an operation.
-func (s *Server) apiOperation(r *request) (response, error) {
+func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -230,5 +229,5 @@ func (s *Server) apiOperation(r *request) (response, error) {
 			j.Totals[fmt.Sprint(out.Outcome.Result)]++
 		}
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }

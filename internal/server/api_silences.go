@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // silencesJSON is the answer of /api/v1/silences: those that hold or will hold, the first to end first, and those of the last 30 days
@@ -49,7 +50,7 @@ func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
 	return out
 }
 
-func (s *Server) apiSilences(r *request) (response, error) {
+func (s *Server) apiSilences(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (s *Server) apiSilences(r *request) (response, error) {
 	for _, one := range ended {
 		body.Ended = append(body.Ended, silenceOf(one, now))
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // addSilenceJSON asks for a silence: for a span such as 4h, or until a time. Without a beginning it begins now. With Preview nothing is
@@ -90,7 +91,7 @@ type addedSilenceJSON struct {
 	Warning  string   `json:"warning"`
 }
 
-func (s *Server) apiAddSilence(r *request) (response, error) {
+func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -109,12 +110,12 @@ func (s *Server) apiAddSilence(r *request) (response, error) {
 		out.Alerts = append(out.Alerts, k.String())
 	}
 	if body.Preview {
-		return jsonBody{v: out}, nil
+		return web.JSON{Value: out}, nil
 	}
-	if out.ID, err = service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+	if out.ID, err = service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, out}, nil
+	return web.JSON{Status: http.StatusCreated, Value: out}, nil
 }
 
 func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
@@ -129,7 +130,7 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 	if b.For != "" || b.Ends == nil {
 		d, err := parseSpan(b.For, maxSilenceDays)
 		if err == nil && b.Ends != nil {
-			err = invalid("Give either for or ends, not both")
+			err = web.Invalid("Give either for or ends, not both")
 		}
 		if err != nil {
 			return one, err
@@ -144,11 +145,11 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 	return one, one.Validate()
 }
 
-func (s *Server) apiExpireSilence(r *request) (response, error) {
+func (s *Server) apiExpireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
-	return jsonBody{v: map[string]bool{"expired": true}}, nil
+	return web.JSON{Value: map[string]bool{"expired": true}}, nil
 }
 
 // rulesJSON is the answer of /api/v1/rules, in the order of the configuration.
@@ -210,7 +211,7 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 	return out
 }
 
-func (s *Server) apiRules(r *request) (response, error) {
+func (s *Server) apiRules(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -219,5 +220,5 @@ func (s *Server) apiRules(r *request) (response, error) {
 	for i := range view.Rules {
 		body.Rules = append(body.Rules, ruleOf(&view.Rules[i]))
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

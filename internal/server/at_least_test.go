@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestALowerBoundIsNoPaceAndNotNothing(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -18,9 +18,9 @@ import (
 const auditPerPage = 50
 
 // chain says whether the audit is whole.
-func (s *Server) chain(r *request, service trail) templates.Problem {
-	state, err := service.VerifyAudit(r.Context(), r.asker())
-	now := time.Now().In(zone(r))
+func (s *Server) chain(r *web.Request, service trail) templates.Problem {
+	state, err := service.VerifyAudit(r.Context(), r.Asker())
+	now := time.Now().In(web.Zone(r))
 	switch {
 	case err != nil:
 		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
@@ -62,11 +62,11 @@ func chainProves(state admin.AuditState) string {
 }
 
 // historyLines are the actions on a marker. Viewers do not see from where they came.
-func (s *Server) historyLines(r *request, entries []admin.Entry, now time.Time) []templates.AuditLine {
+func (s *Server) historyLines(r *web.Request, entries []admin.Entry, now time.Time) []templates.AuditLine {
 	return s.auditLines(r, entries, now, r.Who.Can(auth.Operator))
 }
 
-func (s *Server) auditLines(r *request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
+func (s *Server) auditLines(r *web.Request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
 	lines := make([]templates.AuditLine, 0, len(entries))
 	for _, e := range entries {
 		e.Hash = s.masker.hash(r.Who, e.Hash)

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -16,8 +16,8 @@ const noOutcome = "no outcome"
 
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
-func (s *Server) auditPage(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
+func (s *Server) auditPage(r *web.Request) (web.Response, error) {
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (s *Server) auditPage(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	q.view = ""
 	if whole && q.Operation == "" && q.Key == "" {
 		q.view = viewEntries
@@ -52,13 +52,13 @@ func (s *Server) auditPage(r *request) (response, error) {
 	} else {
 		v.Chain, v.Proxy = s.chain(r, service), s.proxyNote(r.Who)
 	}
-	return page{component: templates.Audit(v)}, nil
+	return web.Page{Component: templates.Audit(v)}, nil
 }
 
 // auditRows reads a page of entries or actions, and returns the number from which the next page goes on; 0 at the end.
-func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole bool, now time.Time) ([]templates.AuditLine, int64, error) {
+func (s *Server) auditRows(r *web.Request, service trail, q admin.AuditQuery, whole bool, now time.Time) ([]templates.AuditLine, int64, error) {
 	if whole {
-		entries, err := service.Audit(r.Context(), r.asker(), q)
+		entries, err := service.Audit(r.Context(), r.Asker(), q)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -67,7 +67,7 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 		}
 		return s.auditLines(r, entries, now, true), entries[len(entries)-1].Number, nil
 	}
-	acts, err := service.Acts(r.Context(), r.asker(), q)
+	acts, err := service.Acts(r.Context(), r.Asker(), q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -82,7 +82,7 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 }
 
 // actLine is one action in one row: what was done and why, and what came of it with the counts.
-func (s *Server) actLine(r *request, a admin.Act, now time.Time) templates.AuditLine {
+func (s *Server) actLine(r *web.Request, a admin.Act, now time.Time) templates.AuditLine {
 	l := s.auditLines(r, []admin.Entry{a.Entry}, now, true)[0]
 	phase := actOutcome(a)
 	l.Phase, l.Tier = outcomeWord(phase), phaseTier(phase)
@@ -144,12 +144,12 @@ type actJSON struct {
 }
 
 // apiActs gives a page of what was done, newest first.
-func (s *Server) apiActs(r *request, q admin.AuditQuery) (response, error) {
+func (s *Server) apiActs(r *web.Request, q admin.AuditQuery) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	acts, err := service.Acts(r.Context(), r.asker(), q)
+	acts, err := service.Acts(r.Context(), r.Asker(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -160,5 +160,5 @@ func (s *Server) apiActs(r *request, q admin.AuditQuery) (response, error) {
 	if len(acts) == q.Limit {
 		body.Before = &acts[len(acts)-1].Entry.Number
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

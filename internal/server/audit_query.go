@@ -7,11 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

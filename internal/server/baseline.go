@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -33,7 +32,7 @@ func (s *Server) acknowledging() (baselineService, error) {
 }
 
 // baselineView shows what of a pipeline's dead letters is acknowledged, and the forms that change it.
-func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
+func (s *Server) baselineView(r *web.Request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
 	depth := p.DeadLetters
 	if s.baselines == nil || (p.Baseline == nil && (!depth.Known() || depth.High < 1)) {
 		return templates.BaselineView{}
@@ -82,13 +81,13 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.
-func (s *Server) acknowledge(r *request) (response, error) {
+func (s *Server) acknowledge(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
 	if err != nil {
@@ -100,29 +99,29 @@ func (s *Server) acknowledge(r *request) (response, error) {
 			return nil, list.Bad("own", "must be the number of the pipeline's own dead letters that the page showed")
 		}
 	}
-	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+	if _, err := service.Acknowledge(r.Context(), r.Asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err
 	}
 	return s.toDeadLetters(r), nil
 }
 
 // forget takes an acknowledgement back.
-func (s *Server) forget(r *request) (response, error) {
+func (s *Server) forget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err
 	}
 	return s.toDeadLetters(r), nil
 }
 
-func (s *Server) toDeadLetters(r *request) response {
-	return redirect{s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
+func (s *Server) toDeadLetters(r *web.Request) web.Response {
+	return web.Redirect{To: s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
 }
 
 // baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it is not known.
@@ -154,7 +153,7 @@ type acknowledgeJSON struct {
 	Reason string `json:"reason"`
 }
 
-func (s *Server) apiAcknowledge(r *request) (response, error) {
+func (s *Server) apiAcknowledge(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
@@ -169,14 +168,14 @@ func (s *Server) apiAcknowledge(r *request) (response, error) {
 			return nil, list.Bad("own", "must not be below 0")
 		}
 	}
-	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, body.Reason)
+	line, err := service.Acknowledge(r.Context(), r.Asker(), r.PathValue("name"), seen, body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, baselineOf(&line)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: baselineOf(&line)}, nil
 }
 
-func (s *Server) apiForget(r *request) (response, error) {
+func (s *Server) apiForget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
@@ -187,8 +186,8 @@ func (s *Server) apiForget(r *request) (response, error) {
 	if err := readJSON(r, &body); err != nil {
 		return nil, err
 	}
-	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), body.Reason); err != nil {
+	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), body.Reason); err != nil {
 		return nil, err
 	}
-	return jsonBody{v: map[string]bool{"removed": true}}, nil
+	return web.JSON{Value: map[string]bool{"removed": true}}, nil
 }

@@ -3,10 +3,9 @@ package server
 import (
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -59,11 +59,11 @@ func causeOf(snap *dedup.Snapshot, p judged, late string) *causeJSON {
 
 // withJobs returns the snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs. What
 // cannot be asked is left out: the pages must not depend on it.
-func (s *Server) withJobs(r *request, snap *dedup.Snapshot) *dedup.Snapshot {
+func (s *Server) withJobs(r *web.Request, snap *dedup.Snapshot) *dedup.Snapshot {
 	if s.deadLetters == nil || !r.Who.Can(operator) {
 		return snap
 	}
-	jobs, err := s.deadLetters.Jobs(r.Context(), r.asker(), jobsLooked)
+	jobs, err := s.deadLetters.Jobs(r.Context(), r.Asker(), jobsLooked)
 	if err != nil {
 		s.log.Warn("jobs cannot be read for the events", "request", r.ID, "err", err)
 		return snap

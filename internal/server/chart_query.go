@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )

@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -46,7 +46,7 @@ func droppedWhy(r dedup.DeadLetterRoute) (why, end string) {
 }
 
 // noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
-func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueView {
+func (s *Server) noDeadQueue(r *web.Request, d deadQueuePage) templates.NoDeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.NoDeadQueueView{
 		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, show.NameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, show.NameLimit),

@@ -7,21 +7,22 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // scanAndFilter reads which letters of which scan are asked for.
-func scanAndFilter(r *request) (scan string, filter admin.Filter, err error) {
+func scanAndFilter(r *web.Request) (scan string, filter admin.Filter, err error) {
 	values := r.URL.Query()
 	if scan = values.Get("scan"); scan == "" || len(scan) > maxRef {
 		return "", filter, list.Bad("scan", "must name one")
 	}
-	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(zone(r)))
+	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
 	return scan, filter, err
 }
 
 // lettersCSV answers with the business keys of the letters that a look found: whom to tell, and what to check elsewhere.
-func (s *Server) lettersCSV(r *request) (response, error) {
+func (s *Server) lettersCSV(r *web.Request) (web.Response, error) {
 	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.asker(), id)
+	scan, err := service.Kept(r.Context(), r.Asker(), id)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -40,7 +41,7 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 			matching = append(matching, l)
 		}
 	}
-	return csvBody{list.NewTable("affected-keys-"+r.PathValue("name")+".csv", letterColumns(scan), matching)}, nil
+	return web.CSV{Table: list.NewTable("affected-keys-"+r.PathValue("name")+".csv", letterColumns(scan), matching)}, nil
 }
 
 func letterColumns(scan admin.Scan) []list.Column[admin.Letter] {
@@ -81,7 +82,7 @@ func letterColumns(scan admin.Scan) []list.Column[admin.Letter] {
 
 // lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit, which
 // says that it failed when not all of them were sent.
-func (s *Server) lettersNDJSON(r *request) (response, error) {
+func (s *Server) lettersNDJSON(r *web.Request) (web.Response, error) {
 	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
@@ -91,10 +92,10 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 		return nil, err
 	}
 	if r.Method == http.MethodHead {
-		return attachment{name: "dead-letters.ndjson", typ: ndjsonType}, nil
+		return web.Attachment{Name: "dead-letters.ndjson", Type: web.NDJSONType}, nil
 	}
-	return lineStream{name: "dead-letters.ndjson", open: func(send func(iter.Seq[any]) error) error {
-		return scanGone(service.Export(r.Context(), r.asker(), id, filter.String(), func(letters []admin.Letter) error {
+	return web.Lines{Name: "dead-letters.ndjson", Open: func(send func(iter.Seq[any]) error) error {
+		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []admin.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
 					if !yield(s.masker.exportOf(r.Who, l)) {
@@ -105,5 +106,3 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 		}))
 	}}, nil
 }
-
-const ndjsonType = "application/x-ndjson; charset=utf-8"

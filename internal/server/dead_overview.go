@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -18,8 +18,8 @@ import (
 const jobsLooked = 50
 
 // deadOverview answers the list of every pipeline with dead letters.
-func (s *Server) deadOverview(r *request) (response, error) {
-	snap, now := s.snapshots.Snapshot(), time.Now().In(zone(r))
+func (s *Server) deadOverview(r *web.Request) (web.Response, error) {
+	snap, now := s.snapshots.Snapshot(), time.Now().In(web.Zone(r))
 	v := templates.DeadLettersView{
 		Frame: s.frame(r, "Dead letters"), Self: s.cfg.base() + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
 		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),
@@ -52,7 +52,7 @@ func (s *Server) deadOverview(r *request) (response, error) {
 		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
 	}
 	v.Sum = deadSum(v.Rows, snap)
-	return page{component: templates.DeadLetters(v)}, nil
+	return web.Page{Component: templates.DeadLetters(v)}, nil
 }
 
 // deadSum says how many dead letters there are, and of how many pipelines they are dropped instead.
@@ -142,12 +142,12 @@ func runningKey(pipeline, queue string) string { return pipeline + "\x00" + queu
 
 // runningJobs maps queues to the jobs that are moving their messages, for those who may see jobs. What cannot be asked is left out:
 // the list of dead letters must not depend on it.
-func (s *Server) runningJobs(r *request) map[string]string {
+func (s *Server) runningJobs(r *web.Request) map[string]string {
 	running := map[string]string{}
 	if s.deadLetters == nil || !r.Who.Can(operator) {
 		return running
 	}
-	jobs, err := s.deadLetters.Jobs(r.Context(), r.asker(), jobsLooked)
+	jobs, err := s.deadLetters.Jobs(r.Context(), r.Asker(), jobsLooked)
 	if err != nil {
 		s.log.Warn("running jobs cannot be read", "request", r.ID, "err", err)
 		return running

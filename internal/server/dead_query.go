@@ -4,11 +4,10 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 )
 
 const (

@@ -9,13 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -40,7 +39,7 @@ type deadQueuePage struct {
 }
 
 // deadQueue answers the page of one dead-letter queue, or of its parking queue.
-func (s *Server) deadQueue(r *request) (response, error) {
+func (s *Server) deadQueue(r *web.Request) (web.Response, error) {
 	d, err := s.deadQueuePage(r)
 	if err != nil {
 		return nil, err
@@ -50,10 +49,10 @@ func (s *Server) deadQueue(r *request) (response, error) {
 		// colleague elsewhere, and to the plan that is made from here.
 		v := r.URL.Query()
 		v.Set("filter", d.q.filter.String())
-		return redirect{d.path + "?" + v.Encode()}, nil
+		return web.Redirect{To: d.path + "?" + v.Encode()}, nil
 	}
 	if d.q.queue == "" {
-		return page{component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
+		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
 	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
@@ -61,12 +60,12 @@ func (s *Server) deadQueue(r *request) (response, error) {
 	if d.q.wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	return page{status, templates.DeadQueue(d.page(frame))}, nil
+	return web.Page{Status: status, Component: templates.DeadQueue(d.page(frame))}, nil
 }
 
-func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
+func (s *Server) deadQueuePage(r *web.Request) (deadQueuePage, error) {
 	name := r.PathValue("name")
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	q, err := parseDeadQuery(r.URL.Query(), now)
 	if err != nil {
 		return deadQueuePage{}, err
@@ -77,7 +76,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 		return deadQueuePage{}, noPipeline(name)
 	}
 	d := deadQueuePage{
-		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: keepZone(r, s.cfg.base()+"/dead-letters/plan"),
+		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"),
 		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
@@ -99,7 +98,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	if d.q.parking {
 		ask = s.deadLetters.ParkingQueue
 	}
-	view, err := ask(r.Context(), r.asker(), name, d.q.queue)
+	view, err := ask(r.Context(), r.Asker(), name, d.q.queue)
 	switch {
 	case err != nil && (d.q.parking || dedup.KindOf(err) != dedup.Unavailable):
 		return d, err
@@ -291,9 +290,9 @@ func scanSentence(scan admin.Scan, now time.Time) string {
 }
 
 // scan looks at the head of a dead-letter queue and leads back to its page.
-func (s *Server) scan(r *request) (response, error) {
+func (s *Server) scan(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
@@ -315,15 +314,15 @@ func (s *Server) scan(r *request) (response, error) {
 			return nil, err
 		}
 	}
-	if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
+	if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
 		return nil, err
 	}
-	return redirect{back + "#found"}, nil
+	return web.Redirect{To: back + "#found"}, nil
 }
 
 // parkingName is the name of the parking queue that belongs to a dead-letter queue.
-func (s *Server) parkingName(r *request, service deadLetterReader, pipeline, queue string) (string, error) {
-	view, err := service.ParkingQueue(r.Context(), r.asker(), pipeline, queue)
+func (s *Server) parkingName(r *web.Request, service deadLetterReader, pipeline, queue string) (string, error) {
+	view, err := service.ParkingQueue(r.Context(), r.Asker(), pipeline, queue)
 	if err != nil {
 		return "", err
 	}

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

@@ -4,12 +4,11 @@ import (
 	"context"
 	"net/url"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -82,7 +81,7 @@ func (s *Server) letters() (deadLetterService, error) {
 }
 
 // whyNoMoves says why this reader cannot look at or move the messages of a pipeline, and "" if they can.
-func (s *Server) whyNoMoves(r *request, pipeline string) string {
+func (s *Server) whyNoMoves(r *web.Request, pipeline string) string {
 	switch {
 	case s.deadLetters == nil:
 		return show.EndSentence(noDeadLetters)

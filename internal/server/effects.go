@@ -6,11 +6,10 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -121,7 +120,7 @@ func effectNotes(e *dedup.EffectCheck) []string {
 }
 
 // effectsOf returns the pipeline of a request.
-func (s *Server) effectsOf(r *request) (*dedup.Snapshot, *dedup.PipelineStatus, error) {
+func (s *Server) effectsOf(r *web.Request) (*dedup.Snapshot, *dedup.PipelineStatus, error) {
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
@@ -131,7 +130,7 @@ func (s *Server) effectsOf(r *request) (*dedup.Snapshot, *dedup.PipelineStatus, 
 }
 
 // effects answers the list of the business keys whose work was done more than once.
-func (s *Server) effects(r *request) (response, error) {
+func (s *Server) effects(r *web.Request) (web.Response, error) {
 	snap, p, err := s.effectsOf(r)
 	if err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (s *Server) effects(r *request) (response, error) {
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
 	frame := s.frame(r, "Double effects of "+name.Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
@@ -156,11 +155,11 @@ func (s *Server) effects(r *request) (response, error) {
 	if v.Effects.Total > number*effectsPerPage {
 		v.Older = path + "/effects?page=" + strconv.Itoa(number+1)
 	}
-	return page{status: http.StatusOK, component: templates.Effects(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Effects(v)}, nil
 }
 
 // effectsCSV answers the list as a table, to be worked through by whoever undoes the second effects.
-func (s *Server) effectsCSV(r *request) (response, error) {
+func (s *Server) effectsCSV(r *web.Request) (web.Response, error) {
 	_, p, err := s.effectsOf(r)
 	if err != nil {
 		return nil, err
@@ -179,7 +178,7 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 		{Head: "checked", Cell: func(dedup.EffectKey) string { return list.Time(e.At) }},
 	}, e.Keys)
 	table.Notes = effectNotes(e)
-	return csvBody{table}, nil
+	return web.CSV{Table: table}, nil
 }
 
 func noEffectCheck(p *dedup.PipelineStatus) error {
@@ -223,7 +222,7 @@ type effectKeyJSON struct {
 }
 
 // apiEffects gives what the effect check of a pipeline found.
-func (s *Server) apiEffects(r *request) (response, error) {
+func (s *Server) apiEffects(r *web.Request) (web.Response, error) {
 	snap, p, err := s.effectsOf(r)
 	if err != nil && snap == nil && s.snapshots.Snapshot().Round == 0 {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is known yet: the first round has not ended; try again in a moment"}
@@ -243,5 +242,5 @@ func (s *Server) apiEffects(r *request) (response, error) {
 	for _, k := range e.Keys {
 		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, timeOf(k.Found), k.ID})
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

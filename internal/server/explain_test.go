@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 

@@ -18,6 +18,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -201,7 +202,7 @@ func TestEveryAnswerIsWhatItWas(t *testing.T) {
 		w.ask("readyz", "viewer", "GET", "/readyz", "")
 		w.ask("healthz", "viewer", "GET", "/healthz", "")
 		for _, rt := range w.routes() {
-			skipped := rt.kind == streamKind || rt.kind == staticKind || rt.method == "POST" && rt.kind == pageKind
+			skipped := rt.kind == web.StreamKind || rt.kind == web.StaticKind || rt.method == "POST" && rt.kind == web.PageKind
 			if at := rt.method + " " + rt.path; !w.walked[at] && !skipped {
 				t.Errorf("%s is not walked", at)
 			}

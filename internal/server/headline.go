@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

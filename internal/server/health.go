@@ -3,10 +3,14 @@ package server
 import (
 	"net/http"
 	"time"
+
+	"dedup-dashboard/internal/server/web"
 )
 
 // healthz says that the process answers, and nothing else.
-func (s *Server) healthz(r *request) (response, error) { return textBody{http.StatusOK, "ok"}, nil }
+func (s *Server) healthz(r *web.Request) (web.Response, error) {
+	return web.Text{Status: http.StatusOK, Text: "ok"}, nil
+}
 
 // readiness is the answer of /readyz. Names of sources are for those who may see figures.
 type readiness struct {
@@ -17,7 +21,7 @@ type readiness struct {
 
 // readyz answers 200 once a first attempt at every source has ended and the history is open. A source that is down does not
 // make the dashboard unready: it is there to show that.
-func (s *Server) readyz(r *request) (response, error) {
+func (s *Server) readyz(r *web.Request) (web.Response, error) {
 	var body readiness
 	switch {
 	case !s.historyOpen():
@@ -35,7 +39,7 @@ func (s *Server) readyz(r *request) (response, error) {
 	if !body.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	return jsonBody{status, body}, nil
+	return web.JSON{Status: status, Value: body}, nil
 }
 
 func (s *Server) historyOpen() bool {

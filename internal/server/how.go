@@ -4,10 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,30 +22,30 @@ const (
 )
 
 // jobAsked returns the job that the address names, with the service that keeps it.
-func (s *Server) jobAsked(r *request) (deadLetterService, admin.Job, error) {
+func (s *Server) jobAsked(r *web.Request) (deadLetterService, admin.Job, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, admin.Job{}, err
 	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	j, err := service.Job(r.Context(), r.Asker(), r.PathValue("id"))
 	return service, j, err
 }
 
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
 // itself again.
-func (s *Server) job(r *request) (response, error) {
+func (s *Server) job(r *web.Request) (web.Response, error) {
 	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return page{component: templates.Job(s.jobView(r, j))}, nil
+	return web.Page{Component: templates.Job(s.jobView(r, j))}, nil
 }
 
 // wentWrong counts the messages that did not go through though they should have.
 func wentWrong(c admin.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
-func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+func (s *Server) jobView(r *web.Request, j admin.Job) templates.JobView {
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
@@ -324,16 +324,16 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 }
 
 // jobs answers the list of recent jobs.
-func (s *Server) jobs(r *request) (response, error) {
+func (s *Server) jobs(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	list, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	v := templates.JobsView{Frame: s.frame(r, "Jobs"), Self: s.cfg.base() + "/jobs", Empty: templates.Empty{
 		Heading: "Nothing was moved yet", Text: "Requeueing, discarding and restoring dead letters appear here. It begins at a dead-letter queue.", Href: s.cfg.base() + "/dead-letters", Link: "See the dead letters",
 	}}
@@ -344,7 +344,7 @@ func (s *Server) jobs(r *request) (response, error) {
 			v.Frame.Refresh = 5
 		}
 	}
-	return page{component: templates.Jobs(v)}, nil
+	return web.Page{Component: templates.Jobs(v)}, nil
 }
 
 func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {

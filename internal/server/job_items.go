@@ -4,11 +4,10 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -30,7 +29,7 @@ func (s *Server) jobItemLine(item admin.JobItem, now time.Time) templates.JobIte
 }
 
 // jobItems answers a page of the messages of a job, in the order in which they were taken.
-func (s *Server) jobItems(r *request) (response, error) {
+func (s *Server) jobItems(r *web.Request) (web.Response, error) {
 	var q itemsQuery
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
@@ -43,7 +42,7 @@ func (s *Server) jobItems(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
@@ -62,7 +61,7 @@ func (s *Server) jobItems(r *request) (response, error) {
 	if q.became != "" {
 		v.Heading, v.All = "Messages of this job: "+fateWord(q.became), self+"/items"
 	}
-	return page{component: templates.JobItems(v)}, nil
+	return web.Page{Component: templates.JobItems(v)}, nil
 }
 
 // itemsQuery is the state of the list of messages of a job that lives in its address: from which message on, and what became of them;
@@ -83,19 +82,19 @@ func (q *itemsQuery) params() []list.Param {
 func (q itemsQuery) address(self string) string { return list.Address(self+"/items", q.params()...) }
 
 // read returns a page of the messages.
-func (q itemsQuery) read(r *request, service jobReader, id string) ([]admin.JobItem, error) {
+func (q itemsQuery) read(r *web.Request, service jobReader, id string) ([]admin.JobItem, error) {
 	if q.became == "" {
-		return service.JobItems(r.Context(), r.asker(), id, q.after, itemsPerJob)
+		return service.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
 	}
-	return service.JobItemsThat(r.Context(), r.asker(), id, q.became, q.after, itemsPerJob)
+	return service.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
 }
 
 // everyItem returns all that is told of the messages of a job.
-func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error) {
+func everyItem(r *web.Request, service jobReader, id string) ([]admin.JobItem, error) {
 	const atOnce = 1000
 	var all []admin.JobItem
 	for after := int64(0); len(all) < admin.MaxJobItems; {
-		some, err := service.JobItems(r.Context(), r.asker(), id, after, atOnce)
+		some, err := service.JobItems(r.Context(), r.Asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +107,7 @@ func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error
 }
 
 // jobItemsCSV answers with every message of a job.
-func (s *Server) jobItemsCSV(r *request) (response, error) {
+func (s *Server) jobItemsCSV(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
@@ -117,7 +116,7 @@ func (s *Server) jobItemsCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return csvBody{list.NewTable("job-"+r.PathValue("id")+".csv", itemColumns(), items)}, nil
+	return web.CSV{Table: list.NewTable("job-"+r.PathValue("id")+".csv", itemColumns(), items)}, nil
 }
 
 func itemColumns() []list.Column[admin.JobItem] {

@@ -3,10 +3,10 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -72,7 +72,7 @@ func summaryOfJob(j admin.Job) admin.JobSummary {
 }
 
 // deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
-func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self string) {
+func (s *Server) deadAgain(r *web.Request, v *templates.JobView, j admin.Job, self string) {
 	n := j.Aftermath.Total(admin.BecameBack)
 	if n == 0 {
 		return
@@ -138,21 +138,21 @@ func returnedOf(j admin.Job) *int64 {
 }
 
 // againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
-func (s *Server) againJob(r *request) (response, error) {
+func (s *Server) againJob(r *web.Request) (web.Response, error) {
 	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
 	if j.Plan.Request.Do != admin.Requeue || !j.State.Final() {
-		return nil, conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
+		return nil, web.Conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
 	}
 	req := j.Plan.Request
-	scan, refs, err := service.BackOf(r.Context(), r.asker(), j.ID)
+	scan, refs, err := service.BackOf(r.Context(), r.Asker(), j.ID)
 	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(admin.BecameBack) {
-		if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
+		if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
 			return nil, err
 		}
-		scan, refs, err = service.BackOf(r.Context(), r.asker(), j.ID)
+		scan, refs, err = service.BackOf(r.Context(), r.Asker(), j.ID)
 	}
 	if err != nil {
 		return nil, err

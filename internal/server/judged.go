@@ -3,10 +3,9 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // judgedSnapshot holds the verdicts on the pipelines of one snapshot under one view of alerts, so that they are reached once for both.

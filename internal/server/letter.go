@@ -8,17 +8,16 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // letter answers the page of one dead letter, its body masked.
-func (s *Server) letter(r *request) (response, error) {
+func (s *Server) letter(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	key, err := letterKeyOf(query)
 	if err != nil {
@@ -41,9 +40,9 @@ func (s *Server) letter(r *request) (response, error) {
 		if query.Has("view") {
 			values.Set("view", view)
 		}
-		return redirect{s.cfg.base() + "/dead-letters/message?" + values.Encode()}, nil
+		return web.Redirect{To: s.cfg.base() + "/dead-letters/message?" + values.Encode()}, nil
 	}
-	l, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Letter(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -52,9 +51,9 @@ func (s *Server) letter(r *request) (response, error) {
 
 // reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
 // the audit; the address of the page never shows a body.
-func (s *Server) reveal(r *request) (response, error) {
+func (s *Server) reveal(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	key, err := letterKeyOf(r.PostForm)
 	if err != nil {
@@ -71,7 +70,7 @@ func (s *Server) reveal(r *request) (response, error) {
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Reveal(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -86,12 +85,12 @@ func payloadView(view string) (string, error) {
 	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (response, error) {
-	scan, err := service.Kept(r.Context(), r.asker(), key.scan)
+func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (web.Response, error) {
+	scan, err := service.Kept(r.Context(), r.Asker(), key.scan)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	id := templates.Plain(l.ID, 2*show.KeyLimit)
 	if l.ID == "" {
 		id = templates.Plain("Message without an id", show.NameLimit)
@@ -123,7 +122,7 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	} else {
 		v.Marker.Word = "marker: " + v.Marker.Word
 	}
-	return page{component: templates.Letter(v)}, nil
+	return web.Page{Component: templates.Letter(v)}, nil
 }
 
 const envelopeNote = "This is an error envelope of EasyNetQ: the message that failed stands inside its body. A requeue sends the envelope, which consumers do not understand. " +
@@ -238,9 +237,9 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	return facts
 }
 
-func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
+func (s *Server) letterAct(r *web.Request, key letterKey, l admin.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: keepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
+		Action: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(key.pipeline); ok && l.Target == "" && !act.Parking {
@@ -267,7 +266,7 @@ func parked(l admin.Letter) bool {
 }
 
 // download answers with the bytes of a body as an attachment that no browser renders. It leaves an entry in the audit.
-func (s *Server) download(r *request) (response, error) {
+func (s *Server) download(r *web.Request) (web.Response, error) {
 	key, err := letterKeyOf(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -277,31 +276,17 @@ func (s *Server) download(r *request) (response, error) {
 		return nil, err
 	}
 	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
-		return attachment{name: "body", typ: "application/octet-stream"}, nil
+		return web.Attachment{Name: "body", Type: "application/octet-stream"}, nil
 	}
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Reveal(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
 	if l.LeftOut != nil {
-		return nil, conflict("The body cannot be downloaded: " + l.Hidden)
+		return nil, web.Conflict("The body cannot be downloaded: " + l.Hidden)
 	}
-	return attachment{name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", typ: "application/octet-stream", body: l.Body}, nil
-}
-
-// attachment is a file to keep, not to look at.
-type attachment struct {
-	name string
-	typ  string
-	body []byte
-}
-
-func (a attachment) write(w http.ResponseWriter, r *request) error {
-	h := w.Header()
-	csvHeader(w, a.name)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	return send(w, http.StatusOK, a.typ, a.body)
+	return web.Attachment{Name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", Type: "application/octet-stream", Body: l.Body}, nil
 }

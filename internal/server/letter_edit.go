@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // editForm answers the form that edits one message before it is requeued. The form holds the body as it is: asking for it reveals the
 // message, for admins alone, and every time the audit says so.
-func (s *Server) editForm(r *request) (response, error) {
+func (s *Server) editForm(r *web.Request) (web.Response, error) {
 	key, err := letterKeyOf(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -33,32 +33,32 @@ func (s *Server) editForm(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page{component: templates.Edit(s.editView(r, key, l))}, nil
+	return web.Page{Component: templates.Edit(s.editView(r, key, l))}, nil
 }
 
 // editable returns the letter if it can be edited, and where it was found.
-func (s *Server) editable(r *request, key letterKey) (letterKey, admin.Letter, error) {
+func (s *Server) editable(r *web.Request, key letterKey) (letterKey, admin.Letter, error) {
 	var l admin.Letter
 	service, err := s.letters()
 	if err != nil {
 		return key, l, err
 	}
 	if why := s.whyNoMoves(r, key.pipeline); why != "" {
-		return key, l, conflict(why)
+		return key, l, web.Conflict(why)
 	}
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return key, l, err
 	}
-	if l, err = service.Reveal(r.Context(), r.asker(), key.scan, key.ref); err != nil {
+	if l, err = service.Reveal(r.Context(), r.Asker(), key.scan, key.ref); err != nil {
 		return key, l, scanGone(err)
 	}
 	if l.LeftOut != nil || len(l.Body) > maxEdit || !comesBack(l.Body) {
-		return key, l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
+		return key, l, web.Invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
 	return key, l, nil
 }
 
-func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.EditView {
+func (s *Server) editView(r *web.Request, key letterKey, l admin.Letter) templates.EditView {
 	base := s.cfg.base()
 	v := templates.EditView{
 		Frame: s.frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.fields(), Back: key.address(base),
@@ -131,9 +131,9 @@ func sensitiveHeader(name, idFrom string) bool {
 }
 
 // edit plans the requeue of one edited message and leads to its review.
-func (s *Server) edit(r *request) (response, error) {
+func (s *Server) edit(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	key, err := letterKeyOf(r.PostForm)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *Server) edit(r *request) (response, error) {
 	}
 	wrong := mistakeIn(r.PostForm, edit, l)
 	if wrong.text == "" {
-		var to response
+		var to web.Response
 		if to, err = s.planned(r, admin.MoveRequest{Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit}); err == nil {
 			return to, nil
 		}
@@ -163,7 +163,7 @@ func (s *Server) edit(r *request) (response, error) {
 	if v.Wrong.Field, v.Wrong.Text, v.Wrong.Ask = wrong.field, wrong.text, wrong.ask; wrong.field == "" {
 		v.Error = wrong.text
 	}
-	return page{http.StatusUnprocessableEntity, templates.Edit(v)}, nil
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Edit(v)}, nil
 }
 
 // refill puts what was typed into a form.

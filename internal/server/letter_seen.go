@@ -3,10 +3,10 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -21,8 +21,8 @@ func scanGone(err error) error {
 
 // whereSeen returns where a letter is to be found: in the look that is named, or when that is gone in the newest one of its queue. Its
 // error leads back to the queue, and says who looked there last.
-func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey) (letterKey, error) {
-	_, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+func (s *Server) whereSeen(r *web.Request, service deadLetterService, key letterKey) (letterKey, error) {
+	_, err := service.Letter(r.Context(), r.Asker(), key.scan, key.ref)
 	if dedup.KindOf(err) != dedup.NotFound || err == nil {
 		return key, err
 	}
@@ -30,18 +30,18 @@ func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey)
 	if from, parked := dedup.ParkedFrom(dedup.QueueRef{Name: key.queue}); parked {
 		back = parkingAddress(s.cfg.base(), key.pipeline, from.Name)
 	}
-	gone := &ledBack{scanGone(err), back, "Back to the queue"}
-	view, failed := service.Queue(r.Context(), r.asker(), key.pipeline, key.queue)
+	gone := &web.LedBack{Err: scanGone(err), Href: back, Word: "Back to the queue"}
+	view, failed := service.Queue(r.Context(), r.Asker(), key.pipeline, key.queue)
 	if failed != nil || view.Scan == nil || view.Scan.ID == key.scan {
 		return key, gone // why the queue cannot be read is said by its own page
 	}
 	newer := key
 	newer.scan = view.Scan.ID
-	if _, err := service.Letter(r.Context(), r.asker(), newer.scan, newer.ref); err == nil {
+	if _, err := service.Letter(r.Context(), r.Asker(), newer.scan, newer.ref); err == nil {
 		return newer, nil
 	}
-	now := time.Now().In(zone(r))
-	gone.error = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
+	now := time.Now().In(web.Zone(r))
+	gone.Err = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
 		" and did not see it: it was moved in between, or stands behind the messages that were looked at"}
 	return key, gone
 }

@@ -4,32 +4,31 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
 // `id`, because a control named id would hide the form's own.
-func (s *Server) lookup(r *request) (response, error) {
+func (s *Server) lookup(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	if term := query.Get("term"); term != "" {
-		return redirect{s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
+		return web.Redirect{To: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
 	}
 	term := query.Get("id")
 	v := templates.LookupView{Frame: s.frame(r, "Look up"), Term: term, Self: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}
 	if term == "" {
-		return page{component: templates.Lookup(v)}, nil
+		return web.Page{Component: templates.Lookup(v)}, nil
 	}
 	result, err := s.lookedUp(r, term)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	v.At = show.Moment(result.At, now)
 	snap := s.snapshots.Snapshot()
 	found, silent := 0, 0
@@ -55,11 +54,11 @@ func (s *Server) lookup(r *request) (response, error) {
 	v.Sum = lookupSum(found, silent, len(result.Stores))
 	story, missing := s.timeline(r, term, result, now)
 	v.Timeline, v.TimelineMissing = story, templates.Sentence(missing)
-	return page{component: templates.Lookup(v)}, nil
+	return web.Page{Component: templates.Lookup(v)}, nil
 }
 
 // lookedUp asks every store.
-func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
+func (s *Server) lookedUp(r *web.Request, term string) (admin.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
 		return admin.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
@@ -67,7 +66,7 @@ func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 	if err != nil {
 		return admin.LookupResult{}, err
 	}
-	result, err := service.Lookup(r.Context(), r.asker(), term) // bounds itself, store by store
+	result, err := service.Lookup(r.Context(), r.Asker(), term) // bounds itself, store by store
 	for i := range result.Stores {
 		for j := range result.Stores[i].Found {
 			found := &result.Stores[i].Found[j]
@@ -93,7 +92,7 @@ func lookupSum(found, silent, stores int) string {
 	}
 }
 
-func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
+func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
 		Name: templates.Plain(a.Store, show.NameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
@@ -117,7 +116,7 @@ func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAns
 	return out
 }
 
-func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Time) templates.LookupHit {
+func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
 	j.Store = store
 	offset := clockOffset(j.Sighting)
 	h := templates.LookupHit{

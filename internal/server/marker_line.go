@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -59,7 +59,7 @@ func encodeKey(key string) string { return url.QueryEscape(key) }
 func decodeKey(text string) (string, error) {
 	key, err := url.QueryUnescape(text)
 	if err != nil || key == "" {
-		return "", invalid("The form names a marker that cannot be read; load the page again")
+		return "", web.Invalid("The form names a marker that cannot be read; load the page again")
 	}
 	return key, nil
 }

@@ -5,10 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // masked returns a marker as a role may see it: every marker that is shown, in whatever form, has passed here. Values can be

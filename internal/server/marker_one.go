@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -24,15 +24,15 @@ const (
 )
 
 // oneMarker answers the page of one marker, read live.
-func (s *Server) oneMarker(r *request) (response, error) {
+func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	store, key := r.URL.Query().Get("store"), r.URL.Query().Get("key")
 	snap := s.snapshots.Snapshot()
 	st, ok := findStore(snap, store)
 	switch {
 	case store == "" || key == "":
-		return nil, invalid("Name a marker as ?store=NAME&key=KEY")
+		return nil, web.Invalid("Name a marker as ?store=NAME&key=KEY")
 	case !ok:
-		return nil, notFound("There is no store named " + templates.Plain(store, show.NameLimit).Short)
+		return nil, web.NotFound("There is no store named " + templates.Plain(store, show.NameLimit).Short)
 	}
 	service, err := s.service()
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Look(ctx, r.asker(), store, key)
+	got, err := service.Look(ctx, r.Asker(), store, key)
 	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
 	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
 		return s.silentStore(r, store, err, templates.Resend{}), nil
@@ -48,7 +48,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	if err != nil && !gone {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
 	got.Marker = s.masker.masked(got.Marker, r.Who)
 	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), show.NameLimit).Short)
@@ -66,14 +66,14 @@ func (s *Server) oneMarker(r *request) (response, error) {
 		}
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*show.KeyLimit).Short}, {Label: "Store", Value: store}}
-		return page{component: templates.OneMarker(v)}, nil
+		return web.Page{Component: templates.OneMarker(v)}, nil
 	}
 	s.describeMarker(&v, r, st, got, now)
-	return page{component: templates.OneMarker(v)}, nil
+	return web.Page{Component: templates.OneMarker(v)}, nil
 }
 
 // describeMarker fills the page of a marker that is there.
-func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
+func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
 	offset := clockOffset(got.Sighting)
 	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), show.Texts(got.Reasons, now)
 	v.Life = lifeOf(got.Marker, offset, now)

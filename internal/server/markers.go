@@ -9,12 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -237,7 +236,7 @@ func (m markersPage) offset() time.Duration {
 }
 
 // markers answers the page of the markers of one pipeline.
-func (s *Server) markersOf(r *request) (response, error) {
+func (s *Server) markersOf(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -247,11 +246,11 @@ func (s *Server) markersOf(r *request) (response, error) {
 	}
 	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + m.p.Pipeline.Name)
-	return page{component: templates.Markers(m.view(frame))}, nil
+	return web.Page{Component: templates.Markers(m.view(frame))}, nil
 }
 
 // markersPage reads the address of a page of markers.
-func (s *Server) markersPage(r *request) (markersPage, error) {
+func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 	snap := s.snapshots.Snapshot()
 	name := r.PathValue("name")
 	p, ok := snap.Pipeline(name)
@@ -262,7 +261,7 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
@@ -272,18 +271,18 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 }
 
 // changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
-func (s *Server) changed(r *request, st *dedup.StoreStatus) map[string]admin.Change {
+func (s *Server) changed(r *web.Request, st *dedup.StoreStatus) map[string]admin.Change {
 	if s.markers == nil || st == nil || st.Stats.Pass == nil {
 		return nil
 	}
-	changes, err := s.markers.Changed(r.Context(), r.asker(), st.Name, st.Stats.Pass.Started)
+	changes, err := s.markers.Changed(r.Context(), r.Asker(), st.Name, st.Stats.Pass.Started)
 	if err != nil {
 		s.log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
 	}
 	return changes
 }
 
-func (m *markersPage) browse(s *Server, r *request) {
+func (m *markersPage) browse(s *Server, r *web.Request) {
 	service, err := s.service()
 	if err != nil {
 		m.liveErr = err
@@ -291,7 +290,7 @@ func (m *markersPage) browse(s *Server, r *request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Browse(ctx, r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+	got, err := service.Browse(ctx, r.Asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: m.q.cursor, Limit: markersPerPage,
 	})
 	if err != nil {

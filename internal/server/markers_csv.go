@@ -8,12 +8,11 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -23,14 +22,12 @@ const (
 	exportFor  = time.Minute
 	// exportPage is how many markers one reading of the store gives; the store bounds what it looks at for them.
 	exportPage = 200
-	// exportWrite bounds the writing of one page: the time that a whole answer has would end a long table half way.
-	exportWrite = 30 * time.Second
 )
 
 // markersCSV answers with a list of markers as a table, such as the messages that were lost, to be sent again by their
 // producer. A pass keeps the oldest of a long list only: where the store can be asked for the list, it is read live then, and
 // for the states that no pass lists.
-func (s *Server) markersCSV(r *request) (response, error) {
+func (s *Server) markersCSV(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -75,12 +72,12 @@ type markersTable struct {
 	kept selected
 }
 
-func (t *markersTable) write(w http.ResponseWriter, r *request) error {
+func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	m := t.page
 	cut := m.cut(t.kept.listed)
 	name := m.p.Pipeline.Name + "-" + m.q.state
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", csvType)
+		w.Header().Set("Content-Type", web.CSVType)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -96,12 +93,12 @@ func (t *markersTable) write(w http.ResponseWriter, r *request) error {
 		table.Notes = []string{show.Counted(int(cut), "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
 	}
 	table.Filename = name + ".csv"
-	return csvBody{table}.write(w, r)
+	return web.CSV{Table: table}.Write(w, r)
 }
 
 // writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
 // without that leaves the answer to the caller.
-func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string) (begun bool, err error) {
+func (t *markersTable) writeLive(w http.ResponseWriter, r *web.Request, name string) (begun bool, err error) {
 	service, err := t.server.service()
 	if err != nil {
 		return false, err
@@ -110,7 +107,7 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 	case t.server.exports <- struct{}{}:
 		defer func() { <-t.server.exports }()
 	default:
-		return false, &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", "Another list is being read from a store; try again in a minute", time.Minute}
+		return false, &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: "Another list is being read from a store; try again in a minute", RetryAfter: time.Minute}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), exportFor)
 	defer cancel()
@@ -119,7 +116,7 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 	if err != nil {
 		return false, err
 	}
-	csvHeader(w, name+".csv")
+	web.AttachAs(w, name+".csv")
 	e.rc, e.out = http.NewResponseController(w), list.NewWriter(w, list.HeadsOf(markerColumns()))
 	if err := e.send(first); err != nil {
 		return true, err
@@ -131,7 +128,7 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 type export struct {
 	table   *markersTable
 	service markerService
-	r       *request
+	r       *web.Request
 	rc      *http.ResponseController
 	out     *list.Writer
 	cursor  string
@@ -148,7 +145,7 @@ func (e *export) rest(ctx context.Context) error {
 		rows, err := e.read(ctx)
 		switch {
 		case e.r.Context().Err() != nil:
-			return &goneError{e.r.Context().Err()}
+			return &web.Gone{Err: e.r.Context().Err()}
 		case ctx.Err() != nil:
 			return e.stop("cut after " + templates.Span(exportFor) + ": the rest of the store was not looked at, so there may be more; filter the list or ask the store itself")
 		case err != nil:
@@ -169,7 +166,7 @@ func (e *export) stop(why string) error {
 // read returns the next page of the list.
 func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 	m := e.table.page
-	got, err := e.service.Browse(ctx, e.r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+	got, err := e.service.Browse(ctx, e.r.Asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: e.cursor, Limit: exportPage,
 	})
 	if err != nil {
@@ -193,14 +190,14 @@ func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 
 // send writes rows and sees them on their way.
 func (e *export) send(rows []judgedMarker) error {
-	if err := e.rc.SetWriteDeadline(time.Now().Add(exportWrite)); err != nil {
+	if err := e.rc.SetWriteDeadline(time.Now().Add(web.ExportWrite)); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
 	for _, row := range rows {
 		e.out.Row(list.Cells(markerColumns(), row))
 	}
 	if err := cmp.Or(e.out.Flush(), e.rc.Flush()); err != nil {
-		return &goneError{err}
+		return &web.Gone{Err: err}
 	}
 	return nil
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -52,11 +52,8 @@ func (s *Server) service() (markerService, error) {
 	return s.markers, nil
 }
 
-// asker is who asks, for the service.
-func (r *request) asker() admin.Caller { return r.caller(r.Who) }
-
 // whyNoControls says why this reader cannot change markers of a store, and "" if they can.
-func (s *Server) whyNoControls(r *request, store string) string {
+func (s *Server) whyNoControls(r *web.Request, store string) string {
 	switch {
 	case s.markers == nil:
 		return "This dashboard was started without access to single markers."

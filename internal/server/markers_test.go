@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 

@@ -13,12 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -88,20 +87,20 @@ func selectedRefs(form url.Values) ([]string, error) {
 		}
 	}
 	if len(form["sel"]) == 0 {
-		return nil, &httpError{
-			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
-			message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+		return nil, &web.Error{
+			Status: http.StatusBadRequest, Kind: dedup.Invalid, Heading: "No message was selected",
+			Message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
 		}
 	}
 	return slices.Clone(form["sel"]), nil
 }
 
 // planMove freezes a selection and leads to its review.
-func (s *Server) planMove(r *request) (response, error) {
+func (s *Server) planMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	req, err := parseMoveForm(r.PostForm, time.Now().In(zone(r)))
+	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +118,7 @@ func (s *Server) planMove(r *request) (response, error) {
 		if err != nil {
 			return nil, err
 		}
-		view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+		view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 		if err != nil {
 			return nil, err
 		}
@@ -130,9 +129,9 @@ func (s *Server) planMove(r *request) (response, error) {
 
 // plannedOnce plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
-func (s *Server) plannedOnce(r *request, req admin.MoveRequest) (response, error) {
+func (s *Server) plannedOnce(r *web.Request, req admin.MoveRequest) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	if !req.Whole {
 		req.Most = 0
@@ -145,12 +144,12 @@ func (s *Server) plannedOnce(r *request, req admin.MoveRequest) (response, error
 }
 
 // planned makes a plan and leads to its review, or offers that of fewer messages.
-func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
+func (s *Server) planned(r *web.Request, req admin.MoveRequest) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
 	var many *admin.TooMany
 	switch {
 	case errors.As(err, &many):
@@ -158,51 +157,51 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 	case err != nil:
 		return nil, err
 	}
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), plan.ID))}, nil
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), plan.ID))}, nil
 }
 
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
-func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
+func (s *Server) offerFewer(r *web.Request, many *admin.TooMany) web.Response {
 	d := describe(many)
-	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: show.EndSentence(show.Clean(d.message, 2000)), Back: s.back(r)}
-	again := templates.FormAgain{Action: keepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
+	view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(show.Clean(d.Message, 2000)), Back: s.back(r)}
+	again := templates.FormAgain{Action: web.KeepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {
 			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
 		}
 	}
 	view.Again = &again
-	return page{d.status, templates.Error(view)}
+	return web.Page{Status: d.Status, Component: templates.Error(view)}
 }
 
 // fewerWord is the button that plans a move of fewer messages.
 func fewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
 
 // changeMove plans again with other choices: a plan itself never changes.
-func (s *Server) changeMove(r *request) (response, error) {
+func (s *Server) changeMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	req, err := changedMove(plan, r.PostForm)
 	if err != nil {
 		return nil, err
 	}
-	again, err := service.PlanMove(r.Context(), r.asker(), req)
+	again, err := service.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), again.ID))}, nil
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), again.ID))}, nil
 }
 
 // changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
@@ -213,7 +212,7 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	case plan.Edited != nil:
 		req.Edit = &plan.Edited.Edit
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
-		return req, conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
+		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
 	req.Choices = map[admin.Class]admin.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
@@ -267,33 +266,33 @@ func wholeNumber(form url.Values, name string, otherwise, least, most int) (int,
 }
 
 // unstarted leads to the review: whoever loads the address of a start again, which a refused one leaves in the browser, means that.
-func (s *Server) unstarted(r *request) (response, error) {
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), r.PathValue("id")))}, nil
+func (s *Server) unstarted(r *web.Request) (web.Response, error) {
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), r.PathValue("id")))}, nil
 }
 
 // move answers the review page. A plan that was started leads to its job.
-func (s *Server) move(r *request) (response, error) {
+func (s *Server) move(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
-	return page{component: templates.Move(s.moveView(r, plan))}, nil
+	return web.Page{Component: templates.Move(s.moveView(r, plan))}, nil
 }
 
 // moveView is the review page of a plan.
-func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+func (s *Server) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	v := templates.MoveView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
 		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
-		Change: keepZone(r, moveAddress(base, p.ID)+"/change"), Action: keepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
+		Change: web.KeepZone(r, moveAddress(base, p.ID)+"/change"), Action: web.KeepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
@@ -313,10 +312,10 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		}
 		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
 	}
-	v.Back = keepZone(r, v.Back)
+	v.Back = web.KeepZone(r, v.Back)
 	for i := range v.Crumbs {
 		if v.Crumbs[i].Href != "" {
-			v.Crumbs[i].Href = keepZone(r, v.Crumbs[i].Href)
+			v.Crumbs[i].Href = web.KeepZone(r, v.Crumbs[i].Href)
 		}
 	}
 	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
@@ -334,30 +333,30 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 }
 
 // fewerForm plans the same move of fewer messages.
-func (s *Server) fewerForm(r *request, p admin.MovePlan, n int64) *templates.FormAgain {
-	return &templates.FormAgain{Action: keepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
+func (s *Server) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: web.KeepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
 // startMove carries a plan out and leads to the job.
-func (s *Server) startMove(r *request) (response, error) {
+func (s *Server) startMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
 	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	job, err := service.StartJob(r.Context(), r.asker(), req)
+	job, err := service.StartJob(r.Context(), r.Asker(), req)
 	if err == nil {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	var many *admin.TooMany
 	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
 	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
-	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
+	plan, done, again := service.PlannedMove(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
@@ -365,18 +364,18 @@ func (s *Server) startMove(r *request) (response, error) {
 	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
 	if many != nil {
 		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
-		return page{http.StatusConflict, templates.Move(v)}, nil
+		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
 	}
-	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Move(v)}, nil
 }
 
 // moveKeysCSV answers with the business keys that a plan touches.
-func (s *Server) moveKeysCSV(r *request) (response, error) {
+func (s *Server) moveKeysCSV(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	p, _, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -393,5 +392,5 @@ func (s *Server) moveKeysCSV(r *request) (response, error) {
 	if more := p.Matching - len(p.Letters); more > 0 {
 		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
 	}
-	return csvBody{table}, nil
+	return web.CSV{Table: table}, nil
 }

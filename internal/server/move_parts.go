@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

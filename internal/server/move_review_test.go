@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

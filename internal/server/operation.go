@@ -6,12 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -26,12 +25,12 @@ const (
 
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
-func (s *Server) operation(r *request) (response, error) {
+func (s *Server) operation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -39,11 +38,11 @@ func (s *Server) operation(r *request) (response, error) {
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	return page{component: templates.Operation(s.operationView(r, o, number))}, nil
+	return web.Page{Component: templates.Operation(s.operationView(r, o, number))}, nil
 }
 
-func (s *Server) operationView(r *request, o admin.Operation, number int) templates.OperationView {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.OperationView{
 		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
@@ -199,7 +198,7 @@ func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time)
 }
 
 // undoView offers to restore what was cleared, where something can be restored, and else says why nothing can.
-func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Time) templates.UndoView {
+func (s *Server) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
 	switch {
 	case o.Undone != "":
 		return templates.UndoView{Undone: s.operationAddress(o.Undone)}
@@ -237,7 +236,7 @@ func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Tim
 }
 
 // operations answers the list of recent operations.
-func (s *Server) operations(r *request) (response, error) {
+func (s *Server) operations(r *web.Request) (web.Response, error) {
 	v := templates.OperationsView{Frame: s.frame(r, "Operations"), Empty: templates.Empty{
 		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
 	}}
@@ -245,15 +244,15 @@ func (s *Server) operations(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Operations(r.Context(), r.asker(), operationsListed)
+	list, err := service.Operations(r.Context(), r.Asker(), operationsListed)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	for _, o := range list {
 		v.Rows = append(v.Rows, s.operationLine(o, now))
 	}
-	return page{component: templates.Operations(v)}, nil
+	return web.Page{Component: templates.Operations(v)}, nil
 }
 
 func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {

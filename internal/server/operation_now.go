@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // present is what is there now of the markers on a page of an operation, by item.
@@ -18,7 +18,7 @@ type present struct {
 }
 
 // present reads the markers of a page live. An operation that runs is not read: its page loads again every few seconds.
-func (s *Server) present(r *request, o admin.Operation, first, end int) present {
+func (s *Server) present(r *web.Request, o admin.Operation, first, end int) present {
 	p := present{known: map[int]*dedup.Sighting{}}
 	if o.Ended.IsZero() || first == end {
 		return p
@@ -32,7 +32,7 @@ func (s *Server) present(r *request, o admin.Operation, first, end int) present 
 	for _, item := range o.Plan.Items[first:end] {
 		keys = append(keys, item.Seen.Key)
 	}
-	now, err := service.Now(r.Context(), r.asker(), o.Plan.Request.Store, keys)
+	now, err := service.Now(r.Context(), r.Asker(), o.Plan.Request.Store, keys)
 	if err != nil {
 		p.missing = "What is there now is not known: " + show.EndSentence(dedup.PublicText(err))
 		return p

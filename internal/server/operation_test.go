@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -64,12 +64,12 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 func TestAnOperationThatHasEndedGoesOnReadingWhatIsThereNow(t *testing.T) {
 	s := stocked(t, nil)
 	_, operation := s.cleared(nil)
-	r := &request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
+	r := &web.Request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
 	service, err := s.service()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := service.Operation(t.Context(), r.asker(), operation[strings.LastIndex(operation, "/")+1:])
+	o, err := service.Operation(t.Context(), r.Asker(), operation[strings.LastIndex(operation, "/")+1:])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -213,16 +212,16 @@ func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot,
 }
 
 // overview answers the first page.
-func (s *Server) overview(r *request) (response, error) {
+func (s *Server) overview(r *web.Request) (web.Response, error) {
 	var q overviewQuery
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, "Overview")
 	frame.Live = live("overview")
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	snap := s.snapshots.Snapshot()
 	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))
 	s.noteAttended(view.Tiers, snap, now)
-	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Overview(view)}, nil
 }

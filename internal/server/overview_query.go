@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 )
 
 // overviewQuery is the state of the overview that lives in its address.

@@ -8,14 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/list"
-
 	"github.com/PuerkitoBio/goquery"
 	"github.com/a-h/templ"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )

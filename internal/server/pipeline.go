@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -229,13 +229,13 @@ func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
 }
 
 // pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
-func (s *Server) pipeline(r *request) (response, error) {
+func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	snap := s.withJobs(r, s.snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, noPipeline(r.PathValue("name"))
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	q, err := parseChartQuery(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
@@ -259,5 +259,5 @@ func (s *Server) pipeline(r *request) (response, error) {
 	if r.Fragment == "" || r.Fragment == "charts" {
 		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
 	}
-	return page{status: http.StatusOK, component: templates.Pipeline(view)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Pipeline(view)}, nil
 }

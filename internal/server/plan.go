@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -57,9 +56,9 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Keys = append(req.Keys, key)
 	}
 	if len(req.Keys) == 0 {
-		return req, &httpError{
-			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No marker was selected",
-			message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
+		return req, &web.Error{
+			Status: http.StatusBadRequest, Kind: dedup.Invalid, Heading: "No marker was selected",
+			Message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
 		}
 	}
 	return req, nil
@@ -77,9 +76,9 @@ func restoreItems(req *admin.PlanRequest, items []string) error {
 }
 
 // makePlan freezes a selection and leads to its review.
-func (s *Server) makePlan(r *request) (response, error) {
+func (s *Server) makePlan(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	req, err := parsePlanForm(r.PostForm)
 	if err != nil {
@@ -89,14 +88,14 @@ func (s *Server) makePlan(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.Plan(r.Context(), r.asker(), req)
+	plan, err := service.Plan(r.Context(), r.Asker(), req)
 	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
 		return s.silentStore(r, req.Store, err, resendPlan(s.cfg.base()+"/markers/plan", r.PostForm)), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return redirect{s.planAddress(plan.ID)}, nil
+	return web.Redirect{To: s.planAddress(plan.ID)}, nil
 }
 
 func (s *Server) planAddress(id string) string {
@@ -108,28 +107,28 @@ func (s *Server) operationAddress(id string) string { return operationAddress(s.
 func operationAddress(base, id string) string { return base + "/operations/" + url.PathEscape(id) }
 
 // plan answers the review page. A plan that was carried out leads to its operation.
-func (s *Server) plan(r *request) (response, error) {
+func (s *Server) plan(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	plan, operation, err := service.Planned(r.Context(), r.asker(), r.PathValue("id"))
+	plan, operation, err := service.Planned(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if operation != "" {
-		return redirect{s.operationAddress(operation)}, nil
+		return web.Redirect{To: s.operationAddress(operation)}, nil
 	}
 	var number int
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	return page{component: templates.Plan(s.planView(r, plan, number))}, nil
+	return web.Page{Component: templates.Plan(s.planView(r, plan, number))}, nil
 }
 
 // planView is the review page of a plan.
-func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) planView(r *web.Request, p admin.Plan, number int) templates.PlanView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.PlanView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
@@ -265,30 +264,30 @@ func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 }
 
 // execute carries a plan out and leads to the operation.
-func (s *Server) execute(r *request) (response, error) {
+func (s *Server) execute(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
 	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	operation, err := service.Execute(r.Context(), r.asker(), req)
+	operation, err := service.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
-		return redirect{s.operationAddress(operation)}, nil
+		return web.Redirect{To: s.operationAddress(operation)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
 		return nil, err
 	}
 	// A missing reason or a typing mistake: the same page again, with what was entered.
-	plan, done, again := service.Planned(r.Context(), r.asker(), req.PlanID)
+	plan, done, again := service.Planned(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.planView(r, plan, 1)
 	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
-	return page{http.StatusUnprocessableEntity, templates.Plan(v)}, nil
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Plan(v)}, nil
 }
 
 // deedTitle says what a plan does, as a heading and a button: "Clear 12 markers".

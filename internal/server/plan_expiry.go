@@ -5,12 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // withUndecoded lets the last pass count a marker without expiry that it could not decode.

@@ -9,12 +9,11 @@ import (
 	"time"
 	"unicode"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/PuerkitoBio/goquery"
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )

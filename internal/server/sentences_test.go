@@ -4,11 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 

@@ -12,14 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dedup-dashboard/internal/server/metrics"
-
 	"github.com/alexedwards/scs/v2"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/metrics"
 )
 
 // snapshots gives what is known now. Snapshot never returns nil: before the first round it is empty and has Round 0. Tried

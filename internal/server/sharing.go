@@ -3,9 +3,8 @@ package server
 import (
 	"strings"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // sharersShown is how many names a list of those who share a queue holds.

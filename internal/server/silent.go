@@ -5,16 +5,16 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
 // loaded again.
-func (s *Server) silentStore(r *request, store string, err error, again templates.Resend) response {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	if again.Action == "" {
 		again.Action = r.URL.RequestURI()
 	}
@@ -33,7 +33,7 @@ func (s *Server) silentStore(r *request, store string, err error, again template
 	if st, ok := findStore(snap, store); ok && st.Stats.Pass != nil {
 		v.Meanwhile += " The list shows the last complete pass, which ended " + show.Ago(st.Stats.Pass.Ended, now) + "."
 	}
-	return page{status: http.StatusServiceUnavailable, component: templates.Silent(v)}
+	return web.Page{Status: http.StatusServiceUnavailable, Component: templates.Silent(v)}
 }
 
 // resendPlan is the form of a plan with the fields that were sent.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -19,7 +19,7 @@ const maxStoryJobs = 20
 // A story collects what dead-letter queues and jobs know of one message, each thing once.
 type story struct {
 	server *Server
-	r      *request
+	r      *web.Request
 	now    time.Time
 	found  admin.LookupResult
 	// items are what jobs did with the message, scans the looks that found it.
@@ -30,13 +30,13 @@ type story struct {
 }
 
 // letterEntries are what dead-letter queues and jobs know of one id.
-func (s *Server) letterEntries(r *request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
+func (s *Server) letterEntries(r *web.Request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
 	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.JobSummary{}}
 	var err error
-	if t.scans, err = s.deadLetters.Seen(r.Context(), r.asker(), id); err != nil {
+	if t.scans, err = s.deadLetters.Seen(r.Context(), r.Asker(), id); err != nil {
 		return nil, err
 	}
-	if t.items, err = s.deadLetters.ItemsOf(r.Context(), r.asker(), id); err != nil {
+	if t.items, err = s.deadLetters.ItemsOf(r.Context(), r.Asker(), id); err != nil {
 		return append(t.looks(), t.died()...), err
 	}
 	slices.SortStableFunc(t.items, func(a, b admin.JobItem) int { return b.At.Compare(a.At) })
@@ -118,7 +118,7 @@ func (t *story) job(id string) (admin.JobSummary, bool) {
 	if job, ok := t.jobs[id]; ok || id == "" || len(t.jobs) == maxStoryJobs {
 		return job, ok && job.ID != ""
 	}
-	job, err := t.server.deadLetters.JobSummary(t.r.Context(), t.r.asker(), id)
+	job, err := t.server.deadLetters.JobSummary(t.r.Context(), t.r.Asker(), id)
 	if err != nil {
 		job = admin.JobSummary{} // the entry is told without its reason; asked for once
 	}

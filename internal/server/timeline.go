@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
-	"dedup-dashboard/internal/server/list"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -28,7 +27,7 @@ type dated struct {
 
 // timeline tells everything that is known of an id, the newest first: its markers, its dead letters in the looks that are kept, what
 // jobs did with it, and what was done to its markers. What cannot be asked stands in missing.
-func (s *Server) timeline(r *request, term string, result admin.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
+func (s *Server) timeline(r *web.Request, term string, result admin.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
 	all := s.markerEntries(r, result, now)
 	switch {
 	case s.deadLetters == nil:
@@ -36,7 +35,7 @@ func (s *Server) timeline(r *request, term string, result admin.LookupResult, no
 		missing = "Dead letters and jobs of this id are seen by those with the role " + operator.String() + "."
 	default:
 		ids := idsOf(term, result)
-		if keyed, err := s.deadLetters.IDsOfKey(r.Context(), r.asker(), term, timelineIDs-len(ids)); err == nil { // else asking for an id says why
+		if keyed, err := s.deadLetters.IDsOfKey(r.Context(), r.Asker(), term, timelineIDs-len(ids)); err == nil { // else asking for an id says why
 			ids = append(ids, slices.DeleteFunc(keyed, func(id string) bool { return slices.Contains(ids, id) })...)
 		}
 		for _, id := range ids {
@@ -69,7 +68,7 @@ func idsOf(term string, result admin.LookupResult) []string {
 	return ids
 }
 
-func (s *Server) markerEntries(r *request, result admin.LookupResult, now time.Time) []dated {
+func (s *Server) markerEntries(r *web.Request, result admin.LookupResult, now time.Time) []dated {
 	var all []dated
 	for _, a := range result.Stores {
 		for _, j := range a.Found {

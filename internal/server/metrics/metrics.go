@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/server/show"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -17,6 +15,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/show"
 )
 
 // snapshots gives what is known now; never nil.
