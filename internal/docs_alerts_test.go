@@ -276,7 +276,7 @@ func TestEveryAddressOfAlertsIsInTheDocumentationOfTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := page(t, "api.md")
-	found := regexp.MustCompile(`\{"(GET|POST)", "(/api/v1/(?:alerts|silences|rules)[^"]*)", ([a-zA-Z]+),`).FindAllStringSubmatch(string(routes), -1)
+	found := regexp.MustCompile(`\{Method: "(GET|POST)", Path: "(/api/v1/(?:alerts|silences|rules)[^"]*)", Needs: ([a-zA-Z]+),`).FindAllStringSubmatch(string(routes), -1)
 	if len(found) < 8 {
 		t.Errorf("only %d routes found", len(found))
 	}

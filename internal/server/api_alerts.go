@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -74,16 +75,16 @@ func ackOf(k *alerts.Ack) *ackJSON {
 	if k == nil {
 		return nil
 	}
-	return &ackJSON{k.By, k.Note, timeOf(k.At), timeOf(k.Until), k.Tier.String()}
+	return &ackJSON{k.By, k.Note, api.Time(k.At), api.Time(k.Until), k.Tier.String()}
 }
 
 func alertOf(a *alerts.AlertView) alertJSON {
 	j := a.Last
 	out := alertJSON{
 		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
-		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: timeOf(a.State.HealthSince), Since: timeOf(a.State.Since),
-		FiredAt: timeOf(a.State.FiredAt), TierSince: timeOf(a.State.TierSince), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: orEmpty(j.Evidence),
-		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: orEmpty(a.Silences), Flapping: timeOf(a.Flapping),
+		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: api.Time(a.State.HealthSince), Since: api.Time(a.State.Since),
+		FiredAt: api.Time(a.State.FiredAt), TierSince: api.Time(a.State.TierSince), At: api.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: api.OrEmpty(j.Evidence),
+		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: api.OrEmpty(a.Silences), Flapping: api.Time(a.Flapping),
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -96,12 +97,12 @@ func alertOf(a *alerts.AlertView) alertJSON {
 		out.Step, out.Runbook = a.Rule.Step, a.Rule.Runbook
 	}
 	if j.Health == alerts.HealthOK {
-		out.Value = number(j.Value)
+		out.Value = api.Number(j.Value)
 		if j.Limit != 0 {
-			out.Limit = number(j.Limit)
+			out.Limit = api.Number(j.Limit)
 		}
 		if j.N > 0 {
-			out.N = number(j.N)
+			out.N = api.Number(j.N)
 		}
 	}
 	return out
@@ -127,8 +128,8 @@ func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	body := alertsJSON{
-		At: timeOf(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: orEmpty(view.Errors), Alerts: []alertJSON{},
+		At: api.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: api.OrEmpty(view.Errors), Alerts: []alertJSON{},
 	}
 	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
@@ -198,17 +199,17 @@ func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
 	edges, note := s.readEdges(r.Context(), a.Key, time.Now())
 	body.EdgesNote = note
 	for _, e := range edges {
-		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), timeOf(e.At), e.Judgement.Why, e.Cause})
+		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), api.Time(e.At), e.Judgement.Why, e.Cause})
 	}
 	return web.JSON{Value: body}, nil
 }
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
-	out := evaluationJSON{At: timeOf(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
+	out := evaluationJSON{At: api.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
 	if e.Health == alerts.HealthOK {
-		out.Value = number(e.Value)
+		out.Value = api.Number(e.Value)
 		if e.N > 0 {
-			out.N = number(e.N)
+			out.N = api.Number(e.N)
 		}
 	}
 	return out
@@ -242,7 +243,7 @@ func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body acknowledgeAlertJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)
@@ -271,7 +272,7 @@ func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	var body struct {
 		Key string `json:"key"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)

@@ -5,23 +5,24 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
 
 // deadQueueJSON is a dead-letter queue with the newest look at it that is kept.
 type deadQueueJSON struct {
-	Pipeline        string     `json:"pipeline"`
-	Queue           string     `json:"queue"`
-	Vhost           string     `json:"vhost"`
-	Type            string     `json:"type"`
-	Found           string     `json:"found"`
-	Depth           figureJSON `json:"depth"`
-	Consumers       figureJSON `json:"consumers"`
-	WhyNoScan       string     `json:"why_no_scan"`
-	WhyNotSelective string     `json:"why_not_selective"`
-	WhyNoMove       string     `json:"why_no_move"`
-	Effects         []string   `json:"effects_of_a_scan"`
+	Pipeline        string         `json:"pipeline"`
+	Queue           string         `json:"queue"`
+	Vhost           string         `json:"vhost"`
+	Type            string         `json:"type"`
+	Found           string         `json:"found"`
+	Depth           api.FigureJSON `json:"depth"`
+	Consumers       api.FigureJSON `json:"consumers"`
+	WhyNoScan       string         `json:"why_no_scan"`
+	WhyNotSelective string         `json:"why_not_selective"`
+	WhyNoMove       string         `json:"why_no_move"`
+	Effects         []string       `json:"effects_of_a_scan"`
 	// WhyHidden says why only the counted figures are given: the role, or no access to single messages; empty when more are.
 	WhyHidden string    `json:"why_hidden"`
 	Job       string    `json:"job"`
@@ -93,8 +94,8 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), LastDied: timeOf(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
-		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: orEmpty(l.Prediction.Reasons),
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: api.Time(l.FirstDied()), LastDied: api.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
+		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: api.Time(l.Prediction.Until), Reasons: api.OrEmpty(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()
 	j.Marker, _ = markerWord(l, scan, "")
@@ -113,11 +114,11 @@ func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 	if d.q.wrong != "" {
 		return nil, list.Bad("filter", "cannot be read: "+d.q.wrong)
 	}
-	read := readingOf(d.snap, d.now)
+	read := api.ReadingOf(d.snap, d.now)
 	q := d.view.Queue
 	j := deadQueueJSON{
-		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.figure(q.Depth), Consumers: read.figure(q.Consumers),
-		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: orEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
+		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.Figure(q.Depth), Consumers: read.Figure(q.Consumers),
+		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: api.OrEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
 	}
 	if d.view.Scan != nil {
 		scan := d.scanJSON(*d.view.Scan)
@@ -129,7 +130,7 @@ func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 	j := scanOf(scan)
 	for _, g := range admin.GroupLetters(scan.Letters, d.q.by) {
-		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, timeOf(g.First), timeOf(g.Last), classesOf(g.Classes)})
+		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, api.Time(g.First), api.Time(g.Last), classesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
 	j.Matching, j.Page, j.Filter = len(matching), d.q.page, d.q.filter.String()
@@ -143,8 +144,8 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 
 func scanOf(scan admin.Scan) scanJSON {
 	return scanJSON{
-		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: timeOf(scan.At), Until: timeOf(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
-		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: orEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
+		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: api.Time(scan.At), Until: api.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
+		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: api.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letterJSON{}, Page: 1, Pages: 1,
 	}
 }
@@ -156,7 +157,7 @@ func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 		Limit   int    `json:"limit"`
 		Parking bool   `json:"parking"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	if body.Queue == "" || len(body.Queue) > maxRef {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -66,11 +67,11 @@ type changeJSON struct {
 func markerOf(m judgedMarker) markerJSON {
 	j := markerJSON{
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
-		Attempts: m.Attempts, Since: timeOf(m.Since), FirstSeen: timeOf(m.FirstSeen), Expires: timeOf(m.Expires), Detail: m.Detail,
-		Verdict: string(m.verdict), Reasons: orEmpty(m.reasons),
+		Attempts: m.Attempts, Since: api.Time(m.Since), FirstSeen: api.Time(m.FirstSeen), Expires: api.Time(m.Expires), Detail: m.Detail,
+		Verdict: string(m.verdict), Reasons: api.OrEmpty(m.reasons),
 	}
 	if c := m.changed; c != nil {
-		j.Changed = &changeJSON{string(c.Result), timeOf(c.At), c.By, c.Operation}
+		j.Changed = &changeJSON{string(c.Result), api.Time(c.At), c.By, c.Operation}
 	}
 	if !utf8.ValidString(m.Key) {
 		j.KeyBase64 = []byte(m.Key)
@@ -104,7 +105,7 @@ func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 			}
 			body.Markers = append(body.Markers, markerOf(j))
 		}
-		body.At, body.Examined, body.Next = timeOf(m.live.At), &m.live.Examined, m.live.Next
+		body.At, body.Examined, body.Next = api.Time(m.live.At), &m.live.Examined, m.live.Next
 		return web.JSON{Value: body}, nil
 	}
 	m.listJSON(&body)
@@ -114,7 +115,7 @@ func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 // listJSON fills the answer from the last complete pass.
 func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
-		body.At = timeOf(m.st.Stats.Pass.Ended)
+		body.At = api.Time(m.st.Stats.Pass.Ended)
 	}
 	from := m.selected()
 	matching := len(from.matching)
@@ -155,7 +156,7 @@ func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := lookupJSON{Term: result.Term, At: timeOf(result.At), Stores: []lookupStoreJSON{}}
+	body := lookupJSON{Term: result.Term, At: api.Time(result.At), Stores: []lookupStoreJSON{}}
 	for _, a := range result.Stores {
 		st := lookupStoreJSON{Store: a.Store, Took: a.Took.Seconds(), Error: a.Err, Found: []lookedJSON{}}
 		for _, f := range a.Found {
@@ -227,7 +228,7 @@ func (s *Server) apiAudit(r *web.Request) (web.Response, error) {
 
 func (s *Server) auditEntryOf(r *web.Request, e admin.Entry) entryJSON {
 	return entryJSON{
-		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
+		Number: e.Number, At: api.Time(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
 		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.masker.valueHashes(r.Who, e.Hash), Detail: e.Detail,
 	}
 }

@@ -1,17 +1,15 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
-	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -88,7 +86,7 @@ type leftOutJSON struct {
 
 func planOf(p admin.Plan) planJSON {
 	j := planJSON{
-		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
+		ID: p.ID, Made: api.Time(p.Made), Until: api.Time(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
 		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Undecoded: p.Undecoded, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
 	}
 	for _, item := range p.Items {
@@ -113,7 +111,7 @@ func ttlSeconds(ttl time.Duration) *float64 {
 // apiPlan makes a plan. It changes nothing.
 func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	var body planRequestJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	req, err := body.request()
@@ -131,23 +129,6 @@ func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	return web.JSON{Status: http.StatusCreated, Value: planOf(plan)}, nil
 }
 
-// readJSON reads the body of a request strictly: an unknown field is an error, so that a typing mistake cannot widen a plan.
-func readJSON(r *web.Request, into any) error {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return web.FormError(err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + show.Clean(err.Error(), 200), Err: err}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return web.Invalid("The body has something after its JSON object")
-	}
-	return nil
-}
-
 // executeJSON asks to carry a plan out.
 type executeJSON struct {
 	Reason  string `json:"reason"`
@@ -158,7 +139,7 @@ type executeJSON struct {
 // harmless.
 func (s *Server) apiExecute(r *web.Request) (web.Response, error) {
 	var body executeJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
@@ -213,7 +194,7 @@ func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	j := operationJSON{
-		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: timeOf(o.Started), Ended: timeOf(o.Ended),
+		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: api.Time(o.Started), Ended: api.Time(o.Ended),
 		Interrupted: o.Interrupted, Stopped: o.Stopped, Undone: o.Undone, Totals: map[string]int{}, Items: []outcomeJSON{},
 	}
 	byItem := map[int]admin.ItemOutcome{}
@@ -223,7 +204,7 @@ func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 	for i, item := range o.Plan.Items {
 		out := byItem[i]
 		j.Items = append(j.Items, outcomeJSON{
-			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, timeOf(out.At), timeOf(out.Restorable),
+			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, api.Time(out.At), api.Time(out.Restorable),
 		})
 		if out.Outcome.Result != "" {
 			j.Totals[fmt.Sprint(out.Outcome.Result)]++

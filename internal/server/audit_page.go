@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -155,7 +156,7 @@ func (s *Server) apiActs(r *web.Request, q admin.AuditQuery) (web.Response, erro
 	}
 	body := actsJSON{Operations: []actJSON{}}
 	for _, a := range acts {
-		body.Operations = append(body.Operations, actJSON{s.auditEntryOf(r, a.Entry), actOutcome(a), timeOf(a.Outcome.At), a.Outcome.Detail})
+		body.Operations = append(body.Operations, actJSON{s.auditEntryOf(r, a.Entry), actOutcome(a), api.Time(a.Outcome.At), a.Outcome.Detail})
 	}
 	if len(acts) == q.Limit {
 		body.Before = &acts[len(acts)-1].Entry.Number

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -124,28 +125,6 @@ func (s *Server) toDeadLetters(r *web.Request) web.Response {
 	return web.Redirect{To: s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
 }
 
-// baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it is not known.
-type baselineJSON struct {
-	Count        int64      `json:"count"`
-	Own          *int64     `json:"own"`
-	Acknowledged int64      `json:"acknowledged"`
-	By           string     `json:"by"`
-	At           *time.Time `json:"at"`
-	Reason       string     `json:"reason"`
-}
-
-// baselineOf returns nil for none.
-func baselineOf(b *dedup.Baseline) *baselineJSON {
-	if b == nil {
-		return nil
-	}
-	var own *int64
-	if b.Split {
-		own = &b.Own
-	}
-	return &baselineJSON{b.Count, own, b.Acknowledged, b.By, timeOf(b.At), b.Reason}
-}
-
 // acknowledgeJSON asks to acknowledge as many dead letters as the caller has seen, and of them in queues of the pipeline alone.
 type acknowledgeJSON struct {
 	Count  int64  `json:"count"`
@@ -159,7 +138,7 @@ func (s *Server) apiAcknowledge(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body acknowledgeJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
@@ -172,7 +151,7 @@ func (s *Server) apiAcknowledge(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return web.JSON{Status: http.StatusCreated, Value: baselineOf(&line)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: api.BaselineOf(&line)}, nil
 }
 
 func (s *Server) apiForget(r *web.Request) (web.Response, error) {
@@ -183,7 +162,7 @@ func (s *Server) apiForget(r *web.Request) (web.Response, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), body.Reason); err != nil {

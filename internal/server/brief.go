@@ -26,7 +26,7 @@ func methodWord(m dedup.Method) string {
 }
 
 // judgedRate is the duplicate rate as row and tile show it: a number with its band, whence it comes, and a bar where its tier is not certain.
-func judgedRate(p judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
+func judgedRate(p show.Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
 	f, l := shownRate(p, w), p.Pipeline.Limits
 	for _, e := range show.Figures(p.PipelineStatus, f.Window).Estimates {
 		if e.Rate.Source == f.Source && (f.Known() || show.Bounds(f) != "") {
@@ -46,7 +46,7 @@ func judgedRate(p judged, w *dedup.WindowFigures, v templates.Figure, path strin
 }
 
 // judgedLatency is the mean ack latency as row and tile show it.
-func judgedLatency(p judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
+func judgedLatency(p show.Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
 	f, l := shownLatency(p, w), p.Pipeline.Limits
 	if !f.Known() {
 		return v

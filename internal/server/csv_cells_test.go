@@ -63,13 +63,13 @@ func TestEveryRowOfEveryTableHasACellForEachColumn(t *testing.T) {
 	s.Server.history = openHistory{}
 	tables, notes := s.tables(), 0
 	for _, route := range s.routes() {
-		if !strings.HasSuffix(route.path, ".csv") {
+		if !strings.HasSuffix(route.Path, ".csv") {
 			continue
 		}
-		if len(tables[route.path]) == 0 {
-			t.Errorf("no table of %s is read", route.path)
+		if len(tables[route.Path]) == 0 {
+			t.Errorf("no table of %s is read", route.Path)
 		}
-		for _, at := range tables[route.path] {
+		for _, at := range tables[route.Path] {
 			res := s.as("admin", "GET", at, "")
 			r := csv.NewReader(strings.NewReader(s.body(res)))
 			r.FieldsPerRecord = -1

@@ -114,38 +114,3 @@ func routeSum(routes []dedup.DeadLetterRoute) string {
 	}
 	return text
 }
-
-// routeJSON is one way of dead letters.
-type routeJSON struct {
-	Source     *queueJSON `json:"source"`
-	Exchange   string     `json:"exchange"`
-	RoutingKey string     `json:"routing_key"`
-	KeyKept    bool       `json:"key_kept"`
-	Target     *queueJSON `json:"target"`
-	Role       string     `json:"role"`
-	Certain    bool       `json:"certain"`
-	Origin     string     `json:"origin"`
-	Note       string     `json:"note"`
-}
-
-// queueJSON names a queue.
-type queueJSON struct {
-	Vhost string `json:"vhost"`
-	Queue string `json:"queue"`
-}
-
-func routesOf(p *dedup.PipelineStatus) []routeJSON {
-	out := make([]routeJSON, len(p.DeadLetterRoutes))
-	for i, r := range p.DeadLetterRoutes {
-		out[i] = routeJSON{refOf(r.Source), r.Exchange, r.RoutingKey, r.KeyKept, refOf(r.Target), string(r.Role), r.Certain, r.Origin, r.Note}
-	}
-	return out
-}
-
-// refOf returns nil for no queue.
-func refOf(ref dedup.QueueRef) *queueJSON {
-	if ref.Name == "" {
-		return nil
-	}
-	return &queueJSON{ref.Vhost, ref.Name}
-}

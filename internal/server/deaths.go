@@ -74,28 +74,3 @@ func deathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 	}
 	return nil
 }
-
-// deathsJSON are the dead letters of a whole broker.
-type deathsJSON struct {
-	Rejected      figureJSON `json:"rejected_per_hour"`
-	Expired       figureJSON `json:"expired_per_hour"`
-	MaxLength     figureJSON `json:"maxlen_per_hour"`
-	DeliveryLimit figureJSON `json:"delivery_limit_per_hour"`
-	Discarded     figureJSON `json:"discarded_last_hour"`
-}
-
-// deathsOf returns nil where the broker is not asked.
-func deathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) figureJSON) *deathsJSON {
-	if d == nil {
-		return nil
-	}
-	of := func(reason string) figureJSON {
-		for _, r := range d.Reasons {
-			if r.Reason == reason {
-				return f(r.PerHour)
-			}
-		}
-		return f(dedup.Unknown(dedup.PerHour, "not counted"))
-	}
-	return &deathsJSON{of(dedup.DeathRejected), of(dedup.DeathExpired), of(dedup.DeathMaxLength), of(dedup.DeathDeliveryLimit), f(d.Discarded)}
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -234,13 +235,13 @@ func (s *Server) apiEffects(r *web.Request) (web.Response, error) {
 	if e == nil {
 		return nil, noEffectCheck(p)
 	}
-	body := effectsJSON{Pipeline: p.Pipeline.Name, At: timeOf(e.At), LastTry: timeOf(e.LastTry), Next: timeOf(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: timeOf(e.Since), Keys: []effectKeyJSON{}}
+	body := effectsJSON{Pipeline: p.Pipeline.Name, At: api.Time(e.At), LastTry: api.Time(e.LastTry), Next: api.Time(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: api.Time(e.Since), Keys: []effectKeyJSON{}}
 	if !e.At.IsZero() {
-		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
+		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = api.Number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
 		body.NullRows, body.SingleRows = &e.NullRows, &e.SingleRows
 	}
 	for _, k := range e.Keys {
-		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, timeOf(k.Found), k.ID})
+		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, api.Time(k.Found), k.ID})
 	}
 	return web.JSON{Value: body}, nil
 }

@@ -47,8 +47,8 @@ func (w *walk) ask(name, role, method, target, body string, headers ...string) s
 	w.named[name] = true
 	path, _, _ := strings.Cut(target, "?")
 	for _, rt := range w.routes() {
-		if rt.method == method && routePattern(rt.path).MatchString(path) {
-			w.walked[method+" "+rt.path] = true
+		if rt.Method == method && routePattern(rt.Path).MatchString(path) {
+			w.walked[method+" "+rt.Path] = true
 			break
 		}
 	}
@@ -202,8 +202,8 @@ func TestEveryAnswerIsWhatItWas(t *testing.T) {
 		w.ask("readyz", "viewer", "GET", "/readyz", "")
 		w.ask("healthz", "viewer", "GET", "/healthz", "")
 		for _, rt := range w.routes() {
-			skipped := rt.kind == web.StreamKind || rt.kind == web.StaticKind || rt.method == "POST" && rt.kind == web.PageKind
-			if at := rt.method + " " + rt.path; !w.walked[at] && !skipped {
+			skipped := rt.Kind == web.StreamKind || rt.Kind == web.StaticKind || rt.Method == "POST" && rt.Kind == web.PageKind
+			if at := rt.Method + " " + rt.Path; !w.walked[at] && !skipped {
 				t.Errorf("%s is not walked", at)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
-func headline(all []judged, now time.Time) []templates.Stat {
+func headline(all []show.Judged, now time.Time) []templates.Stat {
 	t := tally{
 		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, blind: map[string]int{}, atLeast: map[string]bool{},
 		quality: map[string]dedup.Quality{}, oldest: map[string]time.Time{},
@@ -70,7 +70,7 @@ type tally struct {
 	oldest  map[string]time.Time
 }
 
-func (t *tally) add(p judged) {
+func (t *tally) add(p show.Judged) {
 	had := maps.Clone(t.known)
 	defer func() { t.miss(p.Down, had) }()
 	if len(p.Windows) > 0 {
@@ -80,7 +80,7 @@ func (t *tally) add(p judged) {
 			t.count("messages", m)
 		}
 	}
-	if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
+	if d := p.Verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
 		t.n, t.low, t.high = t.n+d.N, t.low+d.Low*d.N, t.high+d.High*d.N
 		t.count("rate", d)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -14,9 +15,9 @@ func (s *Server) healthz(r *web.Request) (web.Response, error) {
 
 // readiness is the answer of /readyz. Names of sources are for those who may see figures.
 type readiness struct {
-	Ready   bool         `json:"ready"`
-	Why     string       `json:"why,omitempty"`
-	Sources []sourceJSON `json:"sources,omitempty"`
+	Ready   bool             `json:"ready"`
+	Why     string           `json:"why,omitempty"`
+	Sources []api.SourceJSON `json:"sources,omitempty"`
 }
 
 // readyz answers 200 once a first attempt at every source has ended and the history is open. A source that is down does not
@@ -33,7 +34,7 @@ func (s *Server) readyz(r *web.Request) (web.Response, error) {
 	}
 	if r.Who.Can(viewer) {
 		snap := s.snapshots.Snapshot()
-		body.Sources = readingOf(snap, time.Now()).sources(snap.Sources)
+		body.Sources = api.ReadingOf(snap, time.Now()).Sources(snap.Sources)
 	}
 	status := http.StatusOK
 	if !body.Ready {

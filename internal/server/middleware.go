@@ -290,45 +290,45 @@ func fragmentID(target string) string {
 var validPipeline = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // adapt turns a route into a handler of echo: who is asking, may they, answer.
-func (s *Server) adapt(rt route) echo.HandlerFunc {
+func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		c.Set(kindKey, rt.kind)
+		c.Set(kindKey, rt.Kind)
 		r := s.newRequest(c)
-		r.Kind = rt.kind
-		if strings.Contains(rt.path, "{name}") {
+		r.Kind = rt.Kind
+		if strings.Contains(rt.Path, "{name}") {
 			name := c.Param("name")
 			if !validPipeline.MatchString(name) {
 				return web.NotFound("There is no such pipeline")
 			}
 			r.SetPathValue("name", name)
 		}
-		if strings.Contains(rt.path, "{id}") {
+		if strings.Contains(rt.Path, "{id}") {
 			r.SetPathValue("id", c.Param("id"))
 		}
-		if rt.kind == web.StaticKind {
-			return s.answer(c, r, rt.handler)
+		if rt.Kind == web.StaticKind {
+			return s.answer(c, r, rt.Handler)
 		}
 		c.Response().Header().Add("Vary", "Cookie, Authorization, HX-Request-Type, HX-Target")
-		if err := s.identify(r); err != nil && !(rt.kind == web.ProbeKind && rt.needs == anybody) {
+		if err := s.identify(r); err != nil && !(rt.Kind == web.ProbeKind && rt.Needs == anybody) {
 			if describe(err).Status == http.StatusUnauthorized {
 				s.noteRefused(r, "the token is not known or has expired")
 			}
 			return err // a probe tells less instead: it must not depend on accounts
 		}
 		c.Set(principalKey, r.Who)
-		if err := checkQuery(r, rt.path); err != nil {
+		if err := checkQuery(r, rt.Path); err != nil {
 			return err
 		}
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {
-			if rt.method != http.MethodGet {
-				s.noteRefused(r, "it needs the role "+rt.needs.String())
+			if rt.Method != http.MethodGet {
+				s.noteRefused(r, "it needs the role "+rt.Needs.String())
 			}
 			return s.finish(c, r, denied, err)
 		}
-		if rt.acts { // an error means that the connection knows no deadline, and so has none
+		if rt.Acts { // an error means that the connection knows no deadline, and so has none
 			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(actTimeout))
 		}
-		return s.answer(c, r, rt.handler)
+		return s.answer(c, r, rt.Handler)
 	}
 }
 
@@ -358,14 +358,14 @@ func (s *Server) noteRefused(r *web.Request, why string) {
 }
 
 // guard returns nothing if the principal may pass, and otherwise where to go instead or why not.
-func (s *Server) guard(r *web.Request, rt route) (web.Response, error) {
-	if r.Who.Can(rt.needs) {
+func (s *Server) guard(r *web.Request, rt web.Route) (web.Response, error) {
+	if r.Who.Can(rt.Needs) {
 		return nil, nil
 	}
 	if r.Who.Role != auth.Nobody {
-		return nil, &web.Error{Status: http.StatusForbidden, Kind: "forbidden", Heading: "Not allowed", Message: "This needs the role " + rt.needs.String() + "; you are signed in as " + r.Who.Role.String()}
+		return nil, &web.Error{Status: http.StatusForbidden, Kind: "forbidden", Heading: "Not allowed", Message: "This needs the role " + rt.Needs.String() + "; you are signed in as " + r.Who.Role.String()}
 	}
-	if rt.kind != web.PageKind {
+	if rt.Kind != web.PageKind {
 		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Sign in", Message: "Give a token as `Authorization: Bearer TOKEN`, or sign in"}
 	}
 	if r.Fragment != "" {

@@ -18,12 +18,6 @@ import (
 // judge returns the verdict on a pipeline.
 type judge func(*dedup.PipelineStatus) alerts.Verdict
 
-// judged is a pipeline with its verdict.
-type judged struct {
-	*dedup.PipelineStatus
-	verdict alerts.Verdict
-}
-
 // overviewView builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
 // zone of now. Measurable tells which pipelines who asks can measure.
 func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
@@ -49,7 +43,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 		return link.address(frame.Base)
 	})
 
-	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
+	shown := slices.DeleteFunc(slices.Clone(all), func(p show.Judged) bool { return !q.matches(p.PipelineStatus, p.Verdict.Tier) })
 	v.Matching = len(shown)
 	shown, at := list.Cut(sortPipelines(shown, q.order), perPage, q.page)
 	v.PageNote = at.Note
@@ -85,11 +79,11 @@ func sourceCards(snap *dedup.Snapshot, now time.Time) (brokers, stores []templat
 }
 
 // judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.
-func judgeAll(snap *dedup.Snapshot, judge judge, late string) []judged {
-	all := make([]judged, 0, len(snap.Pipelines))
+func judgeAll(snap *dedup.Snapshot, judge judge, late string) []show.Judged {
+	all := make([]show.Judged, 0, len(snap.Pipelines))
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		all = append(all, judged{p, verdictOf(p, judge, late)})
+		all = append(all, show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, late)})
 	}
 	return all
 }
@@ -101,11 +95,11 @@ func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict
 	return judge(p)
 }
 
-func tierCounts(all []judged, q overviewQuery, base string) []templates.TierCount {
+func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.TierCount {
 	counts, blind := map[dedup.Tier]int{}, 0
 	for _, p := range all {
-		counts[p.verdict.Tier]++
-		if p.verdict.Tier != dedup.TierUnknown && len(p.Down) > 0 {
+		counts[p.Verdict.Tier]++
+		if p.Verdict.Tier != dedup.TierUnknown && len(p.Down) > 0 {
 			blind++
 		}
 	}
@@ -131,7 +125,7 @@ func tiersWorstFirst() []dedup.Tier {
 	return []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning, dedup.TierUnknown, dedup.Normal}
 }
 
-func filterView(all []judged, q overviewQuery, base string) templates.Filter {
+func filterView(all []show.Judged, q overviewQuery, base string) templates.Filter {
 	clear := overviewQuery{order: q.order}
 	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
 	for _, t := range tiersWorstFirst() {
@@ -143,7 +137,7 @@ func filterView(all []judged, q overviewQuery, base string) templates.Filter {
 }
 
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
-func labelChoices(all []judged, q overviewQuery) []templates.Choice {
+func labelChoices(all []show.Judged, q overviewQuery) []templates.Choice {
 	pairs := map[string]bool{}
 	for _, p := range all {
 		for name, value := range p.Pipeline.Labels {

@@ -61,26 +61,26 @@ func (q *overviewQuery) readLabel(s string) error {
 func (q overviewQuery) address(base string) string { return list.Address(base+"/", q.params()...) }
 
 // overviewColumns are the columns of the overview, and what each sorts by.
-func overviewColumns() []list.Column[judged] {
-	rank := func(f func(judged) dedup.Figure) func(judged) list.Rank {
-		return func(p judged) list.Rank { return list.ByNumber(knownValue(f(p))) }
+func overviewColumns() []list.Column[show.Judged] {
+	rank := func(f func(show.Judged) dedup.Figure) func(show.Judged) list.Rank {
+		return func(p show.Judged) list.Rank { return list.ByNumber(knownValue(f(p))) }
 	}
 	down := func(key string) list.Order { return list.Order{By: key, Descending: true} }
-	return []list.Column[judged]{
-		{Head: "Tier", Key: "tier", Offered: worstFirst(), Words: "worst first", Rank: func(p judged) list.Rank { return list.ByNumber(worst(p)) }},
+	return []list.Column[show.Judged]{
+		{Head: "Tier", Key: "tier", Offered: worstFirst(), Words: "worst first", Rank: func(p show.Judged) list.Rank { return list.ByNumber(worst(p)) }},
 		{Head: "Risk", Key: "risk", Offered: down("risk"), Words: "risk, highest first", Rank: rankOfRisk},
-		{Head: "Pipeline", Key: "name", Up: true, Offered: list.Order{By: "name"}, Words: "name", Rank: func(p judged) list.Rank { return list.ByText(strings.ToLower(p.Pipeline.Name)) }},
+		{Head: "Pipeline", Key: "name", Up: true, Offered: list.Order{By: "name"}, Words: "name", Rank: func(p show.Judged) list.Rank { return list.ByText(strings.ToLower(p.Pipeline.Name)) }},
 		{Head: "Duplicate rate", Number: true, Key: "duplicates", Offered: down("duplicates"), Words: "duplicate rate, highest first", Rank: rank(rankedRate)},
 		{Head: "Last hour"},
 		{Head: "Mean ack latency", Number: true, Key: "latency", Offered: down("latency"), Words: "mean ack latency, highest first", Rank: rank(rankedLatency)},
 		{Head: "Dead letters", Number: true, Key: "dead-letters", Offered: down("dead-letters"), Words: "dead letters, highest first", Rank: rank(rankedDead)},
 		{Head: "Processing", Number: true, Key: "processing", Offered: down("processing"), Words: "processing markers, highest first",
-			Rank: rank(func(p judged) dedup.Figure { return processing(p.PipelineStatus) })},
-		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p judged) dedup.Figure { return p.Ready })},
+			Rank: rank(func(p show.Judged) dedup.Figure { return processing(p.PipelineStatus) })},
+		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p show.Judged) dedup.Figure { return p.Ready })},
 		{Head: "Consumers", Number: true, Key: "consumers", Offered: list.Order{By: "consumers"}, Words: "consumers, lowest first",
-			Rank: rank(func(p judged) dedup.Figure { return p.Consumers })},
+			Rank: rank(func(p show.Judged) dedup.Figure { return p.Consumers })},
 		{Head: "Last ack", Number: true, Key: "activity", Offered: list.Order{By: "activity"}, Words: "last ack, lowest first",
-			Rank: func(p judged) list.Rank { return list.ByTime(p.LastActivity) }},
+			Rank: func(p show.Judged) list.Rank { return list.ByTime(p.LastActivity) }},
 	}
 }
 
@@ -91,18 +91,18 @@ func knownValue(f dedup.Figure) float64 {
 	return f.Value
 }
 
-func rankOfRisk(p judged) list.Rank {
-	if p.verdict.Risk == dedup.RiskUnknown {
+func rankOfRisk(p show.Judged) list.Rank {
+	if p.Verdict.Risk == dedup.RiskUnknown {
 		return list.Rank{}
 	}
-	return list.ByNumber(float64(p.verdict.Risk))
+	return list.ByNumber(float64(p.Verdict.Risk))
 }
 
-func rankedRate(p judged) dedup.Figure {
+func rankedRate(p show.Judged) dedup.Figure {
 	return shownRate(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 }
 
-func rankedLatency(p judged) dedup.Figure {
+func rankedLatency(p show.Judged) dedup.Figure {
 	f := shownLatency(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 	if f.AtMost() {
 		f.Value = f.High
@@ -111,17 +111,17 @@ func rankedLatency(p judged) dedup.Figure {
 }
 
 // rankedDead are the dead letters of a pipeline; those of a shared queue may be its own.
-func rankedDead(p judged) dedup.Figure {
+func rankedDead(p show.Judged) dedup.Figure {
 	f := p.DeadLetters
 	f.Value = f.High
 	return f
 }
 
 // worst orders by tier, within a tier by what it may be, and within that by the duplicate rate.
-func worst(p judged) float64 {
-	score := -100 * float64(p.verdict.Tier.Rank())
-	if p.verdict.Possible > p.verdict.Tier && p.verdict.Tier != dedup.TierUnknown {
-		score += 10 * float64(p.verdict.Possible-p.verdict.Tier)
+func worst(p show.Judged) float64 {
+	score := -100 * float64(p.Verdict.Tier.Rank())
+	if p.Verdict.Possible > p.Verdict.Tier && p.Verdict.Tier != dedup.TierUnknown {
+		score += 10 * float64(p.Verdict.Possible-p.Verdict.Tier)
 	}
 	if rate := knownValue(rankedRate(p)); !math.IsNaN(rate) {
 		score += math.Min(rate, 1) * 9
@@ -130,8 +130,8 @@ func worst(p judged) float64 {
 }
 
 // sortPipelines returns the pipelines in an order. Of equals those come first whose sources cannot be read; then they go by name.
-func sortPipelines(all []judged, o list.Order) []judged {
-	return list.Sorted(all, overviewColumns(), o, func(a, b judged) int {
+func sortPipelines(all []show.Judged, o list.Order) []show.Judged {
+	return list.Sorted(all, overviewColumns(), o, func(a, b show.Judged) int {
 		return cmp.Or(-cmp.Compare(min(1, len(a.Down)), min(1, len(b.Down))), show.CompareText(a.Pipeline.Name, b.Pipeline.Name))
 	})
 }

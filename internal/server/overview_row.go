@@ -14,16 +14,16 @@ import (
 )
 
 // pipelineRow is one line of the overview.
-func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) templates.PipelineRow {
+func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time) templates.PipelineRow {
 	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	row := templates.PipelineRow{
 		Name:        templates.Plain(p.Pipeline.Name, show.NameLimit),
 		Href:        base + "/pipelines/" + url.PathEscape(p.Pipeline.Name),
 		Queues:      templates.Plain(strings.Join(p.Pipeline.Queues, ", "), show.NameLimit),
-		Tier:        p.verdict.Tier.String(),
-		Possible:    possible(p.verdict.Tier, p.verdict.Possible),
-		Risk:        p.verdict.Risk.String(),
-		RiskDriver:  p.verdict.RiskDriver,
+		Tier:        p.Verdict.Tier.String(),
+		Possible:    possible(p.Verdict.Tier, p.Verdict.Possible),
+		Risk:        p.Verdict.Risk.String(),
+		RiskDriver:  p.Verdict.RiskDriver,
 		Duplicates:  show.PipelineFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now),
 		Spark:       sparkOf(p.PipelineStatus, now),
 		Latency:     show.PipelineFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now),
@@ -38,7 +38,7 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 		Activity:    show.Since(p.LastActivity, now),
 		Stale:       len(p.Down) > 0,
 	}
-	if p.verdict.Tier != dedup.Normal {
+	if p.Verdict.Tier != dedup.Normal {
 		row.Why = show.Statement(why(p, now))
 		row.RaisedHref, row.RaisedLink = raisedBy(p, base)
 		row.More, row.MoreHref = moreFindings(p), row.Href+"#findings"
@@ -69,11 +69,11 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 
 // why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
-func why(p judged, now time.Time) string {
-	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) == 0 {
+func why(p show.Judged, now time.Time) string {
+	if p.Verdict.Tier == dedup.TierUnknown && len(p.Down) == 0 {
 		return unknownTier(p)
 	}
-	if p.verdict.Tier != dedup.TierUnknown {
+	if p.Verdict.Tier != dedup.TierUnknown {
 		return sourcesDown(p, now)
 	}
 	g := show.LostSources(p.Down)[0]
@@ -84,13 +84,13 @@ func why(p judged, now time.Time) string {
 }
 
 // unknownTier says in a few words why nothing can be told: all that sources refuse stands where the figure opens to it.
-func unknownTier(p judged) string {
+func unknownTier(p show.Judged) string {
 	const unknown = "duplicate rate unknown: "
-	why, isRate := strings.CutPrefix(p.verdict.Why, unknown)
-	f := p.verdict.Judged
+	why, isRate := strings.CutPrefix(p.Verdict.Why, unknown)
+	f := p.Verdict.Judged
 	switch {
 	case !isRate:
-		return p.verdict.Why
+		return p.Verdict.Why
 	case show.Bounds(f) != "":
 		l := p.Pipeline.Limits
 		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + tiersFrom(alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l))
@@ -99,16 +99,16 @@ func unknownTier(p judged) string {
 }
 
 // moreFindings says how many findings there are beyond those that the reason of the tier tells of; empty where there is none.
-func moreFindings(p judged) string {
-	if p.verdict.More == 0 {
+func moreFindings(p show.Judged) string {
+	if p.Verdict.More == 0 {
 		return ""
 	}
-	return "+" + show.Counted(p.verdict.More, "more finding")
+	return "+" + show.Counted(p.Verdict.More, "more finding")
 }
 
 // raisedBy leads to the alert that raised the tier; both are empty where figures and findings alone made it.
-func raisedBy(p judged, base string) (href, link string) {
-	a := p.verdict.Alert
+func raisedBy(p show.Judged, base string) (href, link string) {
+	a := p.Verdict.Alert
 	if a == nil {
 		return "", ""
 	}
@@ -117,8 +117,8 @@ func raisedBy(p judged, base string) (href, link string) {
 
 // sourcesDown is why a pipeline has its tier, after which broker and stores are down: what else is wrong is mostly of that. Their errors
 // stand once on the page, and are left out here.
-func sourcesDown(p judged, now time.Time) string {
-	why := p.verdict.Why
+func sourcesDown(p show.Judged, now time.Time) string {
+	why := p.Verdict.Why
 	var parts []string
 	for _, h := range p.Down {
 		if (h.Kind != "store" && h.Kind != "broker") || !show.IsLost(h) {
@@ -142,8 +142,8 @@ func sourcesDown(p judged, now time.Time) string {
 }
 
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
-func shownRate(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if f := p.verdict.Judged; f.Known() || f.Window > 0 && show.Bounds(f) != "" {
+func shownRate(p show.Judged, w *dedup.WindowFigures) dedup.Figure {
+	if f := p.Verdict.Judged; f.Known() || f.Window > 0 && show.Bounds(f) != "" {
 		return f
 	}
 	return w.DuplicateRate
@@ -165,9 +165,9 @@ func possible(tier, possible dedup.Tier) string {
 }
 
 // shownLatency is the mean ack latency that was judged, which may be that of a longer window, else the one of the configured window.
-func shownLatency(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if p.verdict.JudgedLatency.Known() {
-		return p.verdict.JudgedLatency
+func shownLatency(p show.Judged, w *dedup.WindowFigures) dedup.Figure {
+	if p.Verdict.JudgedLatency.Known() {
+		return p.Verdict.JudgedLatency
 	}
 	return w.AckMean
 }

@@ -22,12 +22,12 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.address(path), Starting: snap.Round == 0,
 		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: rangeView(q, path, now),
 	}
-	j := judged{p, verdictOf(p, judge, v.Late)}
-	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
+	j := show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, v.Late)}
+	v.Tier, v.Possible = j.Verdict.Tier.String(), possible(j.Verdict.Tier, j.Verdict.Possible)
 	v.Why = show.Statement(why(j, now))
 	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
 	v.More, v.MoreHref = moreFindings(j), "#findings"
-	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
+	v.Risk, v.RiskDriver = j.Verdict.Risk.String(), j.Verdict.RiskDriver
 	v.Cause = causeText(snap, j, v.Late, now)
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
@@ -70,7 +70,7 @@ func findingView(f dedup.Finding) templates.Problem {
 }
 
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
-func parts(p judged, path string, now time.Time) []templates.JudgedPart {
+func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
 	if note := stuckNote(p.Stuck); note != "" {
@@ -90,8 +90,8 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	rate := judgedRate(p, w, tileFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now), path)
 	latency := judgedLatency(p, w, tileFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now), path)
 	return []templates.JudgedPart{
-		{Label: "Duplicate rate", Figure: rate, Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
-		{Label: "Mean ack latency", Figure: latency, Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
+		{Label: "Duplicate rate", Figure: rate, Tier: p.Verdict.DuplicateTier.String(), Risk: p.Verdict.DuplicateRisk.String()},
+		{Label: "Mean ack latency", Figure: latency, Tier: p.Verdict.LatencyTier.String(), Risk: p.Verdict.LatencyRisk.String()},
 		dead,
 		markers,
 		backlog,

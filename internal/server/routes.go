@@ -19,145 +19,133 @@ const (
 	adminRole = auth.Admin
 )
 
-// A route is one address of the dashboard.
-type route struct {
-	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline or a page, {id} a plan, an operation, a job or a silence
-	needs  auth.Role
-	kind   web.Kind
-	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
-	acts    bool
-	handler web.Handler
+// routes is the whole URL map: the routes of the server itself and of what has registered with it. What is not in it does not exist.
+func (s *Server) routes() []web.Route {
+	return append(s.ownRoutes(), s.registered...)
 }
 
-// routes is the whole URL map. What is not in it does not exist.
-func (s *Server) routes() []route {
-	return []route{
-		{"GET", "/", viewer, web.PageKind, false, s.overview},
-		{"GET", "/pipelines/{name}", viewer, web.PageKind, false, s.pipeline},
-		{"GET", "/pipelines/{name}/chart.csv", viewer, web.PageKind, false, s.chartCSV},
-		{"GET", "/pipelines/{name}/markers", viewer, web.PageKind, false, s.markersOf},
-		{"GET", "/pipelines/{name}/markers.csv", viewer, web.PageKind, false, s.markersCSV},
-		{"GET", "/pipelines/{name}/effects", viewer, web.PageKind, false, s.effects},
-		{"GET", "/pipelines/{name}/effects.csv", viewer, web.PageKind, false, s.effectsCSV},
-		{"GET", "/pipelines/{name}/measurements", viewer, web.PageKind, false, s.measurements},
-		{"POST", "/pipelines/{name}/measurements", operator, web.PageKind, true, s.startMeasurement},
-		{"GET", "/measurements/{id}", viewer, web.PageKind, false, s.measurement},
-		{"GET", "/measurements/{id}/repeated.csv", viewer, web.PageKind, false, s.repeatedCSV},
-		{"POST", "/measurements/{id}/stop", operator, web.PageKind, true, s.stopMeasurement},
-		{"GET", "/markers/one", viewer, web.PageKind, false, s.oneMarker},
-		{"GET", "/lookup", viewer, web.PageKind, false, s.lookup},
-		{"POST", "/markers/plan", adminRole, web.PageKind, true, s.makePlan},
-		{"GET", "/plans/{id}", adminRole, web.PageKind, false, s.plan},
-		{"POST", "/plans/{id}/execute", adminRole, web.PageKind, true, s.execute},
-		{"GET", "/dead-letters", viewer, web.PageKind, false, s.deadOverview},
-		{"GET", "/pipelines/{name}/dead-letters", viewer, web.PageKind, false, s.deadQueue},
-		{"POST", "/pipelines/{name}/dead-letters/scan", operator, web.PageKind, true, s.scan},
-		{"GET", "/pipelines/{name}/dead-letters.csv", operator, web.PageKind, false, s.lettersCSV},
-		{"GET", "/pipelines/{name}/dead-letters.ndjson", operator, web.PageKind, false, s.fromOwnPages(s.lettersNDJSON)},
-		{"GET", "/dead-letters/message", operator, web.PageKind, false, s.letter},
-		{"POST", "/dead-letters/reveal", adminRole, web.PageKind, true, s.reveal},
-		{"GET", "/dead-letters/download", adminRole, web.PageKind, false, s.fromOwnPages(s.download)},
-		{"GET", "/dead-letters/edit", adminRole, web.PageKind, false, s.fromOwnPages(s.editForm)},
-		{"POST", "/dead-letters/edit", adminRole, web.PageKind, true, s.edit},
-		{"POST", "/dead-letters/plan", operator, web.PageKind, true, s.planMove},
-		{"GET", "/moves/{id}", operator, web.PageKind, false, s.move},
-		{"GET", "/moves/{id}/keys.csv", operator, web.PageKind, false, s.moveKeysCSV},
-		{"POST", "/moves/{id}/change", operator, web.PageKind, true, s.changeMove},
-		{"POST", "/moves/{id}/start", operator, web.PageKind, true, s.startMove},
-		{"GET", "/moves/{id}/start", operator, web.PageKind, false, s.unstarted},
-		{"GET", "/jobs", operator, web.PageKind, false, s.jobs},
-		{"GET", "/jobs/{id}", operator, web.PageKind, false, s.job},
-		{"GET", "/jobs/{id}/items", operator, web.PageKind, false, s.jobItems},
-		{"GET", "/jobs/{id}/items.csv", operator, web.PageKind, false, s.jobItemsCSV},
-		{"POST", "/jobs/{id}/pause", operator, web.PageKind, true, s.pauseJob},
-		{"POST", "/jobs/{id}/resume", operator, web.PageKind, true, s.resumeJob},
-		{"POST", "/jobs/{id}/cancel", operator, web.PageKind, true, s.cancelJob},
-		{"POST", "/jobs/{id}/retry", operator, web.PageKind, true, s.retryJob},
-		{"POST", "/jobs/{id}/again", operator, web.PageKind, true, s.againJob},
-		{"GET", "/operations", operator, web.PageKind, false, s.operations},
-		{"GET", "/operations/{id}", operator, web.PageKind, false, s.operation},
-		{"GET", "/audit", operator, web.PageKind, false, s.auditPage},
-		{"POST", "/pipelines/{name}/dead-letters/baseline", operator, web.PageKind, true, s.acknowledge},
-		{"POST", "/pipelines/{name}/dead-letters/baseline/remove", operator, web.PageKind, true, s.forget},
-		{"GET", "/alerts", viewer, web.PageKind, false, s.alertsPage},
-		{"GET", "/alerts/rules", viewer, web.PageKind, false, s.rulesPage},
-		{"GET", "/alerts/one", viewer, web.PageKind, false, s.alertPage},
-		{"POST", "/alerts/acknowledge", operator, web.PageKind, true, s.acknowledgeAlert},
-		{"POST", "/alerts/acknowledge-selected", operator, web.PageKind, true, s.acknowledgeSelected},
-		{"POST", "/alerts/unacknowledge", operator, web.PageKind, true, s.unacknowledgeAlert},
-		{"POST", "/alerts/test", operator, web.PageKind, true, s.testChannel},
-		{"GET", "/silences", viewer, web.PageKind, false, s.silencesPage},
-		{"GET", "/silences/new", viewer, web.PageKind, false, s.newSilence},
-		{"POST", "/silences", operator, web.PageKind, true, s.makeSilence},
-		{"POST", "/silences/{id}/expire", operator, web.PageKind, true, s.expireSilence},
-		{"GET", "/docs", viewer, web.PageKind, false, s.guideIndex},
-		{"GET", "/docs/{name}", viewer, web.PageKind, false, s.guide},
-		{"GET", "/events", viewer, web.StreamKind, false, s.events},
+func (s *Server) ownRoutes() []web.Route {
+	return []web.Route{
+		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
+		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
+		{Method: "GET", Path: "/pipelines/{name}/chart.csv", Needs: viewer, Kind: web.PageKind, Handler: s.chartCSV},
+		{Method: "GET", Path: "/pipelines/{name}/markers", Needs: viewer, Kind: web.PageKind, Handler: s.markersOf},
+		{Method: "GET", Path: "/pipelines/{name}/markers.csv", Needs: viewer, Kind: web.PageKind, Handler: s.markersCSV},
+		{Method: "GET", Path: "/pipelines/{name}/effects", Needs: viewer, Kind: web.PageKind, Handler: s.effects},
+		{Method: "GET", Path: "/pipelines/{name}/effects.csv", Needs: viewer, Kind: web.PageKind, Handler: s.effectsCSV},
+		{Method: "GET", Path: "/pipelines/{name}/measurements", Needs: viewer, Kind: web.PageKind, Handler: s.measurements},
+		{Method: "POST", Path: "/pipelines/{name}/measurements", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.startMeasurement},
+		{Method: "GET", Path: "/measurements/{id}", Needs: viewer, Kind: web.PageKind, Handler: s.measurement},
+		{Method: "GET", Path: "/measurements/{id}/repeated.csv", Needs: viewer, Kind: web.PageKind, Handler: s.repeatedCSV},
+		{Method: "POST", Path: "/measurements/{id}/stop", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.stopMeasurement},
+		{Method: "GET", Path: "/markers/one", Needs: viewer, Kind: web.PageKind, Handler: s.oneMarker},
+		{Method: "GET", Path: "/lookup", Needs: viewer, Kind: web.PageKind, Handler: s.lookup},
+		{Method: "POST", Path: "/markers/plan", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.makePlan},
+		{Method: "GET", Path: "/plans/{id}", Needs: adminRole, Kind: web.PageKind, Handler: s.plan},
+		{Method: "POST", Path: "/plans/{id}/execute", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.execute},
+		{Method: "GET", Path: "/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadOverview},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadQueue},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.scan},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters.csv", Needs: operator, Kind: web.PageKind, Handler: s.lettersCSV},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters.ndjson", Needs: operator, Kind: web.PageKind, Handler: s.fromOwnPages(s.lettersNDJSON)},
+		{Method: "GET", Path: "/dead-letters/message", Needs: operator, Kind: web.PageKind, Handler: s.letter},
+		{Method: "POST", Path: "/dead-letters/reveal", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.reveal},
+		{Method: "GET", Path: "/dead-letters/download", Needs: adminRole, Kind: web.PageKind, Handler: s.fromOwnPages(s.download)},
+		{Method: "GET", Path: "/dead-letters/edit", Needs: adminRole, Kind: web.PageKind, Handler: s.fromOwnPages(s.editForm)},
+		{Method: "POST", Path: "/dead-letters/edit", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.edit},
+		{Method: "POST", Path: "/dead-letters/plan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.planMove},
+		{Method: "GET", Path: "/moves/{id}", Needs: operator, Kind: web.PageKind, Handler: s.move},
+		{Method: "GET", Path: "/moves/{id}/keys.csv", Needs: operator, Kind: web.PageKind, Handler: s.moveKeysCSV},
+		{Method: "POST", Path: "/moves/{id}/change", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.changeMove},
+		{Method: "POST", Path: "/moves/{id}/start", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.startMove},
+		{Method: "GET", Path: "/moves/{id}/start", Needs: operator, Kind: web.PageKind, Handler: s.unstarted},
+		{Method: "GET", Path: "/jobs", Needs: operator, Kind: web.PageKind, Handler: s.jobs},
+		{Method: "GET", Path: "/jobs/{id}", Needs: operator, Kind: web.PageKind, Handler: s.job},
+		{Method: "GET", Path: "/jobs/{id}/items", Needs: operator, Kind: web.PageKind, Handler: s.jobItems},
+		{Method: "GET", Path: "/jobs/{id}/items.csv", Needs: operator, Kind: web.PageKind, Handler: s.jobItemsCSV},
+		{Method: "POST", Path: "/jobs/{id}/pause", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.pauseJob},
+		{Method: "POST", Path: "/jobs/{id}/resume", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.resumeJob},
+		{Method: "POST", Path: "/jobs/{id}/cancel", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.cancelJob},
+		{Method: "POST", Path: "/jobs/{id}/retry", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.retryJob},
+		{Method: "POST", Path: "/jobs/{id}/again", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.againJob},
+		{Method: "GET", Path: "/operations", Needs: operator, Kind: web.PageKind, Handler: s.operations},
+		{Method: "GET", Path: "/operations/{id}", Needs: operator, Kind: web.PageKind, Handler: s.operation},
+		{Method: "GET", Path: "/audit", Needs: operator, Kind: web.PageKind, Handler: s.auditPage},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledge},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.forget},
+		{Method: "GET", Path: "/alerts", Needs: viewer, Kind: web.PageKind, Handler: s.alertsPage},
+		{Method: "GET", Path: "/alerts/rules", Needs: viewer, Kind: web.PageKind, Handler: s.rulesPage},
+		{Method: "GET", Path: "/alerts/one", Needs: viewer, Kind: web.PageKind, Handler: s.alertPage},
+		{Method: "POST", Path: "/alerts/acknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeAlert},
+		{Method: "POST", Path: "/alerts/acknowledge-selected", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeSelected},
+		{Method: "POST", Path: "/alerts/unacknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.unacknowledgeAlert},
+		{Method: "POST", Path: "/alerts/test", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.testChannel},
+		{Method: "GET", Path: "/silences", Needs: viewer, Kind: web.PageKind, Handler: s.silencesPage},
+		{Method: "GET", Path: "/silences/new", Needs: viewer, Kind: web.PageKind, Handler: s.newSilence},
+		{Method: "POST", Path: "/silences", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.makeSilence},
+		{Method: "POST", Path: "/silences/{id}/expire", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.expireSilence},
+		{Method: "GET", Path: "/docs", Needs: viewer, Kind: web.PageKind, Handler: s.guideIndex},
+		{Method: "GET", Path: "/docs/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.guide},
+		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 
-		{"GET", "/login", anybody, web.PageKind, false, s.loginForm},
-		{"POST", "/login", anybody, web.PageKind, false, s.login},
-		{"POST", "/logout", viewer, web.PageKind, false, s.logout},
-		{"POST", "/logout-all", viewer, web.PageKind, false, s.logoutAll},
-		{"GET", "/account", viewer, web.PageKind, false, s.account},
-		{"POST", "/account/password", viewer, web.PageKind, false, s.changePassword},
-		{"POST", "/settings", anybody, web.PageKind, false, s.settings},
-		{"GET", "/welcome", anybody, web.PageKind, false, s.welcome},
-		{"GET", "/setup", anybody, web.PageKind, false, s.setupForm},
-		{"POST", "/setup", anybody, web.PageKind, false, s.setup},
+		{Method: "GET", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.loginForm},
+		{Method: "POST", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.login},
+		{Method: "POST", Path: "/logout", Needs: viewer, Kind: web.PageKind, Handler: s.logout},
+		{Method: "POST", Path: "/logout-all", Needs: viewer, Kind: web.PageKind, Handler: s.logoutAll},
+		{Method: "GET", Path: "/account", Needs: viewer, Kind: web.PageKind, Handler: s.account},
+		{Method: "POST", Path: "/account/password", Needs: viewer, Kind: web.PageKind, Handler: s.changePassword},
+		{Method: "POST", Path: "/settings", Needs: anybody, Kind: web.PageKind, Handler: s.settings},
+		{Method: "GET", Path: "/welcome", Needs: anybody, Kind: web.PageKind, Handler: s.welcome},
+		{Method: "GET", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setupForm},
+		{Method: "POST", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setup},
 
-		{"GET", "/api/v1/pipelines", viewer, web.APIKind, false, s.apiPipelines},
-		{"GET", "/api/v1/pipelines/{name}", viewer, web.APIKind, false, s.apiPipeline},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/markers", Needs: viewer, Kind: web.APIKind, Handler: s.apiMarkers},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/effects", Needs: viewer, Kind: web.APIKind, Handler: s.apiEffects},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/measurements", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurements},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/measurements", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiMeasure},
+		{Method: "GET", Path: "/api/v1/measurements/{id}", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurement},
+		{Method: "POST", Path: "/api/v1/measurements/{id}/stop", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiStopMeasurement},
+		{Method: "GET", Path: "/api/v1/lookup", Needs: viewer, Kind: web.APIKind, Handler: s.apiLookup},
+		{Method: "POST", Path: "/api/v1/markers/plan", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiPlan},
+		{Method: "POST", Path: "/api/v1/plans/{id}/execute", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiExecute},
+		{Method: "GET", Path: "/api/v1/operations/{id}", Needs: operator, Kind: web.APIKind, Handler: s.apiOperation},
+		{Method: "GET", Path: "/api/v1/audit", Needs: operator, Kind: web.APIKind, Handler: s.apiAudit},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.APIKind, Handler: s.apiDeadLetters},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiScan},
+		{Method: "GET", Path: "/api/v1/dead-letters/message", Needs: operator, Kind: web.APIKind, Handler: s.apiLetter},
+		{Method: "GET", Path: "/api/v1/dead-letters/export", Needs: operator, Kind: web.APIKind, Handler: s.fromOwnPages(s.lettersNDJSON)},
+		{Method: "POST", Path: "/api/v1/moves/plan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiPlanMove},
+		{Method: "POST", Path: "/api/v1/moves/{id}/start", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiStartMove},
+		{Method: "GET", Path: "/api/v1/jobs", Needs: operator, Kind: web.APIKind, Handler: s.apiJobs},
+		{Method: "GET", Path: "/api/v1/jobs/{id}", Needs: operator, Kind: web.APIKind, Handler: s.apiJob},
+		{Method: "GET", Path: "/api/v1/jobs/{id}/items", Needs: operator, Kind: web.APIKind, Handler: s.apiJobItems},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/pause", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiPauseJob},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/resume", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiResumeJob},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/cancel", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiCancelJob},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledge},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiForget},
 
-		{"GET", "/api/v1/pipelines/{name}/markers", viewer, web.APIKind, false, s.apiMarkers},
-		{"GET", "/api/v1/pipelines/{name}/effects", viewer, web.APIKind, false, s.apiEffects},
-		{"GET", "/api/v1/pipelines/{name}/measurements", viewer, web.APIKind, false, s.apiMeasurements},
-		{"POST", "/api/v1/pipelines/{name}/measurements", operator, web.APIKind, true, s.apiMeasure},
-		{"GET", "/api/v1/measurements/{id}", viewer, web.APIKind, false, s.apiMeasurement},
-		{"POST", "/api/v1/measurements/{id}/stop", operator, web.APIKind, true, s.apiStopMeasurement},
-		{"GET", "/api/v1/lookup", viewer, web.APIKind, false, s.apiLookup},
-		{"POST", "/api/v1/markers/plan", adminRole, web.APIKind, true, s.apiPlan},
-		{"POST", "/api/v1/plans/{id}/execute", adminRole, web.APIKind, true, s.apiExecute},
-		{"GET", "/api/v1/operations/{id}", operator, web.APIKind, false, s.apiOperation},
-		{"GET", "/api/v1/marks", viewer, web.APIKind, false, s.apiMarks},
-		{"POST", "/api/v1/marks", operator, web.APIKind, true, s.apiAddMark},
-		{"GET", "/api/v1/audit", operator, web.APIKind, false, s.apiAudit},
-		{"GET", "/api/v1/pipelines/{name}/dead-letters", viewer, web.APIKind, false, s.apiDeadLetters},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/scan", operator, web.APIKind, true, s.apiScan},
-		{"GET", "/api/v1/dead-letters/message", operator, web.APIKind, false, s.apiLetter},
-		{"GET", "/api/v1/dead-letters/export", operator, web.APIKind, false, s.fromOwnPages(s.lettersNDJSON)},
-		{"POST", "/api/v1/moves/plan", operator, web.APIKind, true, s.apiPlanMove},
-		{"POST", "/api/v1/moves/{id}/start", operator, web.APIKind, true, s.apiStartMove},
-		{"GET", "/api/v1/jobs", operator, web.APIKind, false, s.apiJobs},
-		{"GET", "/api/v1/jobs/{id}", operator, web.APIKind, false, s.apiJob},
-		{"GET", "/api/v1/jobs/{id}/items", operator, web.APIKind, false, s.apiJobItems},
-		{"POST", "/api/v1/jobs/{id}/pause", operator, web.APIKind, true, s.apiPauseJob},
-		{"POST", "/api/v1/jobs/{id}/resume", operator, web.APIKind, true, s.apiResumeJob},
-		{"POST", "/api/v1/jobs/{id}/cancel", operator, web.APIKind, true, s.apiCancelJob},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline", operator, web.APIKind, true, s.apiAcknowledge},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline/remove", operator, web.APIKind, true, s.apiForget},
+		{Method: "GET", Path: "/api/v1/alerts", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlerts},
+		{Method: "GET", Path: "/api/v1/alerts/one", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlert},
+		{Method: "POST", Path: "/api/v1/alerts/acknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledgeAlert},
+		{Method: "POST", Path: "/api/v1/alerts/unacknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiUnacknowledgeAlert},
+		{Method: "GET", Path: "/api/v1/silences", Needs: viewer, Kind: web.APIKind, Handler: s.apiSilences},
+		{Method: "POST", Path: "/api/v1/silences", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAddSilence},
+		{Method: "POST", Path: "/api/v1/silences/{id}/expire", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiExpireSilence},
+		{Method: "GET", Path: "/api/v1/rules", Needs: viewer, Kind: web.APIKind, Handler: s.apiRules},
 
-		{"GET", "/api/v1/alerts", viewer, web.APIKind, false, s.apiAlerts},
-		{"GET", "/api/v1/alerts/one", viewer, web.APIKind, false, s.apiAlert},
-		{"POST", "/api/v1/alerts/acknowledge", operator, web.APIKind, true, s.apiAcknowledgeAlert},
-		{"POST", "/api/v1/alerts/unacknowledge", operator, web.APIKind, true, s.apiUnacknowledgeAlert},
-		{"GET", "/api/v1/silences", viewer, web.APIKind, false, s.apiSilences},
-		{"POST", "/api/v1/silences", operator, web.APIKind, true, s.apiAddSilence},
-		{"POST", "/api/v1/silences/{id}/expire", operator, web.APIKind, true, s.apiExpireSilence},
-		{"GET", "/api/v1/rules", viewer, web.APIKind, false, s.apiRules},
-
-		{"GET", "/metrics", viewer, web.ProbeKind, false, s.exposeMetrics},
-		{"GET", "/healthz", anybody, web.ProbeKind, false, s.healthz},
-		{"GET", "/readyz", anybody, web.ProbeKind, false, s.readyz},
-		{"GET", "/static/{file...}", anybody, web.StaticKind, false, s.static},
+		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: s.exposeMetrics},
+		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: s.healthz},
+		{Method: "GET", Path: "/readyz", Needs: anybody, Kind: web.ProbeKind, Handler: s.readyz},
+		{Method: "GET", Path: "/static/{file...}", Needs: anybody, Kind: web.StaticKind, Handler: s.static},
 	}
 }
 
 // served returns the routes that exist under this configuration.
-func served(all []route, readOnly bool) []route {
-	var some []route
+func served(all []web.Route, readOnly bool) []web.Route {
+	var some []web.Route
 	for _, r := range all {
-		if !readOnly || !r.acts {
+		if !readOnly || !r.Acts {
 			some = append(some, r)
 		}
 	}
@@ -165,12 +153,12 @@ func served(all []route, readOnly bool) []route {
 }
 
 // register adds the routes to echo.
-func (s *Server) register(e *echo.Echo, routes []route) {
+func (s *Server) register(e *echo.Echo, routes []web.Route) {
 	for _, rt := range routes {
 		h := s.adapt(rt)
-		path := s.cfg.base() + echoPath.Replace(rt.path)
-		e.Add(rt.method, path, h)
-		if rt.method == http.MethodGet {
+		path := s.cfg.base() + echoPath.Replace(rt.Path)
+		e.Add(rt.Method, path, h)
+		if rt.Method == http.MethodGet {
 			e.Add(http.MethodHead, path, h) // echo would answer HEAD with 405
 		}
 	}

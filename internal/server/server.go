@@ -19,6 +19,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/metrics"
+	"dedup-dashboard/internal/server/web"
 )
 
 // snapshots gives what is known now. Snapshot never returns nil: before the first round it is empty and has Round 0. Tried
@@ -58,8 +59,8 @@ type Deps struct {
 	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
-	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
-	Marks markService
+	// Pages are routes of packages outside the server.
+	Pages []web.Pages
 	// Measurements measures pipelines exactly, *admin.Measurements; without it nobody can.
 	Measurements measureService
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
@@ -93,10 +94,11 @@ type Server struct {
 	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
-	marks     markService
-	measure   measureService
-	alerts    AlertDeps
-	masker    masker
+	// registered are the routes of packages outside the server.
+	registered []web.Route
+	measure    measureService
+	alerts     AlertDeps
+	masker     masker
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -128,10 +130,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
 	}
 	s.metrics = metrics.New(s.metricDeps())
+	for _, pages := range deps.Pages {
+		s.registered = append(s.registered, pages(web.Site{Verdicts: s.verdictsAt, WithJobs: s.withJobs})...)
+	}
 	h, err := s.newHandler()
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)

@@ -51,38 +51,3 @@ func sharedQueue(snap *dedup.Snapshot, p *dedup.PipelineStatus, ref dedup.QueueR
 	}
 	return nil
 }
-
-// sharingJSON is who else has messages in a dead-letter queue.
-type sharingJSON struct {
-	Pipelines []string `json:"pipelines"`
-	Queues    []string `json:"queues"`
-}
-
-func sharingOf(s dedup.Sharing) *sharingJSON {
-	if !s.Any() {
-		return nil
-	}
-	return &sharingJSON{append([]string{}, s.Pipelines...), append([]string{}, s.Queues...)}
-}
-
-// sharedQueueJSON is a dead-letter queue that is judged by itself.
-type sharedQueueJSON struct {
-	Subject      string     `json:"subject"`
-	Broker       string     `json:"broker"`
-	Vhost        string     `json:"vhost"`
-	Queue        string     `json:"queue"`
-	Pipelines    []string   `json:"pipelines"`
-	Queues       []string   `json:"queues"`
-	Depth        figureJSON `json:"depth"`
-	Inflow       figureJSON `json:"inflow"`
-	Acknowledged int64      `json:"acknowledged"`
-}
-
-func sharedQueuesOf(snap *dedup.Snapshot, r reading) []sharedQueueJSON {
-	all := []sharedQueueJSON{}
-	for _, q := range snap.SharedQueues {
-		all = append(all, sharedQueueJSON{q.Subject(), q.Broker, q.Vhost, q.Name, append([]string{}, q.Pipelines...), append([]string{}, q.Queues...),
-			r.figure(q.Depth), r.figure(q.Inflow), q.Acknowledged})
-	}
-	return all
-}

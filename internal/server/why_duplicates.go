@@ -13,8 +13,8 @@ import (
 )
 
 // whyDuplicates explains the duplicates of the judged window: where they come from, and what is none of them.
-func whyDuplicates(p judged, path string, now time.Time) templates.DuplicatesWhy {
-	w := judgedWindow(p)
+func whyDuplicates(p show.Judged, path string, now time.Time) templates.DuplicatesWhy {
+	w := show.JudgedWindow(p)
 	view := func(f dedup.Figure) templates.Figure { return show.PipelineFigure(p.PipelineStatus, f, "unknown", now) }
 	v := templates.DuplicatesWhy{Window: templates.Window(w.Window)}
 	origins(&v, p.PipelineStatus, w, view)

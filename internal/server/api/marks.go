@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"context"
@@ -16,16 +16,8 @@ type markService interface {
 	List(ctx context.Context) ([]dedup.Mark, error)
 }
 
-// marking returns what keeps marks.
-func (s *Server) marking() (markService, error) {
-	if s.marks == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of marks"}
-	}
-	return s.marks, nil
-}
-
-// markJSON is a mark. Pipeline is null for one of all pipelines.
-type markJSON struct {
+// MarkJSON is a mark. Pipeline is null for one of all pipelines.
+type MarkJSON struct {
 	At       *time.Time `json:"at"`
 	Pipeline *string    `json:"pipeline"`
 	Text     string     `json:"text"`
@@ -33,8 +25,8 @@ type markJSON struct {
 	Made     *time.Time `json:"made_at"`
 }
 
-func markOf(m dedup.Mark) markJSON {
-	j := markJSON{At: timeOf(m.At), Text: m.Text, By: m.By, Made: timeOf(m.Made)}
+func markOf(m dedup.Mark) MarkJSON {
+	j := MarkJSON{At: Time(m.At), Text: m.Text, By: m.By, Made: Time(m.Made)}
 	if m.Pipeline != "" {
 		j.Pipeline = &m.Pipeline
 	}
@@ -48,13 +40,14 @@ type addMarkJSON struct {
 	At       *time.Time `json:"at"`
 }
 
-func (s *Server) apiAddMark(r *web.Request) (web.Response, error) {
-	service, err := s.marking()
+// addMark keeps a mark.
+func (a *API) addMark(r *web.Request) (web.Response, error) {
+	service, err := a.marking()
 	if err != nil {
 		return nil, err
 	}
 	var body addMarkJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := Read(r, &body); err != nil {
 		return nil, err
 	}
 	asked := dedup.Mark{Text: body.Text, Pipeline: body.Pipeline}
@@ -68,9 +61,9 @@ func (s *Server) apiAddMark(r *web.Request) (web.Response, error) {
 	return web.JSON{Status: http.StatusCreated, Value: markOf(mark)}, nil
 }
 
-// apiMarks lists the newest marks, oldest first: of one pipeline, those of all pipelines among them, where the query names it.
-func (s *Server) apiMarks(r *web.Request) (web.Response, error) {
-	service, err := s.marking()
+// listMarks lists the newest marks, oldest first: of one pipeline, those of all pipelines among them, where the query names it.
+func (a *API) listMarks(r *web.Request) (web.Response, error) {
+	service, err := a.marking()
 	if err != nil {
 		return nil, err
 	}
@@ -80,12 +73,20 @@ func (s *Server) apiMarks(r *web.Request) (web.Response, error) {
 	}
 	pipeline := r.URL.Query().Get("pipeline")
 	body := struct {
-		Marks []markJSON `json:"marks"`
-	}{[]markJSON{}}
+		Marks []MarkJSON `json:"marks"`
+	}{[]MarkJSON{}}
 	for _, m := range all {
 		if pipeline == "" || m.Pipeline == "" || m.Pipeline == pipeline {
 			body.Marks = append(body.Marks, markOf(m))
 		}
 	}
 	return web.JSON{Value: body}, nil
+}
+
+// marking returns what keeps marks.
+func (a *API) marking() (markService, error) {
+	if a.deps.Marks == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of marks"}
+	}
+	return a.deps.Marks, nil
 }

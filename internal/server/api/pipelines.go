@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"net/url"
@@ -13,42 +13,15 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// pipelinesJSON is the answer of /api/v1/pipelines.
-type pipelinesJSON struct {
+// PipelinesJSON is the answer of /api/v1/pipelines.
+type PipelinesJSON struct {
 	// Round counts the rounds of the collector; 0 before the first one has ended.
 	Round     uint64         `json:"round"`
 	At        *time.Time     `json:"at"`
 	Interval  float64        `json:"interval_seconds"`
-	Pipelines []pipelineJSON `json:"pipelines"`
+	Pipelines []PipelineJSON `json:"pipelines"`
 	// SharedQueues are judged by themselves.
-	SharedQueues []sharedQueueJSON `json:"shared_dead_letter_queues"`
-}
-
-// apiPipelines lists the pipelines, the worst first.
-func (s *Server) apiPipelines(r *web.Request) (web.Response, error) {
-	filter, err := parseFilter(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
-	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
-	body := pipelinesJSON{Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}, SharedQueues: sharedQueuesOf(snap, readingOf(snap, now))}
-	verdicts := s.verdictsAt(snap, now)
-	rank := map[string]int{}
-	for i := range snap.Pipelines {
-		p := pipelineOf(snap, &snap.Pipelines[i], verdicts[i], readingOf(snap, now))
-		if filter.admits(p) {
-			body.Pipelines = append(body.Pipelines, p)
-			rank[p.Name] = verdicts[i].Tier.Rank()
-		}
-	}
-	sort.SliceStable(body.Pipelines, func(i, j int) bool {
-		a, b := body.Pipelines[i].Name, body.Pipelines[j].Name
-		if !filter.byName && rank[a] != rank[b] {
-			return rank[a] < rank[b]
-		}
-		return a < b
-	})
-	return web.JSON{Value: body}, nil
+	SharedQueues []SharedQueueJSON `json:"shared_dead_letter_queues"`
 }
 
 // pipelineFilter is what the query of the list asks for.
@@ -92,7 +65,7 @@ func parseFilter(q url.Values) (pipelineFilter, error) {
 	return f, nil
 }
 
-func (f pipelineFilter) admits(p pipelineJSON) bool {
+func (f pipelineFilter) admits(p PipelineJSON) bool {
 	if f.text != "" && !strings.Contains(strings.ToLower(p.Name), f.text) {
 		return false
 	}
@@ -107,13 +80,40 @@ func (f pipelineFilter) admits(p pipelineJSON) bool {
 	return true
 }
 
-// apiPipeline gives everything known of one pipeline.
-func (s *Server) apiPipeline(r *web.Request) (web.Response, error) {
-	snap, now := s.withJobs(r, s.snapshots.Snapshot()), time.Now()
+// pipelines lists the pipelines, the worst first.
+func (a *API) pipelines(r *web.Request) (web.Response, error) {
+	filter, err := parseFilter(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	snap, now := a.site.WithJobs(r, a.deps.Snapshots.Snapshot()), time.Now()
+	body := PipelinesJSON{Round: snap.Round, At: Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, ReadingOf(snap, now))}
+	verdicts := a.site.Verdicts(snap, now)
+	rank := map[string]int{}
+	for i := range snap.Pipelines {
+		p := pipelineOf(snap, &snap.Pipelines[i], verdicts[i], ReadingOf(snap, now))
+		if filter.admits(p) {
+			body.Pipelines = append(body.Pipelines, p)
+			rank[p.Name] = verdicts[i].Tier.Rank()
+		}
+	}
+	sort.SliceStable(body.Pipelines, func(i, j int) bool {
+		one, other := body.Pipelines[i].Name, body.Pipelines[j].Name
+		if !filter.byName && rank[one] != rank[other] {
+			return rank[one] < rank[other]
+		}
+		return one < other
+	})
+	return web.JSON{Value: body}, nil
+}
+
+// pipeline gives everything known of one pipeline.
+func (a *API) pipeline(r *web.Request) (web.Response, error) {
+	snap, now := a.site.WithJobs(r, a.deps.Snapshots.Snapshot()), time.Now()
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {
-			return web.JSON{Value: detailOf(snap, &snap.Pipelines[i], s.verdictsAt(snap, now)[i], readingOf(snap, now))}, nil
+			return web.JSON{Value: detailOf(snap, &snap.Pipelines[i], a.site.Verdicts(snap, now)[i], ReadingOf(snap, now))}, nil
 		}
 	}
 	if snap.Round == 0 {

@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"dedup-dashboard/internal/server/show"
 )
 
-// figureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
-type figureJSON struct {
+// FigureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
+type FigureJSON struct {
 	Value *float64 `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
@@ -32,16 +32,17 @@ type figureJSON struct {
 	Better  string     `json:"better"`
 }
 
-func figureOf(f dedup.Figure, now time.Time) figureJSON {
-	j := figureJSON{
+// FigureOf writes a figure as it is at a time.
+func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
+	j := FigureJSON{
 		Unit: string(f.Unit), Quality: f.Quality.String(), Source: f.Source, Formula: f.Formula,
-		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: timeOf(f.At), Why: f.Why, Better: f.Better,
+		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: Time(f.At), Why: f.Why, Better: f.Better,
 	}
 	if !f.At.IsZero() {
-		j.Age = number(math.Max(0, now.Sub(f.At).Seconds()))
+		j.Age = Number(math.Max(0, now.Sub(f.At).Seconds()))
 	}
 	if f.N > 0 {
-		j.N = number(f.N) // also of an unknown figure: too few is a reason
+		j.N = Number(f.N) // also of an unknown figure: too few is a reason
 	}
 	if !f.Known() {
 		if j.Why == "" {
@@ -51,7 +52,7 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 			if f.Unit == dedup.Count {
 				f = whole(f)
 			}
-			if j.Low, j.High = number(f.Low), number(f.High); j.Low == nil || j.High == nil {
+			if j.Low, j.High = Number(f.Low), Number(f.High); j.Low == nil || j.High == nil {
 				j.Low, j.High = nil, nil
 			}
 		}
@@ -60,16 +61,16 @@ func figureOf(f dedup.Figure, now time.Time) figureJSON {
 	if f.Unit == dedup.Count && f.IsInterval() {
 		f = whole(f)
 	}
-	j.Value, j.Low, j.High = number(f.Value), number(f.Low), number(f.High)
-	j.Error, j.AtMost = number(f.Error), f.AtMost()
+	j.Value, j.Low, j.High = Number(f.Value), Number(f.Low), Number(f.High)
+	j.Error, j.AtMost = Number(f.Error), f.AtMost()
 	if f.AtLeast {
 		j.AtLeast, j.High = true, nil
 		if f.Unit == dedup.Ratio {
-			j.High = number(1)
+			j.High = Number(1)
 		}
 	}
 	if f.N > 0 && f.Unit == dedup.Ratio {
-		j.Hits = number(math.Round(f.Hits)) // there is no part of a message
+		j.Hits = Number(math.Round(f.Hits)) // there is no part of a message
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
@@ -88,37 +89,38 @@ func whole(f dedup.Figure) dedup.Figure {
 	return f
 }
 
-// reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.
-type reading struct {
+// Reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.
+type Reading struct {
 	now time.Time
 	why string
 }
 
-// readingOf is how figures of a snapshot are to be written at now.
-func readingOf(snap *dedup.Snapshot, now time.Time) reading {
-	return reading{now, show.Late(snap, now)}
+// ReadingOf is how figures of a snapshot are to be written at now.
+func ReadingOf(snap *dedup.Snapshot, now time.Time) Reading {
+	return Reading{now, show.Late(snap, now)}
 }
 
-func (r reading) figure(f dedup.Figure) figureJSON {
+// Figure writes a figure; an unknown one while rounds are late.
+func (r Reading) Figure(f dedup.Figure) FigureJSON {
 	if r.why != "" {
 		old := f
 		f = dedup.Unknown(old.Unit, r.why)
 		// When its newest sample was taken is still so.
 		f.Source, f.Formula, f.Window, f.At = old.Source, old.Formula, old.Window, old.At
 	}
-	return figureOf(f, r.now)
+	return FigureOf(f, r.now)
 }
 
-// number returns nil for what JSON cannot say: NaN and infinities.
-func number(v float64) *float64 {
+// Number returns nil for what JSON cannot say: NaN and infinities.
+func Number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
 	return &v
 }
 
-// timeOf returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
-func timeOf(t time.Time) *time.Time {
+// Time returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
+func Time(t time.Time) *time.Time {
 	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
 		return nil
 	}

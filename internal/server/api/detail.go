@@ -1,15 +1,16 @@
-package server
+package api
 
 import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
-// sources writes the health of sources. While rounds are late nobody knows whether they answer.
-func (r reading) sources(all []dedup.SourceHealth) []sourceJSON {
-	out := make([]sourceJSON, len(all))
+// Sources writes the health of sources. While rounds are late nobody knows whether they answer.
+func (r Reading) Sources(all []dedup.SourceHealth) []SourceJSON {
+	out := make([]SourceJSON, len(all))
 	for i, h := range all {
 		out[i] = sourceOf(h)
 		if r.why != "" {
@@ -20,11 +21,11 @@ func (r reading) sources(all []dedup.SourceHealth) []sourceJSON {
 }
 
 // down are the sources of a pipeline that do not answer: all of them while rounds are late.
-func (r reading) down(snap *dedup.Snapshot, p *dedup.PipelineStatus) []sourceJSON {
+func (r Reading) down(snap *dedup.Snapshot, p *dedup.PipelineStatus) []SourceJSON {
 	if r.why == "" {
-		return r.sources(p.Down)
+		return r.Sources(p.Down)
 	}
-	return r.sources(sourcesOf(snap, p))
+	return r.Sources(sourcesOf(snap, p))
 }
 
 // sourcesOf returns the sources that the pipeline depends on.
@@ -44,11 +45,11 @@ func sourcesOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.SourceHeal
 type judgedJSON struct {
 	Tier   string     `json:"tier"`
 	Risk   string     `json:"risk"`
-	Figure figureJSON `json:"figure"`
+	Figure FigureJSON `json:"figure"`
 }
 
-// pipelineJSON is a pipeline at a glance.
-type pipelineJSON struct {
+// PipelineJSON is a pipeline at a glance.
+type PipelineJSON struct {
 	Name         string            `json:"name"`
 	Labels       map[string]string `json:"labels"`
 	Broker       string            `json:"broker"`
@@ -67,28 +68,28 @@ type pipelineJSON struct {
 	RiskDriver   string     `json:"risk_driver"`
 	Duplicates   judgedJSON `json:"duplicate_rate"`
 	Latency      judgedJSON `json:"ack_latency"`
-	DeadLetters  figureJSON `json:"dead_letters"`
-	Ready        figureJSON `json:"ready"`
-	Unacked      figureJSON `json:"unacked"`
-	Consumers    figureJSON `json:"consumers"`
+	DeadLetters  FigureJSON `json:"dead_letters"`
+	Ready        FigureJSON `json:"ready"`
+	Unacked      FigureJSON `json:"unacked"`
+	Consumers    FigureJSON `json:"consumers"`
 	LastActivity *time.Time `json:"last_activity"`
 	// Down are the sources of this pipeline that do not answer.
-	Down []sourceJSON `json:"down"`
+	Down []SourceJSON `json:"down"`
 }
 
-func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineJSON {
+func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineJSON {
 	labels := p.Pipeline.Labels
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	return pipelineJSON{
+	return PipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
-		Queues: orEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
-		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: causeOf(snap, judged{p, v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
-		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.figure(v.Judged)},
-		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.figure(v.JudgedLatency)},
-		DeadLetters: r.figure(p.DeadLetters), Ready: r.figure(p.Ready), Unacked: r.figure(p.Unacked),
-		Consumers: r.figure(p.Consumers), LastActivity: timeOf(p.LastActivity), Down: r.down(snap, p),
+		Queues: OrEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.Figure(v.Judged)},
+		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.Figure(v.JudgedLatency)},
+		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Ready), Unacked: r.Figure(p.Unacked),
+		Consumers: r.Figure(p.Consumers), LastActivity: Time(p.LastActivity), Down: r.down(snap, p),
 	}
 }
 
@@ -100,36 +101,36 @@ func alertBehind(v alerts.Verdict) string {
 	return v.Alert.Key.String()
 }
 
-// orEmpty returns an empty list for a nil one, so that JSON says [] and not null.
-func orEmpty[T any](some []T) []T {
+// OrEmpty returns an empty list for a nil one, so that JSON says [] and not null.
+func OrEmpty[T any](some []T) []T {
 	if some == nil {
 		return []T{}
 	}
 	return some
 }
 
-// pipelineDetailJSON is everything known of a pipeline.
-type pipelineDetailJSON struct {
+// PipelineDetailJSON is everything known of a pipeline.
+type PipelineDetailJSON struct {
 	Round    uint64     `json:"round"`
 	At       *time.Time `json:"at"`
 	Interval float64    `json:"interval_seconds"`
-	pipelineJSON
+	PipelineJSON
 	Limits           limitsJSON            `json:"limits"`
 	Windows          []windowJSON          `json:"windows"`
-	Markers          map[string]figureJSON `json:"markers"`
-	MarkersNoExpiry  figureJSON            `json:"markers_without_expiry"`
-	OldestProcessing figureJSON            `json:"oldest_processing"`
-	OldestWaiting    figureJSON            `json:"oldest_waiting"`
-	Stuck            figureJSON            `json:"stuck"`
-	Verdicts         map[string]figureJSON `json:"verdicts"`
-	PassAge          figureJSON            `json:"pass_age"`
-	Coverage         figureJSON            `json:"coverage"`
+	Markers          map[string]FigureJSON `json:"markers"`
+	MarkersNoExpiry  FigureJSON            `json:"markers_without_expiry"`
+	OldestProcessing FigureJSON            `json:"oldest_processing"`
+	OldestWaiting    FigureJSON            `json:"oldest_waiting"`
+	Stuck            FigureJSON            `json:"stuck"`
+	Verdicts         map[string]FigureJSON `json:"verdicts"`
+	PassAge          FigureJSON            `json:"pass_age"`
+	Coverage         FigureJSON            `json:"coverage"`
 	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
 	DeadLetterRoutes []routeJSON           `json:"dead_letter_routes"`
 	RoutesLeftOut    int                   `json:"dead_letter_routes_left_out"`
-	Baseline         *baselineJSON         `json:"dead_letter_baseline"`
+	Baseline         *BaselineJSON         `json:"dead_letter_baseline"`
 	BrokerDeaths     *deathsJSON           `json:"broker_dead_letters"`
-	Sources          []sourceJSON          `json:"sources"`
+	Sources          []SourceJSON          `json:"sources"`
 	Findings         []findingJSON         `json:"findings"`
 	Events           []eventJSON           `json:"events"`
 }
@@ -148,40 +149,40 @@ type limitsJSON struct {
 // windowJSON are the figures over one span.
 type windowJSON struct {
 	Window           float64    `json:"window_seconds"`
-	Messages         figureJSON `json:"messages"`
-	Duplicates       figureJSON `json:"duplicates"`
-	DuplicateRate    figureJSON `json:"duplicate_rate"`
-	CrossCheck       figureJSON `json:"cross_check"`
-	Redeliveries     figureJSON `json:"redeliveries"`
-	InFlightHits     figureJSON `json:"in_flight_hits"`
-	Failures         figureJSON `json:"failures"`
-	FailureRate      figureJSON `json:"failure_rate"`
-	GaveUp           figureJSON `json:"gave_up"`
-	AckMean          figureJSON `json:"ack_mean"`
-	AckP50           figureJSON `json:"ack_p50"`
-	AckP95           figureJSON `json:"ack_p95"`
-	AckP99           figureJSON `json:"ack_p99"`
-	WorkMean         figureJSON `json:"work_mean"`
-	WorkP50          figureJSON `json:"work_p50"`
-	WorkP95          figureJSON `json:"work_p95"`
-	WorkP99          figureJSON `json:"work_p99"`
-	DeadLetterInflow figureJSON `json:"dead_letter_inflow"`
-	ProducerSent     figureJSON `json:"producer_sent"`
-	Redelivered      figureJSON `json:"redelivered"`
-	Swallowed        figureJSON `json:"swallowed"`
-	Looping          figureJSON `json:"looping"`
-	DoubleEffects    figureJSON `json:"double_effects"`
-	Lost             figureJSON `json:"lost"`
-	MeanRetries      figureJSON `json:"mean_retries"`
-	AckTimeouts      figureJSON `json:"ack_timeouts"`
-	ConsumerRestarts figureJSON `json:"consumer_restarts"`
+	Messages         FigureJSON `json:"messages"`
+	Duplicates       FigureJSON `json:"duplicates"`
+	DuplicateRate    FigureJSON `json:"duplicate_rate"`
+	CrossCheck       FigureJSON `json:"cross_check"`
+	Redeliveries     FigureJSON `json:"redeliveries"`
+	InFlightHits     FigureJSON `json:"in_flight_hits"`
+	Failures         FigureJSON `json:"failures"`
+	FailureRate      FigureJSON `json:"failure_rate"`
+	GaveUp           FigureJSON `json:"gave_up"`
+	AckMean          FigureJSON `json:"ack_mean"`
+	AckP50           FigureJSON `json:"ack_p50"`
+	AckP95           FigureJSON `json:"ack_p95"`
+	AckP99           FigureJSON `json:"ack_p99"`
+	WorkMean         FigureJSON `json:"work_mean"`
+	WorkP50          FigureJSON `json:"work_p50"`
+	WorkP95          FigureJSON `json:"work_p95"`
+	WorkP99          FigureJSON `json:"work_p99"`
+	DeadLetterInflow FigureJSON `json:"dead_letter_inflow"`
+	ProducerSent     FigureJSON `json:"producer_sent"`
+	Redelivered      FigureJSON `json:"redelivered"`
+	Swallowed        FigureJSON `json:"swallowed"`
+	Looping          FigureJSON `json:"looping"`
+	DoubleEffects    FigureJSON `json:"double_effects"`
+	Lost             FigureJSON `json:"lost"`
+	MeanRetries      FigureJSON `json:"mean_retries"`
+	AckTimeouts      FigureJSON `json:"ack_timeouts"`
+	ConsumerRestarts FigureJSON `json:"consumer_restarts"`
 	// Estimates are what each source says of the duplicate rate, best first.
 	Estimates []estimateJSON `json:"estimates"`
 }
 
 type estimateJSON struct {
 	Method string     `json:"method"`
-	Rate   figureJSON `json:"rate"`
+	Rate   FigureJSON `json:"rate"`
 	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused, agrees.
 	Uses []string `json:"uses"`
 }
@@ -191,13 +192,14 @@ type deadLetterQueueJSON struct {
 	Queue     string     `json:"queue"`
 	Type      string     `json:"type"`
 	Found     string     `json:"found"`
-	Depth     figureJSON `json:"depth"`
-	Consumers figureJSON `json:"consumers"`
+	Depth     FigureJSON `json:"depth"`
+	Consumers FigureJSON `json:"consumers"`
 	// Shared is null where nobody else has messages there.
 	Shared *sharingJSON `json:"shared_with"`
 }
 
-type sourceJSON struct {
+// SourceJSON is how a source is.
+type SourceJSON struct {
 	Name        string     `json:"name"`
 	Kind        string     `json:"kind"`
 	Tried       bool       `json:"tried"`
@@ -211,13 +213,13 @@ type sourceJSON struct {
 	Missed      uint64     `json:"missed_ticks"`
 }
 
-func sourceOf(h dedup.SourceHealth) sourceJSON {
-	j := sourceJSON{
-		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: timeOf(h.LastTry), LastSuccess: timeOf(h.LastSuccess),
-		Since: timeOf(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
+func sourceOf(h dedup.SourceHealth) SourceJSON {
+	j := SourceJSON{
+		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: Time(h.LastTry), LastSuccess: Time(h.LastSuccess),
+		Since: Time(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
 	}
 	if h.Tried {
-		j.Took = number(h.Took.Seconds())
+		j.Took = Number(h.Took.Seconds())
 	}
 	return j
 }
@@ -238,16 +240,16 @@ type eventJSON struct {
 	Count int64 `json:"count"`
 }
 
-func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r reading) pipelineDetailJSON {
-	f := r.figure
-	d := pipelineDetailJSON{
-		Round: snap.Round, At: timeOf(snap.At), Interval: snap.Interval.Seconds(), pipelineJSON: pipelineOf(snap, p, v, r),
-		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]figureJSON{},
-		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]figureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: routesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: baselineOf(p.Baseline), BrokerDeaths: deathsOf(p.BrokerDeaths, f), Sources: r.sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
+func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineDetailJSON {
+	f := r.Figure
+	d := PipelineDetailJSON{
+		Round: snap.Round, At: Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
+		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]FigureJSON{},
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
-		d.Windows = append(d.Windows, windowOf(judged{p, v}, w, f))
+		d.Windows = append(d.Windows, windowOf(show.Judged{PipelineStatus: p, Verdict: v}, w, f))
 	}
 	for state, x := range p.Markers {
 		d.Markers[string(state)] = f(x)
@@ -264,7 +266,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		}
 	}
 	for _, e := range p.Events {
-		d.Events = append(d.Events, eventJSON{timeOf(e.At), e.Kind, e.Text, e.Count})
+		d.Events = append(d.Events, eventJSON{Time(e.At), e.Kind, e.Text, e.Count})
 	}
 	return d
 }
@@ -276,9 +278,9 @@ func limitsOf(l dedup.Limits) limitsJSON {
 	}
 }
 
-func windowOf(p judged, w dedup.WindowFigures, f func(dedup.Figure) figureJSON) windowJSON {
+func windowOf(p show.Judged, w dedup.WindowFigures, f func(dedup.Figure) FigureJSON) windowJSON {
 	estimates := make([]estimateJSON, 0, len(w.Estimates))
-	uses := usesOf(p, &w)
+	uses := show.Uses(p, &w)
 	for i, e := range w.Estimates {
 		estimates = append(estimates, estimateJSON{string(e.Method), f(e.Rate), uses[i]})
 	}
