@@ -1,4 +1,5 @@
-// Package server is the web: pages, the JSON API, /metrics, probes and the stream of hints. Echo lives here and nowhere else.
+// Package server is the web: pages, the JSON API, /metrics, probes and the stream of hints. Echo lives here and nowhere else; web/ is what handlers
+// get and give back, and packages outside the server register their routes by it.
 package server
 
 import (

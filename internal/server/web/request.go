@@ -13,7 +13,7 @@ import (
 )
 
 // Request is what a handler gets: the standard request and what the middleware found out. Handlers never see echo, so
-// that moving off it stays the work of routes.go and middleware.go.
+// that moving off it stays the work of the server.
 type Request struct {
 	*http.Request
 	// Who is asking; Nobody on public routes without a session.
@@ -41,7 +41,7 @@ func (r *Request) Caller(p auth.Principal) admin.Caller {
 	return admin.Caller{Principal: p, From: r.From.String()}
 }
 
-// Handler answers one request. It returns an error instead of writing one; errors.go maps it to a page or to JSON.
+// Handler answers one request. It returns an error instead of writing one; the server maps it to a page or to JSON.
 type Handler func(*Request) (Response, error)
 
 // Response is a page, a fragment, JSON, CSV, plain text, a redirect or a stream.

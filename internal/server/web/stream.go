@@ -11,7 +11,7 @@ import (
 	"dedup-dashboard/internal/server/show"
 )
 
-// Lines is a file of JSON values, one a line, to keep. It is sent as it is made: one value and streamBuffer bytes of it are in memory
+// Lines is a file of JSON values, one a line, to keep. It is sent as it is made: one value and StreamBuffer bytes of it are in memory
 // at most. What goes wrong in the midst writes a last line that says so and cuts the connection: the status was sent, and whoever reads it
 // must learn that it is not whole.
 type Lines struct {
@@ -77,7 +77,7 @@ func (e *Cut) Error() string { return "the answer was cut short: " + e.Err.Error
 // Unwrap is what cut it.
 func (e *Cut) Unwrap() error { return e.Err }
 
-// patient gives each write the time of exportWrite.
+// patient gives each write the time of ExportWrite.
 type patient struct {
 	w  http.ResponseWriter
 	rc *http.ResponseController

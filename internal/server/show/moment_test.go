@@ -1,10 +1,8 @@
-package server
+package show
 
 import (
 	"testing"
 	"time"
-
-	"dedup-dashboard/internal/server/show"
 )
 
 func TestAMomentIsReadToTheSecondUnlessItIsADayAway(t *testing.T) {
@@ -22,7 +20,7 @@ func TestAMomentIsReadToTheSecondUnlessItIsADayAway(t *testing.T) {
 		"never":                           {time.Time{}, ""},
 		"in another zone":                 {now.Add(-time.Minute).In(time.FixedZone("", 2*3600)), "1 Mar 23:59:20"},
 	} {
-		if got := show.Moment(c.at, now).Text; got != c.want {
+		if got := Moment(c.at, now).Text; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -1,11 +1,10 @@
-package server
+package show
 
 import (
 	"testing"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/show"
 )
 
 func TestALowerBoundIsNoPaceAndNotNothing(t *testing.T) {
@@ -21,7 +20,7 @@ func TestALowerBoundIsNoPaceAndNotNothing(t *testing.T) {
 		{"a count of none", dedup.Figure{Unit: dedup.Count}, "0"},
 	} {
 		c.f.Quality = dedup.Measured
-		if got := show.FigureText(c.f); got != c.want {
+		if got := FigureText(c.f); got != c.want {
 			t.Errorf("%s reads %q, want %q", c.name, got, c.want)
 		}
 	}
@@ -29,7 +28,7 @@ func TestALowerBoundIsNoPaceAndNotNothing(t *testing.T) {
 
 func TestANumberStandsWithItsBand(t *testing.T) {
 	f := dedup.Figure{Quality: dedup.Estimated, Unit: dedup.Seconds, Value: 0.023, Low: 0.018, High: 0.025, Error: 0.0035, N: 400, Window: time.Hour, Covered: time.Hour}
-	if text, note := show.FigureText(f), show.FigureNote(f); text != "23 ms ± 5" || note != "1 h · n\u00a0400" {
+	if text, note := FigureText(f), FigureNote(f); text != "23 ms ± 5" || note != "1 h · n\u00a0400" {
 		t.Errorf("it reads %q, %q", text, note)
 	}
 }
