@@ -276,7 +276,7 @@ func TestEveryAddressOfAlertsIsInTheDocumentationOfTheAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := page(t, "api.md")
-	found := regexp.MustCompile(`\{"(GET|POST)", "(/api/v1/(?:alerts|silences|rules)[^"]*)", ([a-zA-Z]+),`).FindAllStringSubmatch(string(routes), -1)
+	found := regexp.MustCompile(`\{Method: "(GET|POST)", Path: "(/api/v1/(?:alerts|silences|rules)[^"]*)", Needs: ([a-zA-Z]+),`).FindAllStringSubmatch(string(routes), -1)
 	if len(found) < 8 {
 		t.Errorf("only %d routes found", len(found))
 	}
@@ -303,7 +303,7 @@ func TestEveryAddressOfAlertsIsInTheDocumentationOfTheAPI(t *testing.T) {
 
 // TestEveryMetricOfAlertsIsInTheDocumentation compares alerts_metrics.go with the section of docs/metrics.md.
 func TestEveryMetricOfAlertsIsInTheDocumentation(t *testing.T) {
-	code, err := os.ReadFile("server/alerts_metrics.go")
+	code, err := os.ReadFile("server/metrics/alerts.go")
 	if err != nil {
 		t.Fatal(err)
 	}

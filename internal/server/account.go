@@ -8,31 +8,33 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // account is the page of whoever is signed in: who they are here, and how to change their password.
-func (s *Server) account(r *request) (response, error) {
+func (s *Server) account(r *web.Request) (web.Response, error) {
 	return s.accountPage(r, http.StatusOK, "", s.sessions.takeChanged(r)), nil
 }
 
-func (s *Server) accountPage(r *request, status int, problem string, changed bool) response {
-	return page{status, templates.Account(templates.AccountView{
+func (s *Server) accountPage(r *web.Request, status int, problem string, changed bool) web.Response {
+	return web.Page{Status: status, Component: templates.Account(templates.AccountView{
 		Frame: s.frame(r, "Your account"), Name: r.Who.Name, Role: r.Who.Role.String(), Token: r.Who.Method != "session",
 		Configured: s.auth.Configured(r.Who.Name), MinPassword: auth.MinPassword, Error: problem, Changed: changed,
 	})}
 }
 
 // changePassword changes the password of an account that is kept in the journal, and ends its other sessions.
-func (s *Server) changePassword(r *request) (response, error) {
+func (s *Server) changePassword(r *web.Request) (web.Response, error) {
 	if r.Who.Method != "session" {
-		return nil, invalid("A token has no password")
+		return nil, web.Invalid("A token has no password")
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	if s.auth.Configured(r.Who.Name) {
-		s.gate.PasswordRefused(r.Context(), r.asker(), "the account is kept in the configuration")
+		s.gate.PasswordRefused(r.Context(), r.Asker(), "the account is kept in the configuration")
 		return s.accountPage(r, http.StatusConflict, "", false), nil
 	}
 	old, fresh := r.PostForm.Get("password"), r.PostForm.Get("new")
@@ -52,7 +54,7 @@ func (s *Server) changePassword(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.gate.ChangePassword(r.Context(), r.asker(), admin.PasswordChange{Was: was.PasswordHash, Now: hash}); err != nil {
+	if err := s.gate.ChangePassword(r.Context(), r.Asker(), admin.PasswordChange{Was: was.PasswordHash, Now: hash}); err != nil {
 		return nil, err
 	}
 	// The old sessions are worth nothing from here on, by the hash that they were made with: that one cannot be taken off is no failure.
@@ -68,7 +70,7 @@ func (s *Server) changePassword(r *request) (response, error) {
 // newPasswordProblem says what is wrong with a new password, for the form; empty if nothing is.
 func newPasswordProblem(name, old, fresh, again string) string {
 	if err := auth.CheckPassword(fresh, name); err != nil {
-		return sentence(err.Error()) + "."
+		return show.Sentence(err.Error()) + "."
 	}
 	switch {
 	case fresh != again:
@@ -81,17 +83,17 @@ func newPasswordProblem(name, old, fresh, again string) string {
 
 // proveAgain checks the old password as a sign-in does, with the same delays: a browser that was left open must not help to guess it. It returns
 // the page to answer with where it does not fit.
-func (s *Server) proveAgain(ctx context.Context, r *request, old string) (response, error) {
+func (s *Server) proveAgain(ctx context.Context, r *web.Request, old string) (web.Response, error) {
 	_, err := s.auth.Login(ctx, r.Who.Name, old, r.From, s.sessions.deviceMark(r))
 	var soon *auth.TooSoon
 	switch {
 	case errors.Is(err, auth.ErrWrong):
-		s.gate.PasswordRefused(r.Context(), r.asker(), "the old password is wrong")
+		s.gate.PasswordRefused(r.Context(), r.Asker(), "the old password is wrong")
 		s.log.Info("password not changed: the old one is wrong", "user", r.Who.Name, "from", r.From.String(), "request", r.ID)
 		return s.accountPage(r, http.StatusUnprocessableEntity, "The old password is wrong.", false), nil
 	case errors.As(err, &soon):
-		s.gate.PasswordRefused(r.Context(), r.asker(), "too soon after others that failed")
-		return later{s.accountPage(r, http.StatusTooManyRequests, sentence(fmt.Sprint(soon))+".", false), soon.RetryAfter}, nil
+		s.gate.PasswordRefused(r.Context(), r.Asker(), "too soon after others that failed")
+		return web.Later{Response: s.accountPage(r, http.StatusTooManyRequests, show.Sentence(fmt.Sprint(soon))+".", false), After: soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}

@@ -8,6 +8,9 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -86,7 +89,7 @@ func (s *Server) alertsOffWhy() string {
 	case s.alerts.View != nil:
 		return ""
 	case s.alerts.Off != "":
-		return templates.Sentence(endSentence(capital(s.alerts.Off))).Short
+		return templates.Sentence(show.EndSentence(show.Capital(s.alerts.Off))).Short
 	default:
 		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}
@@ -112,12 +115,12 @@ func (s *Server) attending() (attendService, error) {
 }
 
 // whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.
-func (s *Server) whyNoAttending(r *request) string {
+func (s *Server) whyNoAttending(r *web.Request) string {
 	switch {
 	case s.alerts.Attend == nil:
 		return "Nothing can be acknowledged or silenced here: the dashboard was started without a journal of it."
 	case s.alerts.Attend.WhyNot() != "":
-		return "Nothing can be acknowledged or silenced here: " + endSentence(s.alerts.Attend.WhyNot())
+		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.alerts.Attend.WhyNot())
 	case !r.Who.Can(operator):
 		return "Acknowledging and silencing needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
 	}
@@ -130,42 +133,42 @@ func lateView(v *alerts.View, now time.Time) string {
 	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
 		return ""
 	}
-	return "Stale since " + moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
+	return "Stale since " + show.Moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
 }
 
 // alertsPage answers the list of alerts.
-func (s *Server) alertsPage(r *request) (response, error) {
-	q, err := parseAlertsQuery(r.URL.Query())
-	if err != nil {
+func (s *Server) alertsPage(r *web.Request) (web.Response, error) {
+	var q alertsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
-		return page{component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
 	}
 	mayAck := s.whyNoAttending(r) == ""
 	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
 		frame.Live = live("alerts")
 	}
-	now, view := time.Now().In(zone(r)), s.alerts.View.View()
+	now, view := time.Now().In(web.Zone(r)), s.alerts.View.View()
 	v := alertsView(view, s.snapshots.Snapshot(), q, now, frame)
 	if mayAck {
 		v.Many = ackMany(q, v.Rows, frame.Base)
 	}
 	if q.pipeline != "" {
-		v.HistoryOf = templates.Plain(q.pipeline, nameLimit).Short
+		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
 		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)
 	}
 	if r.Fragment == "" {
 		v.Channels = s.channelsView(r, now)
 	}
-	return page{status: http.StatusOK, component: templates.Alerts(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Alerts(v)}, nil
 }
 
 // alertAsked returns the alert that a request names by its key.
 func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 	if text == "" {
-		return nil, badParameter("key", "must name the alert, as duplicate_rate/pipeline/orders")
+		return nil, list.Bad("key", "must name the alert, as duplicate_rate/pipeline/orders")
 	}
 	key, ok := alerts.ParseKey(text)
 	if ok {
@@ -173,24 +176,24 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 			return a, nil
 		}
 	}
-	return nil, notFound("There is no alert " + templates.Plain(text, 2*nameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+	return nil, web.NotFound("There is no alert " + templates.Plain(text, 2*show.NameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
 }
 
 // alertPage answers the page of one alert.
-func (s *Server) alertPage(r *request) (response, error) {
+func (s *Server) alertPage(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
-		return page{component: templates.Alerts(templates.AlertsView{Frame: s.frame(r, "Alert"), Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.frame(r, "Alert"), Off: why})}, nil
 	}
 	view := s.alerts.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))
 	if err != nil {
-		return nil, &ledBack{err, s.cfg.base() + "/alerts", "To the alerts"}
+		return nil, &web.LedBack{Err: err, Href: s.cfg.base() + "/alerts", Word: "To the alerts"}
 	}
-	now := time.Now().In(zone(r))
-	frame := s.frame(r, templates.Plain(titleOf(a), nameLimit).Short)
+	now := time.Now().In(web.Zone(r))
+	frame := s.frame(r, templates.Plain(titleOf(a), show.NameLimit).Short)
 	frame.Live = live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)
 	s.attendViews(r, &v, view, a, now)
-	return page{status: http.StatusOK, component: templates.Alert(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Alert(v)}, nil
 }

@@ -10,6 +10,9 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -32,13 +35,13 @@ func spans(chosen string) []templates.Choice {
 func parseSpan(text string, days int) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > time.Duration(days)*24*time.Hour {
-		return 0, badParameter("for", "must be a span such as 30m or 4h, of at most "+strconv.Itoa(days)+" days")
+		return 0, list.Bad("for", "must be a span such as 30m or 4h, of at most "+strconv.Itoa(days)+" days")
 	}
 	return d, nil
 }
 
 // attendViews add the forms that attend to an alert, as who asks may use them.
-func (s *Server) attendViews(r *request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
+func (s *Server) attendViews(r *web.Request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
 	base := s.cfg.base()
 	v.Ack = templates.AckForm{Key: a.Key.String(), Tier: a.State.Tier.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
 	switch {
@@ -81,7 +84,7 @@ func silenceFor(base string, a *alerts.AlertView) string {
 }
 
 // acknowledgeAlert notes that the reader attends to an alert.
-func (s *Server) acknowledgeAlert(r *request) (response, error) {
+func (s *Server) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func (s *Server) acknowledgeAlert(r *request) (response, error) {
 	}
 	address := alertAddress(s.cfg.base(), a.Key)
 	note := strings.TrimSpace(r.PostForm.Get("note"))
-	err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen, time.Now().Add(span))
+	err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
 	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
 		v := templates.AckedView{Heading: "It got worse", Back: address, BackWord: "Back to the alert"}
 		v.Refused = []templates.Problem{refusedAck(s.cfg.base(), now, err)}
@@ -106,55 +109,55 @@ func (s *Server) acknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redirect{address + "#attend-title"}, nil
+	return web.Redirect{To: address + "#attend-title"}, nil
 }
 
 // unacknowledgeAlert takes an acknowledgement back.
-func (s *Server) unacknowledgeAlert(r *request) (response, error) {
+func (s *Server) unacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.asker(), a.Key.String()); err != nil {
+	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
-	return redirect{alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+	return web.Redirect{To: alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
 }
 
 // postedAlert returns the alert that a form names, and what acts on it.
-func (s *Server) postedAlert(r *request) (attendService, *alerts.AlertView, error) {
+func (s *Server) postedAlert(r *web.Request) (attendService, *alerts.AlertView, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, nil, formError(err)
+		return nil, nil, web.FormError(err)
 	}
 	a, err := alertAsked(s.alerts.View.View(), r.PostForm.Get("key"))
 	return service, a, err
 }
 
 // testChannel sends a message for trial.
-func (s *Server) testChannel(r *request) (response, error) {
+func (s *Server) testChannel(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	channel := r.PostForm.Get("channel")
 	if channel == "" {
-		return nil, badParameter("channel", "must name a channel of the configuration")
+		return nil, list.Bad("channel", "must name a channel of the configuration")
 	}
-	if err := service.Test(r.Context(), r.asker(), channel); err != nil {
+	if err := service.Test(r.Context(), r.Asker(), channel); err != nil {
 		return nil, err
 	}
-	return redirect{s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
+	return web.Redirect{To: s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
 }
 
 // channelsView says how the channels fare, to who may know where notifications go.
-func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView {
+func (s *Server) channelsView(r *web.Request, now time.Time) templates.ChannelsView {
 	if s.alerts.Channels == nil || !r.Who.Can(operator) {
 		return templates.ChannelsView{}
 	}
@@ -173,7 +176,7 @@ func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView 
 	tested := r.URL.Query().Get("tested")
 	for _, c := range channels {
 		if tested != "" && c.Name == tested {
-			v.Note = "The channel " + templates.Plain(c.Name, nameLimit).Short + " took the message for trial."
+			v.Note = "The channel " + templates.Plain(c.Name, show.NameLimit).Short + " took the message for trial."
 		}
 		v.Rows = append(v.Rows, channelRow(c, now))
 	}
@@ -182,12 +185,12 @@ func (s *Server) channelsView(r *request, now time.Time) templates.ChannelsView 
 
 func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	row := templates.ChannelRow{
-		Raw: c.Name, Name: templates.Plain(c.Name, nameLimit), Kind: templates.Plain(c.Kind, nameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
-		Oldest: moment(c.Oldest, now), Success: moment(c.LastSuccess, now), ErrAt: moment(c.LastErrorAt, now),
+		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
+		Oldest: show.Moment(c.Oldest, now), Success: show.Moment(c.LastSuccess, now), ErrAt: show.Moment(c.LastErrorAt, now),
 		Tier: dedup.Normal.String(), Word: "delivers",
 	}
 	if c.LastError != "" {
-		row.Err = statement(c.LastError)
+		row.Err = show.Statement(c.LastError)
 	}
 	switch {
 	case c.LastError != "" && c.LastErrorAt.After(c.LastSuccess):
@@ -203,7 +206,7 @@ func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 func faultsView(faults []ChannelFault, now time.Time) []templates.ChannelFault {
 	var out []templates.ChannelFault
 	for _, f := range faults {
-		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, nameLimit), Since: moment(f.Since, now), Text: statement(f.Text)})
+		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, show.NameLimit), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
 	}
 	return out
 }

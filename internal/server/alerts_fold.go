@@ -3,6 +3,7 @@ package server
 import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // foldDependents takes out of the list the alerts that cannot be judged because of a source that fires as unreachable in it, and counts
@@ -48,6 +49,6 @@ func foldedWords(source *alerts.AlertView, n int, base string) (line, href strin
 	if n == 0 {
 		return "", ""
 	}
-	line = counted(n, "more alert") + " cannot be judged because " + within(subjectOf(source.Key)) + " cannot be read"
-	return line, alertsQuery{states: []string{stateUnknown}, page: 1}.address(base)
+	line = show.Counted(n, "more alert") + " cannot be judged because " + show.Within(subjectOf(source.Key)) + " cannot be read"
+	return line, alertsQuery{states: []string{stateUnknown}}.address(base)
 }

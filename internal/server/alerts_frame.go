@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -40,16 +41,16 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 	if oldest == nil {
 		return "", dedup.TierUnknown, ""
 	}
-	q := alertsQuery{states: []string{stateFiring}, page: 1}
+	q := alertsQuery{states: []string{stateFiring}}
 	switch {
 	case emergency > 0 && severe > 0:
-		text = counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"
+		text = show.Counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"
 		q.tiers = []dedup.Tier{dedup.Emergency, dedup.Severe}
 	case emergency > 0:
-		text = counted(emergency, "alert") + " in emergency"
+		text = show.Counted(emergency, "alert") + " in emergency"
 		q.tiers = []dedup.Tier{dedup.Emergency}
 	default:
-		text = counted(severe, "alert") + " severe"
+		text = show.Counted(severe, "alert") + " severe"
 		q.tiers = []dedup.Tier{dedup.Severe}
 	}
 	tier = dedup.Severe
@@ -62,7 +63,7 @@ func alertBanner(view *alerts.View, base string, now time.Time) (text string, ti
 		text += ", " + templates.Number(float64(recovering)) + " more recovering"
 	}
 	if emergency+severe == 1 && recovering == 0 {
-		text += ": " + within(titleOf(oldest)) + ", " + within(subjectOf(oldest.Key))
+		text += ": " + show.Within(titleOf(oldest)) + ", " + show.Within(subjectOf(oldest.Key))
 		href = alertAddress(base, oldest.Key)
 	}
 	if since := oldest.State.FiredAt; !since.IsZero() && now.After(since) {
@@ -160,27 +161,27 @@ func (s *Server) alertLine(name string, now time.Time) templates.AlertLine {
 		var row templates.AlertRow
 		alertState(&row, worst, lateView(view, now) != "", now)
 		l.Tier = row.Tier
-		parts = append(parts, counted(firing, "alert")+" "+plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
+		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
 	}
 	if pending > 0 {
-		parts = append(parts, counted(pending, "alert")+" pending")
+		parts = append(parts, show.Counted(pending, "alert")+" pending")
 	}
-	l.Text = statement(strings.Join(parts, "; "))
+	l.Text = show.Statement(strings.Join(parts, "; "))
 	return l
 }
 
 // firingText says what fires at which tier, and since when both.
 func firingText(a *alerts.AlertView, row templates.AlertRow, now time.Time) string {
-	text := within(titleOf(a)) + ", " + row.Word
+	text := show.Within(titleOf(a)) + ", " + row.Word
 	if a.State.Phase == alerts.PhaseRecovering {
 		text += ", recovering,"
 	}
 	fired := a.State.FiredAt
 	switch {
 	case row.TierFor != "":
-		text += " since " + moment(a.State.TierSince, now).Text + ", firing since " + moment(fired, now).Text
+		text += " since " + show.Moment(a.State.TierSince, now).Text + ", firing since " + show.Moment(fired, now).Text
 	case !fired.IsZero():
-		text += " since " + moment(fired, now).Text
+		text += " since " + show.Moment(fired, now).Text
 	}
 	if a.Attended() {
 		text += ", attended to"

@@ -8,12 +8,13 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 	now := time.Now()
 	early, late := now.Add(-time.Minute), now.Add(-30*time.Second)
-	falls := moment(now.Add(4*time.Minute), now).Text // it keeps firing for 5 m
+	falls := show.Moment(now.Add(4*time.Minute), now).Text // it keeps firing for 5 m
 	for name, c := range map[string]struct {
 		phase  alerts.Phase
 		enters dedup.Tier
@@ -53,7 +54,7 @@ func TestEvaluationsThatCameToTheSameAreOneLine(t *testing.T) {
 	}
 	rows := s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("section[aria-labelledby=why-title] tbody tr")
 	now := time.Now().UTC()
-	first, last := moment(rate.History[5].At, now).Text, moment(rate.History[19].At, now).Text // with their date right after midnight
+	first, last := show.Moment(rate.History[5].At, now).Text, show.Moment(rate.History[19].At, now).Text // with their date right after midnight
 	if got := apart(rows.First()); rows.Length() != 6 || !strings.Contains(got, "15 times the same") || !strings.Contains(got, first+" to "+last) {
 		t.Errorf("%d lines, the newest is %s; want %s to %s", rows.Length(), got, first, last)
 	}

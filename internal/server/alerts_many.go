@@ -8,6 +8,9 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -44,7 +47,7 @@ func seenTier(word string) (dedup.Tier, error) {
 	}
 	t, ok := dedup.ParseTier(word)
 	if !ok || t < dedup.Warning {
-		return t, badParameter("tier", "must be the one at which the alert was seen: warning, severe or emergency")
+		return t, list.Bad("tier", "must be the one at which the alert was seen: warning, severe or emergency")
 	}
 	return t, nil
 }
@@ -71,18 +74,18 @@ func (s *Server) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*a
 
 // acknowledgeSelected acknowledges each of the alerts that were ticked, with one note and one end. What one of them refuses keeps
 // none of the others.
-func (s *Server) acknowledgeSelected(r *request) (response, error) {
+func (s *Server) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	back := s.cfg.base() + "/alerts?choose=1"
 	keys := slices.Compact(slices.Sorted(slices.Values(r.PostForm["key"])))
 	if len(keys) == 0 || len(keys) > alertsPerPage {
-		return nil, &ledBack{badParameter("key", "must name at least one alert and at most 50: tick the boxes of those to acknowledge"), back, "Back to the alerts"}
+		return nil, &web.LedBack{Err: list.Bad("key", "must name at least one alert and at most 50: tick the boxes of those to acknowledge"), Href: back, Word: "Back to the alerts"}
 	}
 	span, err := parseSpan(r.PostForm.Get("for"), maxAckDays)
 	if err != nil {
@@ -94,7 +97,7 @@ func (s *Server) acknowledgeSelected(r *request) (response, error) {
 	}
 	v := s.acknowledgeEach(r, service, keys, seen, time.Now().Add(span))
 	if len(v.Refused) == 0 {
-		return redirect{alertsQuery{states: []string{stateAcked}, page: 1}.address(s.cfg.base())}, nil
+		return web.Redirect{To: alertsQuery{states: []string{stateAcked}}.address(s.cfg.base())}, nil
 	}
 	v.Heading, v.Back, v.BackWord = "Not all were acknowledged", back, "Back to the alerts"
 	return s.ackedPage(r, v), nil
@@ -102,7 +105,7 @@ func (s *Server) acknowledgeSelected(r *request) (response, error) {
 
 // acknowledgeEach acknowledges alerts, and says what became of each.
 func (s *Server) acknowledgeEach(
-	r *request, service acknowledger, keys []string, seen map[string]dedup.Tier, until time.Time,
+	r *web.Request, service acknowledger, keys []string, seen map[string]dedup.Tier, until time.Time,
 ) templates.AckedView {
 	var v templates.AckedView
 	var worse []*alerts.AlertView
@@ -110,10 +113,10 @@ func (s *Server) acknowledgeEach(
 	for _, key := range keys {
 		a, err := alertAsked(view, key)
 		if err != nil {
-			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*nameLimit).Short, err))
+			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*show.NameLimit).Short, err))
 			continue
 		}
-		err = service.Acknowledge(r.Context(), r.asker(), a.Key.String(), note, seen[key], until)
+		err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen[key], until)
 		if err == nil {
 			v.Done = append(v.Done, templates.Sentence(ackName(a)))
 			continue
@@ -127,11 +130,13 @@ func (s *Server) acknowledgeEach(
 	return v
 }
 
-func ackName(a *alerts.AlertView) string { return within(titleOf(a)) + ", " + within(subjectOf(a.Key)) }
+func ackName(a *alerts.AlertView) string {
+	return show.Within(titleOf(a)) + ", " + show.Within(subjectOf(a.Key))
+}
 
 // notAcked says why an alert was not acknowledged.
 func notAcked(name string, err error) templates.Problem {
-	return templates.Problem{Tier: dedup.Severe.String(), Text: statement(name + ": " + dedup.PublicText(err))}
+	return templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(name + ": " + dedup.PublicText(err))}
 }
 
 // refusedAck says why an alert was not acknowledged, and leads to it.
@@ -142,7 +147,7 @@ func refusedAck(base string, a *alerts.AlertView, err error) templates.Problem {
 }
 
 // ackAgain is the form that acknowledges alerts which got worse as they are now; empty without any.
-func (s *Server) ackAgain(r *request, worse []*alerts.AlertView) templates.AckAgain {
+func (s *Server) ackAgain(r *web.Request, worse []*alerts.AlertView) templates.AckAgain {
 	if len(worse) == 0 {
 		return templates.AckAgain{}
 	}
@@ -163,7 +168,7 @@ func (s *Server) ackAgain(r *request, worse []*alerts.AlertView) templates.AckAg
 func shownAs(a *alerts.AlertView) string { return a.State.Tier.String() + " " + a.Key.String() }
 
 // ackedPage says what became of acknowledgements of which some were refused.
-func (s *Server) ackedPage(r *request, v templates.AckedView) response {
+func (s *Server) ackedPage(r *web.Request, v templates.AckedView) web.Response {
 	v.Frame = s.frame(r, "Acknowledge")
-	return page{status: http.StatusConflict, component: templates.Acked(v)}
+	return web.Page{Status: http.StatusConflict, Component: templates.Acked(v)}
 }

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 )
 
 func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
@@ -34,7 +35,7 @@ func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 	if got := page.Find("#status .title .chip.t-emergency").Length(); got != 1 {
 		t.Errorf("%d chips of emergency on the page", got)
 	}
-	var one pipelineJSON
+	var one api.PipelineJSON
 	s.decode(s.as("viewer", "GET", "/api/v1/pipelines/points", ""), 200, &one)
 	if one.Tier != "emergency" || one.Alert != key {
 		t.Errorf("the API: %s by %q", one.Tier, one.Alert)

@@ -9,6 +9,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,20 +24,20 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: alertAddress(frame.Base, a.Key), AsOf: moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
+		Frame: frame, Self: alertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Alerts", nameLimit), Href: frame.Base + "/alerts"},
-			{Label: templates.Plain(subjectOf(a.Key), nameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(titleOf(a), nameLimit)},
+			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
+			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
+			{Label: templates.Plain(titleOf(a), show.NameLimit)},
 		},
 		Facts: alertFacts(a, now),
 	}
 	if a.Stale() {
-		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: statement(staleText(a, now)), Mend: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
+		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Mend: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
 	}
 	for _, e := range a.Last.Evidence {
-		v.Evidence = append(v.Evidence, statement(e))
+		v.Evidence = append(v.Evidence, show.Statement(e))
 	}
 	v.Evaluations = evaluationRows(a, now)
 	ruleViews(&v, a)
@@ -47,7 +49,7 @@ func subjectAlerts(base string, k alerts.Key) string {
 	if k.Kind != alerts.OfPipeline {
 		return ""
 	}
-	return alertsQuery{pipeline: k.Subject, page: 1}.address(base)
+	return alertsQuery{pipeline: k.Subject}.address(base)
 }
 
 // staleText says why an alert cannot be told.
@@ -57,7 +59,7 @@ func staleText(a *alerts.AlertView, now time.Time) string {
 		text = "The rule cannot be judged"
 	}
 	if !a.State.HealthSince.IsZero() {
-		text += " since " + moment(a.State.HealthSince, now).Text
+		text += " since " + show.Moment(a.State.HealthSince, now).Text
 	}
 	return text + ": " + cmp.Or(a.Last.Why, "no reason is known")
 }
@@ -67,20 +69,20 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, partLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
 		}
 	}
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
 		}
-		return moment(t, now).Text + ", " + ago(t, now)
+		return show.Moment(t, now).Text + ", " + show.Ago(t, now)
 	}
 	j := a.Last
 	if j.Health == alerts.HealthOK && j.Unit != "" {
-		add("Value", valueText(j.Value, j.Unit))
+		add("Value", show.Value(j.Value, j.Unit))
 		if j.Limit != 0 {
-			add("Limit", valueText(j.Limit, j.Unit))
+			add("Limit", show.Value(j.Limit, j.Unit))
 		}
 		if j.N > 0 {
 			add("n", templates.Number(j.N))
@@ -100,7 +102,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 		add("Flapping since", at(a.Flapping))
 	}
 	add("Judged", at(j.At))
-	add("Labels", strings.Join(sortedLabels(j.Labels), ", "))
+	add("Labels", strings.Join(show.SortedLabels(j.Labels), ", "))
 	return facts
 }
 
@@ -128,14 +130,14 @@ func sameEvaluation(a, b templates.AlertEvaluation) bool {
 
 // evaluationRow is one line of the table of evaluations.
 func evaluationRow(e *alerts.Evaluated, unit dedup.Unit, now time.Time) templates.AlertEvaluation {
-	row := templates.AlertEvaluation{At: moment(e.At, now), State: e.Phase.String(), Tier: e.Tier.String(), Value: e.Health.String(), Why: templates.Sentence(e.Why)}
+	row := templates.AlertEvaluation{At: show.Moment(e.At, now), State: e.Phase.String(), Tier: e.Tier.String(), Value: e.Health.String(), Why: templates.Sentence(e.Why)}
 	if e.Phase == alerts.PhaseFiring || e.Phase == alerts.PhaseRecovering {
 		row.State += " at " + e.Tier.String()
 	}
 	if e.Health != alerts.HealthOK {
 		return row
 	}
-	row.Value, row.Enters, row.Holds = valueText(e.Value, unit), e.Enters.String(), e.Holds.String()
+	row.Value, row.Enters, row.Holds = show.Value(e.Value, unit), e.Enters.String(), e.Holds.String()
 	if e.N > 0 {
 		row.N = templates.Number(e.N)
 	}
@@ -153,12 +155,12 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 		v.RuleNote = templates.Sentence("The rule is switched off for this subject.")
 	}
 	if r.Meaning != "" {
-		v.Meaning = statement(r.Meaning)
+		v.Meaning = show.Statement(r.Meaning)
 	}
 	if r.Runbook != "" {
-		v.RunbookText = templates.Plain(r.Runbook, 2*keyLimit)
+		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); GuidePath(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+titleOf(a), 2*keyLimit)
+			v.RunbookText = templates.Plain("What to do about "+titleOf(a), 2*show.KeyLimit)
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -180,10 +182,10 @@ func ruleJudges(r *alerts.Rule) bool {
 
 // ruleFacts are the limits of a rule and how it is judged.
 func ruleFacts(r *alerts.Rule) []templates.Fact {
-	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, nameLimit).Short}}
+	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, show.NameLimit).Short}}
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, partLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
 		}
 	}
 	add("Limits", limitsText(r))
@@ -203,7 +205,7 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 	default:
 		add("Without data", "stays as it is")
 	}
-	add("For labels", strings.Join(sortedLabels(r.Match), ", "))
+	add("For labels", strings.Join(show.SortedLabels(r.Match), ", "))
 	switch {
 	case r.Measure != "":
 		add("Judges", "the measure "+r.Measure+" of the page")
@@ -225,7 +227,7 @@ func limitsByTier(r *alerts.Rule) string {
 		tier  dedup.Tier
 	}{{r.Limits.Warning, dedup.Warning}, {r.Limits.Severe, dedup.Severe}, {r.Limits.Emergency, dedup.Emergency}} {
 		if l.limit != nil {
-			parts = append(parts, valueText(*l.limit, r.Unit)+" "+l.tier.String())
+			parts = append(parts, show.Value(*l.limit, r.Unit)+" "+l.tier.String())
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -247,7 +249,7 @@ func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave)
 const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
-func (s *Server) edgesOf(r *request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
+func (s *Server) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
 	for _, e := range edges {
@@ -279,21 +281,21 @@ func (s *Server) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]
 
 // edgeEntry is one edge in a timeline. Where the list is of several rules it names the alert.
 func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, now time.Time) templates.TimelineEntry {
-	entry := templates.TimelineEntry{At: moment(e.At, now), Kind: edgeWord(e.Kind), Tier: e.To.String(), Text: statement(edgeText(e))}
+	entry := templates.TimelineEntry{At: show.Moment(e.At, now), Kind: edgeWord(e.Kind), Tier: e.To.String(), Text: show.Statement(edgeText(e))}
 	if e.Judgement.Why != "" {
-		entry.More = statement(e.Judgement.Why)
+		entry.More = show.Statement(e.Judgement.Why)
 	}
 	if e.Cause != "" && e.Kind != alerts.EdgeResolved {
-		entry.More = templates.Sentence(strings.TrimSpace(entry.More.Short + " Likely cause: " + templates.Sentence(endSentence(e.Cause)).Short))
+		entry.More = templates.Sentence(strings.TrimSpace(entry.More.Short + " Likely cause: " + templates.Sentence(show.EndSentence(e.Cause)).Short))
 	}
 	if named {
 		title := strings.ReplaceAll(e.Judgement.Key.Rule, "_", " ")
 		if a, ok := view.Alert(e.Judgement.Key); ok {
 			title = titleOf(a)
 			entry.Href = alertAddress(base, e.Judgement.Key)
-			entry.Link = templates.Plain(title, nameLimit).Short
+			entry.Link = templates.Plain(title, show.NameLimit).Short
 		} else {
-			entry.Text = statement(templates.Plain(title, nameLimit).Short + ": " + edgeText(e))
+			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))
 		}
 	}
 	return entry
@@ -306,7 +308,7 @@ func edgeWord(k alerts.EdgeKind) string {
 	case alerts.EdgeDeescalated:
 		return "de-escalated"
 	default:
-		return templates.Plain(string(k), nameLimit).Short
+		return templates.Plain(string(k), show.NameLimit).Short
 	}
 }
 

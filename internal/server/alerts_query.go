@@ -3,11 +3,11 @@ package server
 import (
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 )
 
 // The states by which alerts are listed. They overlap: an alert that was acknowledged fires all the same.
@@ -42,107 +42,28 @@ type alertsQuery struct {
 	choose, all bool
 }
 
-// parseAlertsQuery reads the parameters of the list. Unknown parameters are ignored; a bad value is an error that names its parameter.
-func parseAlertsQuery(values url.Values) (alertsQuery, error) {
-	q := alertsQuery{page: 1, pipeline: values.Get("pipeline"), rule: values.Get("rule")}
-	for _, word := range splitAll(values["tier"]) {
-		tier, ok := dedup.ParseTier(word)
-		if !ok {
-			return q, badParameter("tier", "must be normal, warning, severe, emergency or unknown")
-		}
-		if !slices.Contains(q.tiers, tier) {
-			q.tiers = append(q.tiers, tier)
-		}
-	}
-	for _, word := range splitAll(values["state"]) {
-		if !slices.Contains(alertStates(), word) {
-			return q, badParameter("state", "must be firing, pending, acked, silenced, unknown or normal")
-		}
-		if !slices.Contains(q.states, word) {
-			q.states = append(q.states, word)
-		}
-	}
-	if len(q.pipeline) > textLimit {
-		return q, badParameter("pipeline", "is longer than 200 bytes")
-	}
-	if len(q.rule) > textLimit {
-		return q, badParameter("rule", "is longer than 200 bytes")
-	}
-	switch values.Get("choose") {
-	case "":
-	case "all":
-		q.choose, q.all = true, true
-	default:
-		q.choose = true
-	}
-	if s := values.Get("page"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > 1_000_000 {
-			return q, badParameter("page", "must be a whole number from 1")
-		}
-		q.page = n
-	}
-	return q, nil
-}
-
-// splitAll takes a parameter that was given several times, or with commas.
-func splitAll(values []string) []string {
-	var all []string
-	for _, v := range values {
-		for _, word := range strings.Split(v, ",") {
-			if word != "" {
-				all = append(all, word)
+func (q *alertsQuery) params() []list.Param {
+	word := func(s string) (string, bool) { return s, slices.Contains(alertStates(), s) }
+	return []list.Param{
+		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
+		list.Many("state", &q.states, word, strings.Clone, "must be firing, pending, acked, silenced, unknown or normal"),
+		list.Text("pipeline", &q.pipeline, textLimit), list.Text("rule", &q.rule, textLimit),
+		list.Func("choose", func(s string) error { q.choose, q.all = s != "", s == "all"; return nil }, func() string {
+			switch {
+			case q.all:
+				return "all"
+			case q.choose:
+				return "1"
+			default:
+				return ""
 			}
-		}
+		}),
+		list.PageNumber(&q.page),
 	}
-	return all
 }
 
-// address writes the query back; defaults are left out.
-func (q alertsQuery) address(base string) string {
-	v := url.Values{}
-	for _, t := range q.tiers {
-		v.Add("tier", t.String())
-	}
-	for _, s := range q.states {
-		v.Add("state", s)
-	}
-	if q.pipeline != "" {
-		v.Set("pipeline", q.pipeline)
-	}
-	if q.rule != "" {
-		v.Set("rule", q.rule)
-	}
-	if q.page > 1 {
-		v.Set("page", strconv.Itoa(q.page))
-	}
-	switch {
-	case q.all:
-		v.Set("choose", "all")
-	case q.choose:
-		v.Set("choose", "1")
-	}
-	if len(v) == 0 {
-		return base + "/alerts"
-	}
-	return base + "/alerts?" + v.Encode()
-}
-
-// beside leads to the pages before and after this one; empty where there is none.
-func (q alertsQuery) beside(pages int, base string) (newer, older string) {
-	at := func(n int) string {
-		q := q
-		q.page = n
-		return q.address(base)
-	}
-	if q.page > 1 {
-		newer = at(q.page - 1)
-	}
-	if q.page < pages {
-		older = at(q.page + 1)
-	}
-	return newer, older
-}
+// address is the list of alerts with this query.
+func (q alertsQuery) address(base string) string { return list.Address(base+"/alerts", q.params()...) }
 
 // narrowed reports whether the form of the page has something to clear.
 func (q alertsQuery) narrowed() bool { return len(q.tiers) > 0 || q.pipeline != "" || q.rule != "" }

@@ -10,6 +10,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,12 +19,12 @@ import (
 func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time.Time, frame templates.Frame) templates.AlertsView {
 	base := frame.Base
 	v := templates.AlertsView{
-		Frame: frame, Self: q.address(base), AsOf: moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
+		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
 		Watched: watched(view, snap),
 	}
 	for _, why := range view.Errors {
-		v.Errors = append(v.Errors, templates.Problem{Tier: dedup.Severe.String(), Text: statement(why)})
+		v.Errors = append(v.Errors, templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(why)})
 	}
 	var matching []*alerts.AlertView
 	admitted := 0
@@ -36,22 +38,23 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 	}
 	all := len(matching)
 	matching, folds := foldDependents(matching, q)
-	pages := max(1, (len(matching)+alertsPerPage-1)/alertsPerPage)
-	v.PageNote = pageNote(q.page, pages)
-	at := q
-	at.page = min(q.page, pages)
-	first := (at.page - 1) * alertsPerPage
-	for _, a := range matching[first:min(first+alertsPerPage, len(matching))] {
+	shown, at := list.Cut(matching, alertsPerPage, q.page)
+	v.PageNote = at.Note
+	for _, a := range shown {
 		row := alertRow(view, a, now, base)
 		row.Key, row.Shown, row.Ticked = tickOf(a, q)
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}
-	v.Count = templates.Number(float64(all)) + " of " + counted(admitted, "alert")
-	if pages > 1 {
-		v.Count += ", page " + templates.Number(float64(at.page)) + " of " + templates.Number(float64(pages))
+	v.Count = templates.Number(float64(all)) + " of " + show.Counted(admitted, "alert")
+	if at.Of > 1 {
+		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
 	}
-	v.Newer, v.Older = at.beside(pages, base)
+	v.Newer, v.Older = at.Beside(func(n int) string {
+		link := q
+		link.page = n
+		return link.address(base)
+	})
 	v.Empty = emptyAlerts(view, q, v, admitted)
 	return v
 }
@@ -83,7 +86,7 @@ func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertT
 
 // alertFilter is the form, with the pipelines and rules that there are.
 func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base string) templates.AlertFilter {
-	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states, page: 1}.address(base)}
+	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states}.address(base)}
 	for _, t := range tiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
@@ -110,8 +113,8 @@ func namedChoices(names map[string]bool, chosen string) []templates.Choice {
 		names[chosen] = true
 	}
 	var out []templates.Choice
-	for _, name := range slices.SortedFunc(maps.Keys(names), compareText) {
-		out = append(out, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == chosen})
+	for _, name := range slices.SortedFunc(maps.Keys(names), show.CompareText) {
+		out = append(out, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == chosen})
 	}
 	return out
 }
@@ -126,10 +129,10 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 			on++
 		}
 	}
-	text := counted(on, "rule") + " " + plural(int64(on), "watches", "watch") + " " + counted(len(snap.Pipelines), "pipeline") + ", " +
-		counted(len(snap.Brokers), "broker") + " and " + counted(len(snap.Stores), "store")
+	text := show.Counted(on, "rule") + " " + show.Plural(int64(on), "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
+		show.Counted(len(snap.Brokers), "broker") + " and " + show.Counted(len(snap.Stores), "store")
 	if off > 0 {
-		text += "; " + templates.Number(float64(off)) + " more " + plural(int64(off), "is", "are") + " switched off"
+		text += "; " + templates.Number(float64(off)) + " more " + show.Plural(int64(off), "is", "are") + " switched off"
 	}
 	return text + "."
 }
@@ -144,7 +147,7 @@ func emptyAlerts(view *alerts.View, q alertsQuery, v templates.AlertsView, admit
 		}
 	}
 	if blind > 0 {
-		evaluated += " Of " + counted(blind, "alert") + " nothing can be told: see “cannot tell”."
+		evaluated += " Of " + show.Counted(blind, "alert") + " nothing can be told: see “cannot tell”."
 	}
 	switch {
 	case view.At.IsZero():
@@ -224,14 +227,14 @@ func subjectAddress(base string, k alerts.Key) string {
 // alertRow is one alert at a glance, in the words of its notification.
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
-		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*nameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*nameLimit),
-		SubjectHref: subjectAddress(base, a.Key), Why: statement(cmp.Or(a.Last.Why, "no value yet")),
+		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
+		SubjectHref: subjectAddress(base, a.Key), Why: show.Statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
 	if c := a.CauseIn(now.Location()); c != "" {
-		r.Cause = templates.Sentence(endSentence(c))
+		r.Cause = templates.Sentence(show.EndSentence(c))
 	}
 	if a.Rule != nil && a.Rule.Step != "" {
-		r.Step = statement(a.Rule.Step)
+		r.Step = show.Statement(a.Rule.Step)
 	}
 	r.Steps = stepLinks(a, base)
 	late := lateView(view, now) != ""
@@ -240,7 +243,7 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 		r.Held = templates.Sentence(heldText(a, now))
 	}
 	if a.Stale() && a.LastOK.Why != "" {
-		r.Before = statement("Before that, " + ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
+		r.Before = show.Statement("Before that, " + show.Ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
 	}
 	if a.Ack != nil {
 		r.Acked = templates.Sentence(ackText(a.Ack, now))
@@ -283,13 +286,13 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 	if !a.Flapping.IsZero() {
 		r.Notes = append(r.Notes, "flapping")
 	}
-	if r.Since = moment(since, now); r.Since.RFC == "" {
+	if r.Since = show.Moment(since, now); r.Since.RFC == "" {
 		r.SinceWord = ""
 		return
 	}
 	r.For = templates.Span(now.Sub(since))
 	if fires(a) && !late && !a.Stale() && a.State.Changed() {
-		r.TierSince, r.TierFor = moment(a.State.TierSince, now), tierFor(a, now)
+		r.TierSince, r.TierFor = show.Moment(a.State.TierSince, now), tierFor(a, now)
 	}
 }
 
@@ -312,19 +315,19 @@ func heldText(a *alerts.AlertView, now time.Time) string {
 	if !ok {
 		return ""
 	}
-	return "It recovers: it falls to " + to.String() + " at " + moment(at, now).Text + " if that stays so."
+	return "It recovers: it falls to " + to.String() + " at " + show.Moment(at, now).Text + " if that stays so."
 }
 
 // ackText says who attends to an alert, until when, and with which note.
 func ackText(k *alerts.Ack, now time.Time) string {
-	text := "Acknowledged by " + within(k.By) + " " + moment(k.At, now).Text
+	text := "Acknowledged by " + show.Within(k.By) + " " + show.Moment(k.At, now).Text
 	if !k.Until.IsZero() {
-		text += ", until " + moment(k.Until, now).Text
+		text += ", until " + show.Moment(k.Until, now).Text
 	}
 	if k.Note != "" {
-		text += ": “" + within(k.Note) + "”"
+		text += ": “" + show.Within(k.Note) + "”"
 	}
-	return endSentence(text)
+	return show.EndSentence(text)
 }
 
 // silencedText says until when an alert is silenced, and by whom.
@@ -338,5 +341,5 @@ func silencedText(view *alerts.View, a *alerts.AlertView, now time.Time) string 
 	if last.ID == "" {
 		return "Silenced."
 	}
-	return endSentence("Silenced until " + moment(last.Ends, now).Text + " by " + within(last.Author) + ": “" + within(last.Reason) + "”")
+	return show.EndSentence("Silenced until " + show.Moment(last.Ends, now).Text + " by " + show.Within(last.Author) + ": “" + show.Within(last.Reason) + "”")
 }

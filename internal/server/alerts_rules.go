@@ -8,14 +8,16 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // rulesPage answers the list of all rules, with their limits, how long a tier takes to fire, and what each has to say now.
-func (s *Server) rulesPage(r *request) (response, error) {
+func (s *Server) rulesPage(r *web.Request) (web.Response, error) {
 	v := templates.RulesView{Frame: s.frame(r, "Rules of alerts")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
-		return page{component: templates.Rules(v)}, nil
+		return web.Page{Component: templates.Rules(v)}, nil
 	}
 	view := s.alerts.View.View()
 	v.Watched = watched(view, s.snapshots.Snapshot())
@@ -23,7 +25,7 @@ func (s *Server) rulesPage(r *request) (response, error) {
 	for i := range view.Rules {
 		v.Rows = append(v.Rows, ruleRow(&view.Rules[i], counts[variantOf(&view.Rules[i])], v.Frame.Base))
 	}
-	return page{status: http.StatusOK, component: templates.Rules(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Rules(v)}, nil
 }
 
 // ruleCount is how many alerts of one rule fire, and how many are pending.
@@ -31,7 +33,7 @@ type ruleCount struct{ firing, pending int }
 
 // variantOf tells a variant of a rule from others: by its name and its labels.
 func variantOf(r *alerts.Rule) string {
-	return strings.Join(append([]string{r.Name}, sortedLabels(r.Match)...), "\x00")
+	return strings.Join(append([]string{r.Name}, show.SortedLabels(r.Match)...), "\x00")
 }
 
 func countByRule(view *alerts.View) map[string]ruleCount {
@@ -59,19 +61,19 @@ func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
 		judges = subjectOf(alerts.Key{Kind: r.Kind})
 	}
 	row := templates.RuleRow{
-		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*nameLimit), Name: templates.Plain(r.Name, nameLimit), Judges: judges,
-		Limits: templates.Plain(ruleLimits(r), partLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
-		Alerts: alertsQuery{rule: r.Name, page: 1}.address(base),
+		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*show.NameLimit), Name: templates.Plain(r.Name, show.NameLimit), Judges: judges,
+		Limits: templates.Plain(ruleLimits(r), show.PartLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
+		Alerts: alertsQuery{rule: r.Name}.address(base),
 	}
-	for _, label := range sortedLabels(r.Match) {
-		row.Match = append(row.Match, templates.Plain(label, 2*nameLimit))
+	for _, label := range show.SortedLabels(r.Match) {
+		row.Match = append(row.Match, templates.Plain(label, 2*show.NameLimit))
 	}
 	if r.Meaning != "" {
-		row.Meaning = statement(r.Meaning)
+		row.Meaning = show.Statement(r.Meaning)
 	}
 	row.Runbook = runbookAddress(r, base)
 	if c.firing > 0 {
-		row.Firing = counted(c.firing, "alert") + " " + plural(int64(c.firing), "fires", "fire")
+		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(int64(c.firing), "fires", "fire")
 	}
 	if c.pending > 0 {
 		row.Pending = templates.Number(float64(c.pending)) + " pending"

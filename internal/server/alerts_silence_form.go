@@ -14,6 +14,9 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
@@ -90,10 +93,10 @@ func (f silenceForm) silence(author string, now time.Time) (alerts.Silence, erro
 	}
 	until, err := f.end(now)
 	if err != nil {
-		return one, badParameter("until", "must be a time such as 15:00, tomorrow 09:00 or 2026-11-21T14:00")
+		return one, list.Bad("until", "must be a time such as 15:00, tomorrow 09:00 or 2026-11-21T14:00")
 	}
 	if !until.At.After(now) {
-		return one, badParameter("until", "must be a time to come")
+		return one, list.Bad("until", "must be a time to come")
 	}
 	one.Ends = until.At
 	return one, nil
@@ -114,9 +117,9 @@ func (f silenceForm) endDoubt(now time.Time) string {
 	case err != nil:
 		return ""
 	case end.Skipped:
-		return " The clocks of " + zoneWord(now) + " are put forward over the time that was asked for: it ends then."
+		return " The clocks of " + show.ZoneWord(now) + " are put forward over the time that was asked for: it ends then."
 	case !end.Again.IsZero():
-		return " The clocks of " + zoneWord(now) + " show that time twice: it ends the first time."
+		return " The clocks of " + show.ZoneWord(now) + " show that time twice: it ends the first time."
 	}
 	return ""
 }
@@ -131,15 +134,15 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 }
 
 // silenceForm is the page with the form filled in.
-func (s *Server) silenceForm(r *request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
+func (s *Server) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
 		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: s.alertLabels(),
-		Until: f.until, Zone: zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
+		Until: f.until, Zone: web.Zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
 	}
 	if f.span != "" {
 		v.Durations = spans(f.span)
 		if !slices.ContainsFunc(v.Durations, func(c templates.Choice) bool { return c.Chosen }) {
-			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, nameLimit).Short, Chosen: true})
+			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, show.NameLimit).Short, Chosen: true})
 		}
 	}
 	rows := slices.Clone(f.matchers)

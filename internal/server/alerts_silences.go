@@ -9,6 +9,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -21,12 +23,12 @@ const (
 )
 
 // silencesPage answers the list of silences.
-func (s *Server) silencesPage(r *request) (response, error) {
+func (s *Server) silencesPage(r *web.Request) (web.Response, error) {
 	v := templates.SilencesView{Frame: s.frame(r, "Silences")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
-		return page{component: templates.Silences(v)}, nil
+		return web.Page{Component: templates.Silences(v)}, nil
 	}
-	now, view, base := time.Now().In(zone(r)), s.alerts.View.View(), s.cfg.base()
+	now, view, base := time.Now().In(web.Zone(r)), s.alerts.View.View(), s.cfg.base()
 	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
 	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
 		v.New = base + "/silences/new"
@@ -45,7 +47,7 @@ func (s *Server) silencesPage(r *request) (response, error) {
 		}
 	}
 	s.endedSilences(r, &v, view, now)
-	return page{status: http.StatusOK, component: templates.Silences(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Silences(v)}, nil
 }
 
 // sortedSilences are silences by their end, the first to end first.
@@ -56,7 +58,7 @@ func sortedSilences(all []alerts.Silence) []alerts.Silence {
 }
 
 // endedSilences lists the silences that have ended, newest first, with who ended them.
-func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *alerts.View, now time.Time) {
+func (s *Server) endedSilences(r *web.Request, v *templates.SilencesView, view *alerts.View, now time.Time) {
 	ended, err := s.readEnded(r.Context(), now)
 	switch {
 	case err != nil:
@@ -75,7 +77,7 @@ func (s *Server) endedSilences(r *request, v *templates.SilencesView, view *aler
 		row := s.silenceRow(r, one, view, "", now)
 		row.Covers = ""
 		if who := one.EndedBy; who != "" {
-			row.EndedBy = templates.Sentence("ended by " + within(who))
+			row.EndedBy = templates.Sentence("ended by " + show.Within(who))
 		}
 		v.Ended = append(v.Ended, row)
 	}
@@ -97,16 +99,16 @@ func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence
 }
 
 // silenceRow is one silence in a list.
-func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
+func (s *Server) silenceRow(r *web.Request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
-		ID: templates.Plain(one.ID, nameLimit), Author: templates.Plain(one.Author, nameLimit), Reason: templates.Plain(one.Reason, partLimit),
-		Starts: moment(one.Starts, now), Ends: moment(one.Ends, now), Expire: expire,
+		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
+		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
 	}
 	for _, m := range one.Matchers {
-		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*keyLimit))
+		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*show.KeyLimit))
 	}
 	if one.ExpiresSoon(now, silenceSoon) {
-		row.Soon = "ends " + ago(one.Ends, now)
+		row.Soon = "ends " + show.Ago(one.Ends, now)
 	}
 	quiet := 0
 	for _, a := range view.Alerts {
@@ -115,13 +117,13 @@ func (s *Server) silenceRow(r *request, one alerts.Silence, view *alerts.View, e
 		}
 	}
 	if one.Active(now) {
-		row.Covers = "keeps " + counted(quiet, "alert") + " quiet now"
+		row.Covers = "keeps " + show.Counted(quiet, "alert") + " quiet now"
 	}
 	return row
 }
 
 // endSilence ends the silence that the address names.
-func (s *Server) endSilence(r *request) error {
+func (s *Server) endSilence(r *web.Request) error {
 	service, err := s.attending()
 	if err != nil {
 		return err
@@ -130,36 +132,36 @@ func (s *Server) endSilence(r *request) error {
 	if unescaped, err := url.PathUnescape(id); err == nil {
 		id = unescaped
 	}
-	return service.Expire(r.Context(), r.asker(), id)
+	return service.Expire(r.Context(), r.Asker(), id)
 }
 
 // expireSilence ends a silence.
-func (s *Server) expireSilence(r *request) (response, error) {
+func (s *Server) expireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
-	return redirect{s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
 }
 
 // newSilence answers the form of a new silence and, where it is asked, what that would cover.
-func (s *Server) newSilence(r *request) (response, error) {
+func (s *Server) newSilence(r *web.Request) (web.Response, error) {
 	frame := s.frame(r, "New silence")
 	if why := s.alertsOffWhy(); why != "" {
-		return page{component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
+		return web.Page{Component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	f := readSilenceForm(r.URL.Query())
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
 		if err := s.preview(r, &v, f, now); err != nil {
-			v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
+			v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
 		}
 	}
-	return page{status: http.StatusOK, component: templates.SilenceForm(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.SilenceForm(v)}, nil
 }
 
 // preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
-func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
+func (s *Server) preview(r *web.Request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
 	one, err := f.silence(r.Who.Name, now)
 	if err != nil {
 		return err
@@ -178,17 +180,17 @@ func (s *Server) preview(r *request, v *templates.SilenceFormView, f silenceForm
 
 // makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
 // valid is shown with what is wrong.
-func (s *Server) makeSilence(r *request) (response, error) {
+func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	f := readSilenceForm(r.PostForm)
-	wrong := func(err error) (response, error) {
+	wrong := func(err error) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
@@ -196,8 +198,8 @@ func (s *Server) makeSilence(r *request) (response, error) {
 		if f.seen == f.marks() {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
-		v.Error = templates.Sentence(endSentence(dedup.PublicText(err)))
-		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+		v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
+		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
 	one, err := f.silence(r.Who.Name, now)
 	if err != nil {
@@ -212,12 +214,12 @@ func (s *Server) makeSilence(r *request) (response, error) {
 			return wrong(err)
 		}
 		v.Unseen = "It is not made yet: see first what it covers as it is filled in now."
-		return page{status: http.StatusUnprocessableEntity, component: templates.SilenceForm(v)}, nil
+		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
-	if _, err := service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+	if _, err := service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return wrong(err)
 	}
-	return redirect{s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
 }
 
 // coverage is what a silence would cover, as pages show it.
@@ -226,20 +228,20 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	found := alerts.Preview(one, view, snap)
 	c := templates.SilenceCoverage{}
 	if found.Warning != "" {
-		c.Warning = statement(found.Warning)
+		c.Warning = show.Statement(found.Warning)
 	}
 	for _, k := range found.Alerts {
 		if a, ok := view.Alert(k); ok && len(c.Alerts) < alertsPerPage {
 			c.Alerts = append(c.Alerts, alertRow(view, a, now, base))
 		}
 	}
-	c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + counted(len(found.Subjects), "pipeline, broker or store")
+	c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + show.Counted(len(found.Subjects), "pipeline, broker or store")
 	if n := len(found.Subjects); n != 1 {
-		c.Line = "It keeps " + counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
+		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
 	}
-	c.Line += ", until " + inBothZones(one.Ends.Truncate(time.Second), now) + "."
+	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
-		c.Subjects = append(c.Subjects, templates.Plain(name, 2*nameLimit))
+		c.Subjects = append(c.Subjects, templates.Plain(name, 2*show.NameLimit))
 	}
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
 		c.More = "And " + templates.Number(float64(more)) + " more."

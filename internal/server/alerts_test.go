@@ -14,6 +14,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 )
 
 // apart is the text of a selection on one line, with a space between elements.
@@ -91,8 +92,8 @@ func TestTheAddressOfTheListKeepsItsFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := parseAlertsQuery(u.Query())
-		if err != nil {
+		var q alertsQuery
+		if err := list.Read(u.Query(), q.params()...); err != nil {
 			t.Fatal(err)
 		}
 		if got := q.address(""); got != address {

@@ -7,6 +7,9 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // alertsJSON is the answer of /api/v1/alerts.
@@ -72,16 +75,16 @@ func ackOf(k *alerts.Ack) *ackJSON {
 	if k == nil {
 		return nil
 	}
-	return &ackJSON{k.By, k.Note, timeOf(k.At), timeOf(k.Until), k.Tier.String()}
+	return &ackJSON{k.By, k.Note, api.Time(k.At), api.Time(k.Until), k.Tier.String()}
 }
 
 func alertOf(a *alerts.AlertView) alertJSON {
 	j := a.Last
 	out := alertJSON{
 		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
-		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: timeOf(a.State.HealthSince), Since: timeOf(a.State.Since),
-		FiredAt: timeOf(a.State.FiredAt), TierSince: timeOf(a.State.TierSince), At: timeOf(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: list(j.Evidence),
-		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: list(a.Silences), Flapping: timeOf(a.Flapping),
+		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: api.Time(a.State.HealthSince), Since: api.Time(a.State.Since),
+		FiredAt: api.Time(a.State.FiredAt), TierSince: api.Time(a.State.TierSince), At: api.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: api.OrEmpty(j.Evidence),
+		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: api.OrEmpty(a.Silences), Flapping: api.Time(a.Flapping),
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -94,12 +97,12 @@ func alertOf(a *alerts.AlertView) alertJSON {
 		out.Step, out.Runbook = a.Rule.Step, a.Rule.Runbook
 	}
 	if j.Health == alerts.HealthOK {
-		out.Value = number(j.Value)
+		out.Value = api.Number(j.Value)
 		if j.Limit != 0 {
-			out.Limit = number(j.Limit)
+			out.Limit = api.Number(j.Limit)
 		}
 		if j.N > 0 {
-			out.N = number(j.N)
+			out.N = api.Number(j.N)
 		}
 	}
 	return out
@@ -114,9 +117,9 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 }
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
-func (s *Server) apiAlerts(r *request) (response, error) {
-	q, err := parseAlertsQuery(r.URL.Query())
-	if err != nil {
+func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
+	var q alertsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	q.attended = true
@@ -125,19 +128,20 @@ func (s *Server) apiAlerts(r *request) (response, error) {
 		return nil, err
 	}
 	body := alertsJSON{
-		At: timeOf(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: list(view.Errors), Alerts: []alertJSON{},
+		At: api.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: api.OrEmpty(view.Errors), Alerts: []alertJSON{},
 	}
-	first := (q.page - 1) * alertsPerAnswer
+	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
-		if !q.matches(a) {
-			continue
-		}
-		if body.Total++; body.Total > first && len(body.Alerts) < alertsPerAnswer {
-			body.Alerts = append(body.Alerts, alertOf(a))
+		if q.matches(a) {
+			matching = append(matching, a)
 		}
 	}
-	return jsonBody{v: body}, nil
+	body.Total = len(matching)
+	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
+		body.Alerts = append(body.Alerts, alertOf(a))
+	}
+	return web.JSON{Value: body}, nil
 }
 
 // alertsPerAnswer is how many alerts an answer holds; ?page= gives the next ones.
@@ -175,7 +179,7 @@ type edgeJSON struct {
 }
 
 // apiAlert gives everything known of one alert.
-func (s *Server) apiAlert(r *request) (response, error) {
+func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -195,17 +199,17 @@ func (s *Server) apiAlert(r *request) (response, error) {
 	edges, note := s.readEdges(r.Context(), a.Key, time.Now())
 	body.EdgesNote = note
 	for _, e := range edges {
-		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), timeOf(e.At), e.Judgement.Why, e.Cause})
+		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), api.Time(e.At), e.Judgement.Why, e.Cause})
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
-	out := evaluationJSON{At: timeOf(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
+	out := evaluationJSON{At: api.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
 	if e.Health == alerts.HealthOK {
-		out.Value = number(e.Value)
+		out.Value = api.Number(e.Value)
 		if e.N > 0 {
-			out.N = number(e.N)
+			out.N = api.Number(e.N)
 		}
 	}
 	return out
@@ -225,7 +229,7 @@ type acknowledgeAlertJSON struct {
 func endOf(span string, until *time.Time, otherwise string, days int) (time.Time, error) {
 	if until != nil {
 		if span != "" {
-			return time.Time{}, invalid("Give either for or until, not both")
+			return time.Time{}, web.Invalid("Give either for or until, not both")
 		}
 		return *until, nil
 	}
@@ -233,13 +237,13 @@ func endOf(span string, until *time.Time, otherwise string, days int) (time.Time
 	return time.Now().Add(d), err
 }
 
-func (s *Server) apiAcknowledgeAlert(r *request) (response, error) {
+func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	var body acknowledgeAlertJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)
@@ -254,13 +258,13 @@ func (s *Server) apiAcknowledgeAlert(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.asker(), a.Key.String(), body.Note, seen, until); err != nil {
+	if err := service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusCreated)
 }
 
-func (s *Server) apiUnacknowledgeAlert(r *request) (response, error) {
+func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -268,23 +272,23 @@ func (s *Server) apiUnacknowledgeAlert(r *request) (response, error) {
 	var body struct {
 		Key string `json:"key"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.asker(), a.Key.String()); err != nil {
+	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusOK)
 }
 
 // attended answers with an alert as it is after somebody attended to it.
-func (s *Server) attended(a *alerts.AlertView, status int) (response, error) {
+func (s *Server) attended(a *alerts.AlertView, status int) (web.Response, error) {
 	if newer, ok := s.alerts.View.View().Alert(a.Key); ok {
 		a = newer
 	}
-	return jsonBody{status, alertOf(a)}, nil
+	return web.JSON{Status: status, Value: alertOf(a)}, nil
 }

@@ -4,6 +4,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // jobSummaryJSON is a job in a list.
@@ -104,14 +107,14 @@ func countsOf(c admin.Counts, atLeast bool) countsJSON {
 
 func summaryOf(j admin.JobSummary) jobSummaryJSON {
 	return jobSummaryJSON{
-		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), timeOf(j.Started), timeOf(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
+		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), api.Time(j.Started), api.Time(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
 	}
 }
 
 func jobItemsOf(items []admin.JobItem) []jobItemJSON {
 	out := []jobItemJSON{}
 	for _, i := range items {
-		out = append(out, jobItemJSON{i.Seq, timeOf(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
+		out = append(out, jobItemJSON{i.Seq, api.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
 	}
 	return out
 }
@@ -122,28 +125,28 @@ func jobOf(j admin.Job) jobJSON {
 		Sentence:       moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
 	}
 	if j.State == admin.JobWatching {
-		out.WatchedUntil = timeOf(j.WatchedUntil)
+		out.WatchedUntil = api.Time(j.WatchedUntil)
 	}
 	if c := j.Canary; c != nil {
-		out.Canary = &canaryJSON{c.Sent, timeOf(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Skipped, c.Unknown, c.BackBy, c.Good, c.Text}
+		out.Canary = &canaryJSON{c.Sent, api.Time(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Skipped, c.Unknown, c.BackBy, c.Good, c.Text}
 	}
 	if a := j.Aftermath; a != nil {
 		results := map[string]map[string]int{}
 		for class, counts := range a.Results {
 			results[string(class)] = counts
 		}
-		out.Aftermath = &aftermathJSON{timeOf(a.At), a.Asked, results, a.Back, a.BackBy, a.RateBefore, a.RateAfter}
+		out.Aftermath = &aftermathJSON{api.Time(a.At), a.Asked, results, a.Back, a.BackBy, a.RateBefore, a.RateAfter}
 	}
 	return out
 }
 
 // apiJobs gives the newest jobs.
-func (s *Server) apiJobs(r *request) (response, error) {
+func (s *Server) apiJobs(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	jobs, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
@@ -151,33 +154,29 @@ func (s *Server) apiJobs(r *request) (response, error) {
 	for _, j := range jobs {
 		out = append(out, summaryOf(j))
 	}
-	return jsonBody{v: map[string]any{"jobs": out}}, nil
+	return web.JSON{Value: map[string]any{"jobs": out}}, nil
 }
 
 // apiJob gives one job.
-func (s *Server) apiJob(r *request) (response, error) {
+func (s *Server) apiJob(r *web.Request) (web.Response, error) {
 	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{v: jobOf(j)}, nil
+	return web.JSON{Value: jobOf(j)}, nil
 }
 
 // apiJobItems gives a page of the messages of a job, after the item ?after=; with ?became= those of which that became.
-func (s *Server) apiJobItems(r *request) (response, error) {
-	after, err := afterItem(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
-	became, err := fateOf(r.URL.Query())
-	if err != nil {
+func (s *Server) apiJobItems(r *web.Request) (web.Response, error) {
+	var q itemsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	items, err := fatedItems(r, service, r.PathValue("id"), became, after, itemsPerJob)
+	items, err := q.read(r, service, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -185,15 +184,15 @@ func (s *Server) apiJobItems(r *request) (response, error) {
 	if len(items) == itemsPerJob {
 		next = items[len(items)-1].Seq
 	}
-	return jsonBody{v: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
+	return web.JSON{Value: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
 }
 
 // apiPauseJob, apiResumeJob and apiCancelJob steer a job and answer with it.
-func (s *Server) apiPauseJob(r *request) (response, error)  { return s.apiSteer(r, "pause") }
-func (s *Server) apiResumeJob(r *request) (response, error) { return s.apiSteer(r, "resume") }
-func (s *Server) apiCancelJob(r *request) (response, error) { return s.apiSteer(r, "cancel") }
+func (s *Server) apiPauseJob(r *web.Request) (web.Response, error)  { return s.apiSteer(r, "pause") }
+func (s *Server) apiResumeJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "resume") }
+func (s *Server) apiCancelJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "cancel") }
 
-func (s *Server) apiSteer(r *request, how string) (response, error) {
+func (s *Server) apiSteer(r *web.Request, how string) (web.Response, error) {
 	if err := s.steered(r, how); err != nil {
 		return nil, err
 	}

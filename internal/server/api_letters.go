@@ -5,21 +5,24 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // deadQueueJSON is a dead-letter queue with the newest look at it that is kept.
 type deadQueueJSON struct {
-	Pipeline        string     `json:"pipeline"`
-	Queue           string     `json:"queue"`
-	Vhost           string     `json:"vhost"`
-	Type            string     `json:"type"`
-	Found           string     `json:"found"`
-	Depth           figureJSON `json:"depth"`
-	Consumers       figureJSON `json:"consumers"`
-	WhyNoScan       string     `json:"why_no_scan"`
-	WhyNotSelective string     `json:"why_not_selective"`
-	WhyNoMove       string     `json:"why_no_move"`
-	Effects         []string   `json:"effects_of_a_scan"`
+	Pipeline        string         `json:"pipeline"`
+	Queue           string         `json:"queue"`
+	Vhost           string         `json:"vhost"`
+	Type            string         `json:"type"`
+	Found           string         `json:"found"`
+	Depth           api.FigureJSON `json:"depth"`
+	Consumers       api.FigureJSON `json:"consumers"`
+	WhyNoScan       string         `json:"why_no_scan"`
+	WhyNotSelective string         `json:"why_not_selective"`
+	WhyNoMove       string         `json:"why_no_move"`
+	Effects         []string       `json:"effects_of_a_scan"`
 	// WhyHidden says why only the counted figures are given: the role, or no access to single messages; empty when more are.
 	WhyHidden string    `json:"why_hidden"`
 	Job       string    `json:"job"`
@@ -91,8 +94,8 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: timeOf(l.FirstDied()), LastDied: timeOf(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
-		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: timeOf(l.Prediction.Until), Reasons: list(l.Prediction.Reasons),
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: api.Time(l.FirstDied()), LastDied: api.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
+		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: api.Time(l.Prediction.Until), Reasons: api.OrEmpty(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()
 	j.Marker, _ = markerWord(l, scan, "")
@@ -103,37 +106,37 @@ func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 }
 
 // apiDeadLetters gives a dead-letter queue, its newest look, and a page of the messages that match ?filter=.
-func (s *Server) apiDeadLetters(r *request) (response, error) {
+func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 	d, err := s.deadQueuePage(r)
 	if err != nil {
 		return nil, err
 	}
 	if d.q.wrong != "" {
-		return nil, badParameter("filter", "cannot be read: "+d.q.wrong)
+		return nil, list.Bad("filter", "cannot be read: "+d.q.wrong)
 	}
-	read := readingOf(d.snap, d.now)
+	read := api.ReadingOf(d.snap, d.now)
 	q := d.view.Queue
 	j := deadQueueJSON{
-		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.figure(q.Depth), Consumers: read.figure(q.Consumers),
-		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: list(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
+		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.Figure(q.Depth), Consumers: read.Figure(q.Consumers),
+		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: api.OrEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
 	}
 	if d.view.Scan != nil {
 		scan := d.scanJSON(*d.view.Scan)
 		j.Scan = &scan
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }
 
 func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 	j := scanOf(scan)
 	for _, g := range admin.GroupLetters(scan.Letters, d.q.by) {
-		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, timeOf(g.First), timeOf(g.Last), classesOf(g.Classes)})
+		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, api.Time(g.First), api.Time(g.Last), classesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
 	j.Matching, j.Page, j.Filter = len(matching), d.q.page, d.q.filter.String()
-	j.Pages = max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
-	first := min((d.q.page-1)*lettersPerPage, len(matching))
-	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {
+	_, at := list.Cut(matching, lettersPerPage, d.q.page)
+	j.Pages = at.Of
+	for _, l := range list.Page(matching, lettersPerPage, d.q.page) {
 		j.Messages = append(j.Messages, letterOf(l, scan))
 	}
 	return j
@@ -141,27 +144,27 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 
 func scanOf(scan admin.Scan) scanJSON {
 	return scanJSON{
-		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: timeOf(scan.At), Until: timeOf(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
-		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: list(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
+		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: api.Time(scan.At), Until: api.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
+		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: api.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letterJSON{}, Page: 1, Pages: 1,
 	}
 }
 
 // apiScan looks at the head of a dead-letter queue. It has side effects on the queue, which effects_of_a_scan tells before it.
-func (s *Server) apiScan(r *request) (response, error) {
+func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 	var body struct {
 		Queue   string `json:"queue"`
 		Limit   int    `json:"limit"`
 		Parking bool   `json:"parking"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	if body.Queue == "" || len(body.Queue) > maxRef {
-		return nil, badParameter("queue", "must name one, with at most 255 bytes")
+		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	if body.Limit < 1 || body.Limit > admin.MaxScan {
-		return nil, badParameter("limit", "must be a whole number from 1 to 10,000")
+		return nil, list.Bad("limit", "must be a whole number from 1 to 10,000")
 	}
 	service, err := s.letters()
 	if err != nil {
@@ -173,11 +176,11 @@ func (s *Server) apiScan(r *request) (response, error) {
 			return nil, err
 		}
 	}
-	scan, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
+	scan, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, scanOf(scan)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: scanOf(scan)}, nil
 }
 
 // oneLetterJSON is one dead letter with its headers, and its body as far as the role may see it.
@@ -199,21 +202,21 @@ type oneLetterJSON struct {
 }
 
 // apiLetter gives one dead letter of a scan, masked.
-func (s *Server) apiLetter(r *request) (response, error) {
+func (s *Server) apiLetter(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	scanID, ref := query.Get("scan"), query.Get("ref")
 	if scanID == "" || ref == "" || len(scanID) > maxRef || len(ref) > maxRef {
-		return nil, invalid("Name a message as ?scan=ID&ref=REF")
+		return nil, web.Invalid("Name a message as ?scan=ID&ref=REF")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.asker(), scanID)
+	scan, err := service.Kept(r.Context(), r.Asker(), scanID)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	l, err := service.Letter(r.Context(), r.asker(), scanID, ref)
+	l, err := service.Letter(r.Context(), r.Asker(), scanID, ref)
 	if err != nil {
 		return nil, err
 	}
@@ -221,5 +224,5 @@ func (s *Server) apiLetter(r *request) (response, error) {
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
 		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.masker.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }

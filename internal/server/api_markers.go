@@ -7,6 +7,9 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // markersJSON is the answer of /api/v1/pipelines/{name}/markers.
@@ -64,11 +67,11 @@ type changeJSON struct {
 func markerOf(m judgedMarker) markerJSON {
 	j := markerJSON{
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
-		Attempts: m.Attempts, Since: timeOf(m.Since), FirstSeen: timeOf(m.FirstSeen), Expires: timeOf(m.Expires), Detail: m.Detail,
-		Verdict: string(m.verdict), Reasons: list(m.reasons),
+		Attempts: m.Attempts, Since: api.Time(m.Since), FirstSeen: api.Time(m.FirstSeen), Expires: api.Time(m.Expires), Detail: m.Detail,
+		Verdict: string(m.verdict), Reasons: api.OrEmpty(m.reasons),
 	}
 	if c := m.changed; c != nil {
-		j.Changed = &changeJSON{string(c.Result), timeOf(c.At), c.By, c.Operation}
+		j.Changed = &changeJSON{string(c.Result), api.Time(c.At), c.By, c.Operation}
 	}
 	if !utf8.ValidString(m.Key) {
 		j.KeyBase64 = []byte(m.Key)
@@ -77,7 +80,7 @@ func markerOf(m judgedMarker) markerJSON {
 }
 
 // apiMarkers gives a list of markers, from the last complete pass or, for done, present and unknown ones, read live.
-func (s *Server) apiMarkers(r *request) (response, error) {
+func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -102,25 +105,24 @@ func (s *Server) apiMarkers(r *request) (response, error) {
 			}
 			body.Markers = append(body.Markers, markerOf(j))
 		}
-		body.At, body.Examined, body.Next = timeOf(m.live.At), &m.live.Examined, m.live.Next
-		return jsonBody{v: body}, nil
+		body.At, body.Examined, body.Next = api.Time(m.live.At), &m.live.Examined, m.live.Next
+		return web.JSON{Value: body}, nil
 	}
 	m.listJSON(&body)
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // listJSON fills the answer from the last complete pass.
 func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
-		body.At = timeOf(m.st.Stats.Pass.Ended)
+		body.At = api.Time(m.st.Stats.Pass.Ended)
 	}
-	list := m.selected()
-	matching := len(list.matching)
-	first := min((m.q.page-1)*markersPerPage, matching)
-	for _, x := range list.matching[first:min(first+markersPerPage, matching)] {
+	from := m.selected()
+	matching := len(from.matching)
+	for _, x := range list.Page(from.matching, markersPerPage, m.q.page) {
 		body.Markers = append(body.Markers, markerOf(x))
 	}
-	body.Listed, body.Matching = &list.listed, &matching
+	body.Listed, body.Matching = &from.listed, &matching
 }
 
 // lookupJSON is the answer of /api/v1/lookup.
@@ -149,12 +151,12 @@ type retryJSON struct {
 }
 
 // apiLookup looks an id or business key up in every store.
-func (s *Server) apiLookup(r *request) (response, error) {
+func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 	result, err := s.lookedUp(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return nil, err
 	}
-	body := lookupJSON{Term: result.Term, At: timeOf(result.At), Stores: []lookupStoreJSON{}}
+	body := lookupJSON{Term: result.Term, At: api.Time(result.At), Stores: []lookupStoreJSON{}}
 	for _, a := range result.Stores {
 		st := lookupStoreJSON{Store: a.Store, Took: a.Took.Seconds(), Error: a.Err, Found: []lookedJSON{}}
 		for _, f := range a.Found {
@@ -167,7 +169,7 @@ func (s *Server) apiLookup(r *request) (response, error) {
 		}
 		body.Stores = append(body.Stores, st)
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // auditJSON is the answer of /api/v1/audit.
@@ -196,13 +198,13 @@ type entryJSON struct {
 }
 
 // apiAudit gives a page of the audit, newest first.
-func (s *Server) apiAudit(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
+func (s *Server) apiAudit(r *web.Request) (web.Response, error) {
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
-	if r.URL.Query().Get("view") == viewOperations && !whole {
-		return s.apiActs(r, q)
+	if q.view == viewOperations && !whole {
+		return s.apiActs(r, q.AuditQuery)
 	}
 	service, err := s.service()
 	if err != nil {
@@ -210,7 +212,7 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Audit(ctx, r.asker(), q)
+	got, err := service.Audit(ctx, r.Asker(), q.AuditQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -221,12 +223,12 @@ func (s *Server) apiAudit(r *request) (response, error) {
 	if len(got) == q.Limit {
 		body.Before = &got[len(got)-1].Number
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
-func (s *Server) auditEntryOf(r *request, e admin.Entry) entryJSON {
+func (s *Server) auditEntryOf(r *web.Request, e admin.Entry) entryJSON {
 	return entryJSON{
-		Number: e.Number, At: timeOf(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
+		Number: e.Number, At: api.Time(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
 		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.masker.valueHashes(r.Who, e.Hash), Detail: e.Detail,
 	}
 }

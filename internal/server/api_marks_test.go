@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -28,7 +29,7 @@ func TestADeploymentMarksWhatItDid(t *testing.T) {
 	s := marking(t)
 	at := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
 	res := s.mark(operatorToken, `{"text": "<b>orders</b> 4.2 out", "pipeline": "orders", "at": "`+at.Format(time.RFC3339Nano)+`"}`)
-	var made markJSON
+	var made api.MarkJSON
 	if err := json.Unmarshal([]byte(s.body(res)), &made); err != nil || res.StatusCode != http.StatusCreated {
 		t.Fatal(res.Status, err)
 	}
@@ -41,7 +42,7 @@ func TestADeploymentMarksWhatItDid(t *testing.T) {
 	for _, tt := range []struct{ query, want string }{
 		{"", "<b>orders</b> 4.2 out|switch replaced"}, {"?pipeline=orders", "<b>orders</b> 4.2 out|switch replaced"}, {"?pipeline=emails", "switch replaced"},
 	} {
-		var list struct{ Marks []markJSON }
+		var list struct{ Marks []api.MarkJSON }
 		if err := json.Unmarshal([]byte(s.body(s.do("GET", "/api/v1/marks"+tt.query, "", "Authorization", "Bearer "+viewerToken))), &list); err != nil {
 			t.Fatal(err)
 		}

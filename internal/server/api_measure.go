@@ -10,6 +10,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // measureJSON asks to measure.
@@ -116,8 +119,8 @@ type calibrationJSON struct {
 
 func (s *Server) measurementOf(m dedup.Measurement) measurementJSON {
 	j := measurementJSON{ID: m.ID, Href: s.cfg.base() + "/api/v1/measurements/" + url.PathEscape(m.ID), Pipeline: m.Pipeline, Broker: m.Broker, Queues: []string{}, By: m.By,
-		Started: timeOf(m.Started), Began: timeOf(m.Began), Ended: timeOf(m.Ended), Seconds: m.Length.Seconds(), State: string(m.State), Final: m.State.Final(),
-		Why: m.Why, Commands: list(m.Commands), Seen: m.Seen, Result: measuredOfJSON(m.Result)}
+		Started: api.Time(m.Started), Began: api.Time(m.Began), Ended: api.Time(m.Ended), Seconds: m.Length.Seconds(), State: string(m.State), Final: m.State.Final(),
+		Why: m.Why, Commands: api.OrEmpty(m.Commands), Seen: m.Seen, Result: measuredOfJSON(m.Result)}
 	for _, q := range m.Queues {
 		j.Vhost = q.Vhost
 		j.Queues = append(j.Queues, q.Name)
@@ -132,16 +135,16 @@ func measuredOfJSON(r *dedup.SessionResult) *measuredJSON {
 	if r == nil {
 		return nil
 	}
-	j := &measuredJSON{Began: timeOf(r.Began), Ended: timeOf(r.Ended), Traced: r.Traced, Counted: r.Counted, Messages: r.Messages, Duplicates: r.Duplicates, AtMost: r.AtMost,
+	j := &measuredJSON{Began: api.Time(r.Began), Ended: api.Time(r.Ended), Traced: r.Traced, Counted: r.Counted, Messages: r.Messages, Duplicates: r.Duplicates, AtMost: r.AtMost,
 		Sent: r.Sent, Redelivered: r.Redelivered, InFlight: r.InFlight, Swallowed: r.Swallowed, Failures: r.Failures, Retries: r.Retries, Doubled: r.Doubled,
 		Unsettled: r.Unsettled, NoID: r.NoID, Events: r.Events, LatencyWhy: r.LatencyWhy, Origins: originsOf(r.Origins), RepeatedIDs: r.RepeatedIDs, Repeated: []repeatedIDJSON{}}
 	j.Low, j.Value, j.High = r.Rate()
 	j.SampleLow, j.SampleHigh = r.Sampling()
 	if l := r.Latency; l.N > 0 {
-		j.Latency = &latencyJSON{l.N, l.Mean, l.P50, l.P95, l.P99, l.Resolution, list(l.Bounds), list(l.Counts)}
+		j.Latency = &latencyJSON{l.N, l.Mean, l.P50, l.P95, l.P99, l.Resolution, api.OrEmpty(l.Bounds), api.OrEmpty(l.Counts)}
 	}
 	for _, p := range r.Repeated {
-		j.Repeated = append(j.Repeated, repeatedIDJSON{p.ID, p.Deliveries, p.Duplicates, p.Redelivered, timeOf(p.First), p.Before, p.Gap.Seconds(), p.Done.Seconds(), originsOf(p.Origins)})
+		j.Repeated = append(j.Repeated, repeatedIDJSON{p.ID, p.Deliveries, p.Duplicates, p.Redelivered, api.Time(p.First), p.Before, p.Gap.Seconds(), p.Done.Seconds(), originsOf(p.Origins)})
 	}
 	return j
 }
@@ -155,31 +158,31 @@ func originsOf(all []dedup.Origin) []originJSON {
 }
 
 // apiMeasure begins to measure and answers at once. The header Idempotency-Key makes a repeated request harmless.
-func (s *Server) apiMeasure(r *request) (response, error) {
+func (s *Server) apiMeasure(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
 	}
 	body := measureJSON{Seconds: dedup.MinTrace.Seconds()}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	if !(body.Seconds >= 0 && body.Seconds <= 1e6) {
-		return nil, badParameter("seconds", "must be 60 to 120")
+		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
-	m, err := service.Start(r.Context(), r.asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
+	m, err := service.Start(r.Context(), r.Asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, s.measurementOf(m)}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: s.measurementOf(m)}, nil
 }
 
 // apiMeasurements gives the newest measurements of a pipeline, without lists of ids.
-func (s *Server) apiMeasurements(r *request) (response, error) {
+func (s *Server) apiMeasurements(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
@@ -192,32 +195,32 @@ func (s *Server) apiMeasurements(r *request) (response, error) {
 	for _, m := range all {
 		out = append(out, s.measurementOf(m))
 	}
-	return jsonBody{v: map[string]any{"measurements": out}}, nil
+	return web.JSON{Value: map[string]any{"measurements": out}}, nil
 }
 
 // apiMeasurement gives one measurement.
-func (s *Server) apiMeasurement(r *request) (response, error) {
+func (s *Server) apiMeasurement(r *web.Request) (web.Response, error) {
 	m, err := s.measurementAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{v: s.measurementOf(m)}, nil
+	return web.JSON{Value: s.measurementOf(m)}, nil
 }
 
 // apiStopMeasurement ends a measurement before its time and answers with it.
-func (s *Server) apiStopMeasurement(r *request) (response, error) {
+func (s *Server) apiStopMeasurement(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Stop(r.Context(), r.asker(), r.PathValue("id")); err != nil {
+	if err := service.Stop(r.Context(), r.Asker(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
 	return s.apiMeasurement(r)
 }
 
 // repeatedCSV answers the duplicated messages of a measurement as a table: a row for each way that copies of one came.
-func (s *Server) repeatedCSV(r *request) (response, error) {
+func (s *Server) repeatedCSV(r *web.Request) (web.Response, error) {
 	m, err := s.measurementAsked(r)
 	if err != nil {
 		return nil, err
@@ -225,25 +228,50 @@ func (s *Server) repeatedCSV(r *request) (response, error) {
 	if m.Result == nil {
 		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "This measurement has no result"}
 	}
-	rows := [][]string{{"id", "deliveries", "duplicates", "redelivered", "first (UTC)", "done before", "gap (seconds)", "after work (seconds)",
-		"exchange", "routing key", "user_id", "app_id", "headers", "copies of this origin", "duplicates of this origin"}}
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
-	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	var ways []way
 	for _, p := range m.Result.Repeated {
 		for _, o := range p.Origins {
-			headers := ""
-			for _, name := range sortedNames(o.Headers) {
-				headers += name + ": " + o.Headers[name] + "\n"
-			}
-			rows = append(rows, []string{p.ID, whole(p.Deliveries), whole(p.Duplicates), whole(p.Redelivered), p.First.UTC().Format(time.RFC3339Nano), strconv.FormatBool(p.Before),
-				seconds(p.Gap), seconds(p.Done), o.Exchange, o.RoutingKey, o.UserID, o.AppID, headers, whole(o.Copies), whole(o.Duplicates)})
+			ways = append(ways, way{p, o})
 		}
 	}
-	var notes []string
+	table := list.NewTable(m.Pipeline+"-duplicates.csv", wayColumns(), ways)
 	if left := m.Result.RepeatedIDs - int64(len(m.Result.Repeated)); left > 0 {
-		notes = append(notes, strconv.FormatInt(left, 10)+" duplicated messages are left out: those that were duplicated the least")
+		table.Notes = append(table.Notes, list.Whole(left)+" duplicated messages are left out: those that were duplicated the least")
 	}
-	return csvBody{filename: m.Pipeline + "-duplicates.csv", rows: rows, notes: notes}, nil
+	return web.CSV{Table: table}, nil
+}
+
+// way is a way that copies of a duplicated message came.
+type way struct {
+	dedup.RepeatedID
+	by dedup.Origin
+}
+
+func wayColumns() []list.Column[way] {
+	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
+	return []list.Column[way]{
+		{Head: "id", Cell: func(w way) string { return w.ID }},
+		{Head: "deliveries", Cell: func(w way) string { return list.Whole(w.Deliveries) }},
+		{Head: "duplicates", Cell: func(w way) string { return list.Whole(w.Duplicates) }},
+		{Head: "redelivered", Cell: func(w way) string { return list.Whole(w.Redelivered) }},
+		{Head: "first (UTC)", Cell: func(w way) string { return w.First.UTC().Format(time.RFC3339Nano) }},
+		{Head: "done before", Cell: func(w way) string { return strconv.FormatBool(w.Before) }},
+		{Head: "gap (seconds)", Cell: func(w way) string { return seconds(w.Gap) }},
+		{Head: "after work (seconds)", Cell: func(w way) string { return seconds(w.Done) }},
+		{Head: "exchange", Cell: func(w way) string { return w.by.Exchange }},
+		{Head: "routing key", Cell: func(w way) string { return w.by.RoutingKey }},
+		{Head: "user_id", Cell: func(w way) string { return w.by.UserID }},
+		{Head: "app_id", Cell: func(w way) string { return w.by.AppID }},
+		{Head: "headers", Cell: func(w way) string {
+			headers := ""
+			for _, name := range sortedNames(w.by.Headers) {
+				headers += name + ": " + w.by.Headers[name] + "\n"
+			}
+			return headers
+		}},
+		{Head: "copies of this origin", Cell: func(w way) string { return list.Whole(w.by.Copies) }},
+		{Head: "duplicates of this origin", Cell: func(w way) string { return list.Whole(w.by.Duplicates) }},
+	}
 }
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // moveRequestJSON asks for the plan of a move. Refs, Filter and Whole exclude one another.
@@ -39,19 +42,19 @@ func (m moveRequestJSON) request(now time.Time) (admin.MoveRequest, error) {
 	}
 	switch {
 	case req.Target != "" && req.Do != admin.Requeue:
-		return req, badParameter("target", "is of a requeue alone")
+		return req, list.Bad("target", "is of a requeue alone")
 	case len(req.Target) > maxRef:
-		return req, badParameter("target", "must be a queue, with at most 255 bytes")
+		return req, list.Bad("target", "must be a queue, with at most 255 bytes")
 	}
 	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
-		return req, badParameter("do", "must be requeue, discard or restore_letters")
+		return req, list.Bad("do", "must be requeue, discard or restore_letters")
 	}
 	for class, choice := range m.Choices {
 		if !slices.Contains(admin.Classes(), admin.Class(class)) {
-			return req, badParameter("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
+			return req, list.Bad("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, admin.Choice(choice)) {
-			return req, badParameter("choices", "must be keep, clear_first or leave_out")
+			return req, list.Bad("choices", "must be keep, clear_first or leave_out")
 		}
 		req.Choices[admin.Class(class)] = admin.Choice(choice)
 	}
@@ -127,8 +130,8 @@ type plannedLetterJSON struct {
 
 func moveOf(p admin.MovePlan) moveJSON {
 	j := moveJSON{
-		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
-		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: timeOf(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
+		ID: p.ID, Made: api.Time(p.Made), Until: api.Time(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
+		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: api.Time(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
 		Nowhere: p.Nowhere, Beyond: p.Beyond, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
 	}
@@ -146,19 +149,19 @@ func moveOf(p admin.MovePlan) moveJSON {
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{
-			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, timeOf(l.Expected), string(l.Prediction.Class), timeOf(l.Prediction.Until), list(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, api.Time(l.Expected), string(l.Prediction.Class), api.Time(l.Prediction.Until), api.OrEmpty(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
 		})
 	}
 	return j
 }
 
 // apiPlanMove makes the plan of a move. It moves nothing.
-func (s *Server) apiPlanMove(r *request) (response, error) {
+func (s *Server) apiPlanMove(r *web.Request) (web.Response, error) {
 	var body moveRequestJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
-	req, err := body.request(time.Now().In(zone(r)))
+	req, err := body.request(time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -166,30 +169,30 @@ func (s *Server) apiPlanMove(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, moveOf(plan)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: moveOf(plan)}, nil
 }
 
 // apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.
-func (s *Server) apiStartMove(r *request) (response, error) {
+func (s *Server) apiStartMove(r *web.Request) (web.Response, error) {
 	var body executeJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.StartJob(r.Context(), r.asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, map[string]string{"job": id, "href": s.cfg.base() + "/api/v1/jobs/" + id}}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"job": id, "href": s.cfg.base() + "/api/v1/jobs/" + id}}, nil
 }

@@ -1,15 +1,16 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // planRequestJSON asks for a plan. Keys, KeysBase64, Filter and Operation exclude one another, but keys may be given both ways.
@@ -44,7 +45,7 @@ func (p planRequestJSON) request() (admin.PlanRequest, error) {
 	if p.TTL != nil {
 		seconds, err := p.TTL.Float64()
 		if err != nil || seconds <= 0 || seconds > 1e9 {
-			return req, badParameter("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
+			return req, list.Bad("ttl_seconds", "must be a number of seconds above 0; leave it out for what is recommended")
 		}
 		req.TTL = time.Duration(seconds * float64(time.Second))
 	}
@@ -85,7 +86,7 @@ type leftOutJSON struct {
 
 func planOf(p admin.Plan) planJSON {
 	j := planJSON{
-		ID: p.ID, Made: timeOf(p.Made), Until: timeOf(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
+		ID: p.ID, Made: api.Time(p.Made), Until: api.Time(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
 		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Undecoded: p.Undecoded, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
 	}
 	for _, item := range p.Items {
@@ -108,9 +109,9 @@ func ttlSeconds(ttl time.Duration) *float64 {
 }
 
 // apiPlan makes a plan. It changes nothing.
-func (s *Server) apiPlan(r *request) (response, error) {
+func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	var body planRequestJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	req, err := body.request()
@@ -121,28 +122,11 @@ func (s *Server) apiPlan(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.Plan(r.Context(), r.asker(), req)
+	plan, err := service.Plan(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, planOf(plan)}, nil
-}
-
-// readJSON reads the body of a request strictly: an unknown field is an error, so that a typing mistake cannot widen a plan.
-func readJSON(r *request, into any) error {
-	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		return formError(err)
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + clean(err.Error(), 200), Err: err}
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return invalid("The body has something after its JSON object")
-	}
-	return nil
+	return web.JSON{Status: http.StatusCreated, Value: planOf(plan)}, nil
 }
 
 // executeJSON asks to carry a plan out.
@@ -153,24 +137,24 @@ type executeJSON struct {
 
 // apiExecute carries a plan out and answers at once with the operation. The header Idempotency-Key makes a repeated request
 // harmless.
-func (s *Server) apiExecute(r *request) (response, error) {
+func (s *Server) apiExecute(r *web.Request) (web.Response, error) {
 	var body executeJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
 	if len(token) > 200 {
-		return nil, invalid("The header Idempotency-Key has more than 200 bytes")
+		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.Execute(r.Context(), r.asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.Execute(r.Context(), r.Asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusAccepted, map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
 }
 
 // operationJSON is an operation with what became of each item.
@@ -200,17 +184,17 @@ type outcomeJSON struct {
 }
 
 // apiOperation gives an operation.
-func (s *Server) apiOperation(r *request) (response, error) {
+func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	j := operationJSON{
-		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: timeOf(o.Started), Ended: timeOf(o.Ended),
+		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: api.Time(o.Started), Ended: api.Time(o.Ended),
 		Interrupted: o.Interrupted, Stopped: o.Stopped, Undone: o.Undone, Totals: map[string]int{}, Items: []outcomeJSON{},
 	}
 	byItem := map[int]admin.ItemOutcome{}
@@ -220,11 +204,11 @@ func (s *Server) apiOperation(r *request) (response, error) {
 	for i, item := range o.Plan.Items {
 		out := byItem[i]
 		j.Items = append(j.Items, outcomeJSON{
-			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, timeOf(out.At), timeOf(out.Restorable),
+			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, api.Time(out.At), api.Time(out.Restorable),
 		})
 		if out.Outcome.Result != "" {
 			j.Totals[fmt.Sprint(out.Outcome.Result)]++
 		}
 	}
-	return jsonBody{v: j}, nil
+	return web.JSON{Value: j}, nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 )
 
 // silencesJSON is the answer of /api/v1/silences: those that hold or will hold, the first to end first, and those of the last 30 days
@@ -36,7 +38,7 @@ type matcherJSON struct {
 }
 
 func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
-	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: timeOf(one.Starts), Ends: timeOf(one.Ends), EndedBy: one.EndedBy}
+	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: api.Time(one.Starts), Ends: api.Time(one.Ends), EndedBy: one.EndedBy}
 	switch {
 	case one.Expired(now):
 		out.State = "expired"
@@ -49,7 +51,7 @@ func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
 	return out
 }
 
-func (s *Server) apiSilences(r *request) (response, error) {
+func (s *Server) apiSilences(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -68,7 +70,7 @@ func (s *Server) apiSilences(r *request) (response, error) {
 	for _, one := range ended {
 		body.Ended = append(body.Ended, silenceOf(one, now))
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }
 
 // addSilenceJSON asks for a silence: for a span such as 4h, or until a time. Without a beginning it begins now. With Preview nothing is
@@ -90,13 +92,13 @@ type addedSilenceJSON struct {
 	Warning  string   `json:"warning"`
 }
 
-func (s *Server) apiAddSilence(r *request) (response, error) {
+func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
 	}
 	var body addSilenceJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	one, err := body.silence(r.Who.Name)
@@ -104,17 +106,17 @@ func (s *Server) apiAddSilence(r *request) (response, error) {
 		return nil, err
 	}
 	found := alerts.Preview(one, s.alerts.View.View(), s.snapshots.Snapshot())
-	out := addedSilenceJSON{Alerts: []string{}, Subjects: list(found.Subjects), Warning: found.Warning}
+	out := addedSilenceJSON{Alerts: []string{}, Subjects: api.OrEmpty(found.Subjects), Warning: found.Warning}
 	for _, k := range found.Alerts {
 		out.Alerts = append(out.Alerts, k.String())
 	}
 	if body.Preview {
-		return jsonBody{v: out}, nil
+		return web.JSON{Value: out}, nil
 	}
-	if out.ID, err = service.Silence(r.Context(), r.asker(), askedSilence(one)); err != nil {
+	if out.ID, err = service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, out}, nil
+	return web.JSON{Status: http.StatusCreated, Value: out}, nil
 }
 
 func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
@@ -129,7 +131,7 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 	if b.For != "" || b.Ends == nil {
 		d, err := parseSpan(b.For, maxSilenceDays)
 		if err == nil && b.Ends != nil {
-			err = invalid("Give either for or ends, not both")
+			err = web.Invalid("Give either for or ends, not both")
 		}
 		if err != nil {
 			return one, err
@@ -144,11 +146,11 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 	return one, one.Validate()
 }
 
-func (s *Server) apiExpireSilence(r *request) (response, error) {
+func (s *Server) apiExpireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
-	return jsonBody{v: map[string]bool{"expired": true}}, nil
+	return web.JSON{Value: map[string]bool{"expired": true}}, nil
 }
 
 // rulesJSON is the answer of /api/v1/rules, in the order of the configuration.
@@ -199,7 +201,7 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
 		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
 		For: ruleTimingJSON{r.Timing.Warning.Seconds(), r.Timing.Severe.Seconds(), r.Timing.Emergency.Seconds()}, KeepFiring: r.Timing.KeepFiring.Seconds(),
-		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: list(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
+		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: api.OrEmpty(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 	}
 	for name, value := range r.Match {
 		out.Match[name] = value
@@ -210,7 +212,7 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 	return out
 }
 
-func (s *Server) apiRules(r *request) (response, error) {
+func (s *Server) apiRules(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -219,5 +221,5 @@ func (s *Server) apiRules(r *request) (response, error) {
 	for i := range view.Rules {
 		body.Rules = append(body.Rules, ruleOf(&view.Rules[i]))
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 )
 
 // sampleSnapshot holds a pipeline with 150 duplicates in 10,000 messages, one of which nothing is known, and one whose
@@ -60,7 +61,7 @@ func (s *site) api(path string, into any) *http.Response {
 func TestAPIGivesTheWholeProvenanceOfAFigure(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	s.snapshots.snap.Store(sampleSnapshot())
-	var d pipelineDetailJSON
+	var d api.PipelineDetailJSON
 	s.api("/api/v1/pipelines/orders", &d)
 	if d.Tier != "warning" || d.Risk != "medium" {
 		t.Errorf("150 of 10,000 is %s with %s risk (%s), expected warning and medium", d.Tier, d.Risk, d.Why)
@@ -93,7 +94,7 @@ func TestAPINeverShowsUnknownAsZero(t *testing.T) {
 			}
 		})
 	}
-	var d pipelineDetailJSON
+	var d api.PipelineDetailJSON
 	s.api("/api/v1/pipelines/orders", &d)
 	if d.Unacked.Value != nil || d.Unacked.Why != "the broker does not answer" {
 		t.Errorf("unacked %+v", d.Unacked)
@@ -108,12 +109,12 @@ func TestAPIForgetsTheTierWhenRoundsStop(t *testing.T) {
 	snap := sampleSnapshot()
 	snap.Interval, snap.At = 15*time.Second, time.Now().Add(-time.Minute)
 	s.snapshots.snap.Store(snap)
-	var d pipelineDetailJSON
+	var d api.PipelineDetailJSON
 	s.api("/api/v1/pipelines/orders", &d)
 	if d.Tier != "unknown" || !strings.Contains(d.Why, "Stale since") {
 		t.Errorf("a minute after the last round of 15 s the tier is %s: %s", d.Tier, d.Why)
 	}
-	var list pipelinesJSON
+	var list api.PipelinesJSON
 	s.api("/api/v1/pipelines?tier=unknown", &list)
 	if len(list.Pipelines) != len(snap.Pipelines) {
 		t.Errorf("%d of %d pipelines are unknown", len(list.Pipelines), len(snap.Pipelines))
@@ -139,7 +140,7 @@ func TestAPIAndMetricsGiveNoOldNumberWhenRoundsStop(t *testing.T) {
 			t.Errorf("%s: only %d figures", path, figures)
 		}
 	}
-	var d pipelineDetailJSON
+	var d api.PipelineDetailJSON
 	s.api("/api/v1/pipelines/orders", &d)
 	if len(d.Down) != 1 || d.Down[0].OK || len(d.Sources) != 1 || d.Sources[0].OK || !strings.Contains(d.Sources[0].Error, "Stale since") || d.Sources[0].LastSuccess == nil {
 		t.Errorf("down %+v of %+v", d.Down, d.Sources)
@@ -195,7 +196,7 @@ func TestAPIListFiltersAndSortsTheWorstFirst(t *testing.T) {
 		{"?label=team=shop", "orders"},
 		{"?label=team=other", ""},
 	} {
-		var got pipelinesJSON
+		var got api.PipelinesJSON
 		s.api("/api/v1/pipelines"+c.query, &got)
 		var names []string
 		for _, p := range got.Pipelines {
@@ -304,16 +305,6 @@ func TestMetricsCannotBeFloodedByStrangeMethodsAndPaths(t *testing.T) {
 	}
 }
 
-func TestShortSpanReadsAsPeopleWriteIt(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		5 * time.Minute: "5m", 15 * time.Minute: "15m", time.Hour: "1h", 24 * time.Hour: "24h", 10 * time.Second: "10s", 90 * time.Minute: "1h30m", 0: "0s",
-	} {
-		if got := shortSpan(d); got != want {
-			t.Errorf("%v is %q, expected %q", d, got, want)
-		}
-	}
-}
-
 func TestHealthAndReadiness(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	if res := s.do("GET", "/healthz", ""); res.StatusCode != 200 || s.body(res) != "ok\n" {
@@ -346,70 +337,5 @@ func TestHealthAndReadiness(t *testing.T) {
 	}
 	if code, _ := ready("Cookie", "dedup_session=x"); code != 200 {
 		t.Errorf("without accounts a probe answers %d", code)
-	}
-}
-
-func TestAPIRoundsTheEndsOfACountOutwards(t *testing.T) {
-	f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Value: 49.18682341695523, Low: 49.18682341695523, High: 54.14541795133456}
-	if j := figureOf(f, time.Now()); *j.Value != 49 || *j.Low != 49 || *j.High != 55 {
-		t.Errorf("a count from 49.2 to 54.1 is %v, %v to %v", *j.Value, *j.Low, *j.High)
-	}
-	mean := dedup.Exact(dedup.Measured, dedup.Count, 1.5, time.Now(), "retry counters")
-	if j := figureOf(mean, time.Now()); *j.Value != 1.5 {
-		t.Errorf("a mean of 1.5 is %v", *j.Value)
-	}
-	f.Unit = dedup.Seconds
-	if j := figureOf(f, time.Now()); *j.Low != f.Low {
-		t.Errorf("seconds are rounded to %v", *j.Low)
-	}
-}
-
-func TestAPIGivesTheEndsOfAnIntervalThatIsTooWideToJudgeBy(t *testing.T) {
-	wide := dedup.Figure{Unit: dedup.Ratio, Value: 0.0012, Low: 0.0012, High: 0.0305, N: 6500, Why: "the interval is too wide"}
-	j := figureOf(wide, time.Now())
-	if j.Value != nil || j.Hits != nil || j.Quality != "unknown" || j.Low == nil || *j.Low != 0.0012 || j.High == nil || *j.High != 0.0305 {
-		t.Errorf("a rate within bounds: %+v", j)
-	}
-	counted := dedup.Figure{Unit: dedup.Count, Low: 7.8, High: 198.25, N: 6500, Why: "the interval is too wide"}
-	if j := figureOf(counted, time.Now()); j.Value != nil || j.Low == nil || *j.Low != 7 || *j.High != 199 {
-		t.Errorf("a count within bounds: %+v", j)
-	}
-	for what, f := range map[string]dedup.Figure{"nothing": dedup.Unknown(dedup.Ratio, "no data"), "no sample": {Unit: dedup.Ratio, High: 1},
-		"no number": {Unit: dedup.Ratio, High: math.Inf(1), N: 5}} {
-		if j := figureOf(f, time.Now()); j.Value != nil || j.Low != nil || j.High != nil {
-			t.Errorf("%s is known: %+v", what, j)
-		}
-	}
-	late := reading{time.Now(), "Stale since 12:00:00"}
-	if j := late.figure(wide); j.Low != nil || j.High != nil {
-		t.Errorf("an old interval passes for one of now: %+v", j)
-	}
-}
-
-// Who reads a number by program never has to ask whether it has ends, nor to look for whole messages.
-func TestAPIGivesTheEndsOfEveryNumber(t *testing.T) {
-	for name, tt := range map[string]struct {
-		figure    dedup.Figure
-		low, high any
-	}{
-		"an exact value":                    {dedup.Exact(dedup.Measured, dedup.Ratio, 0.015, noon, "test"), 0.015, 0.015},
-		"a number in a band":                {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Low: 0.01, Value: 0.015, High: 0.03}, 0.01, 0.03},
-		"an upper bound":                    {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, High: 0.05}, 0.0, 0.05},
-		"a lower bound of a rate":           {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Low: 0.2, Value: 0.2, High: 0.2, AtLeast: true}, 0.2, 1.0},
-		"a lower bound of what has no end":  {dedup.Figure{Quality: dedup.Derived, Unit: dedup.Seconds, Low: 10, Value: 10, High: 10, AtLeast: true}, 10.0, nil},
-		"an interval too wide to be judged": {dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.2, N: 300, Why: "too wide"}, 0.01, 0.2},
-		"what nobody knows":                 {dedup.Unknown(dedup.Ratio, "no traffic"), nil, nil},
-	} {
-		j := figureOf(tt.figure, noon)
-		for end, pair := range map[string][2]any{"low": {j.Low, tt.low}, "high": {j.High, tt.high}} {
-			got := pair[0].(*float64)
-			if want, known := pair[1].(float64); known != (got != nil) || known && *got != want {
-				t.Errorf("%s: the %s end is %v, want %v", name, end, got, pair[1])
-			}
-		}
-	}
-	f := dedup.Figure{Quality: dedup.Measured, Unit: dedup.Ratio, Low: 0.01, Value: 0.015, High: 0.03, N: 1000, Hits: 14.6}
-	if j := figureOf(f, noon); *j.Hits != 15 {
-		t.Errorf("%v hits: there is no part of a message", *j.Hits)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -16,9 +18,9 @@ import (
 const auditPerPage = 50
 
 // chain says whether the audit is whole.
-func (s *Server) chain(r *request, service trail) templates.Problem {
-	state, err := service.VerifyAudit(r.Context(), r.asker())
-	now := time.Now().In(zone(r))
+func (s *Server) chain(r *web.Request, service trail) templates.Problem {
+	state, err := service.VerifyAudit(r.Context(), r.Asker())
+	now := time.Now().In(web.Zone(r))
 	switch {
 	case err != nil:
 		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
@@ -43,7 +45,7 @@ func wholeWord(state admin.AuditState, now time.Time) string {
 	if state.Whole.IsZero() || now.Sub(state.Whole) < time.Second {
 		return ""
 	}
-	return "; new entries were checked now, all of them at " + moment(state.Whole, now).Text
+	return "; new entries were checked now, all of them at " + show.Moment(state.Whole, now).Text
 }
 
 // chainProves says what a whole chain proves.
@@ -60,23 +62,23 @@ func chainProves(state admin.AuditState) string {
 }
 
 // historyLines are the actions on a marker. Viewers do not see from where they came.
-func (s *Server) historyLines(r *request, entries []admin.Entry, now time.Time) []templates.AuditLine {
+func (s *Server) historyLines(r *web.Request, entries []admin.Entry, now time.Time) []templates.AuditLine {
 	return s.auditLines(r, entries, now, r.Who.Can(auth.Operator))
 }
 
-func (s *Server) auditLines(r *request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
+func (s *Server) auditLines(r *web.Request, entries []admin.Entry, now time.Time, whole bool) []templates.AuditLine {
 	lines := make([]templates.AuditLine, 0, len(entries))
 	for _, e := range entries {
 		e.Hash = s.masker.hash(r.Who, e.Hash)
 		l := templates.AuditLine{
-			At: moment(e.At, now), Phase: phaseWord(e.Phase), Tier: phaseTier(e.Phase), Who: templates.Plain(e.Who, nameLimit), Role: templates.Plain(e.Role, nameLimit).Short,
-			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*keyLimit), Detail: templates.Sentence(readableTimes(entryText(e), now)),
+			At: show.Moment(e.At, now), Phase: phaseWord(e.Phase), Tier: phaseTier(e.Phase), Who: templates.Plain(e.Who, show.NameLimit), Role: templates.Plain(e.Role, show.NameLimit).Short,
+			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*show.KeyLimit), Detail: templates.Sentence(show.ReadableTimes(entryText(e), now)),
 		}
 		if e.Number > 0 {
 			l.Number = templates.Number(float64(e.Number))
 		}
 		if whole {
-			l.From = strings.TrimSuffix(", "+templates.Plain(strings.TrimSpace(e.Method+" "+e.From), keyLimit).Short, ", ")
+			l.From = strings.TrimSuffix(", "+templates.Plain(strings.TrimSpace(e.Method+" "+e.From), show.KeyLimit).Short, ", ")
 			l.Href, l.Link = s.entryLink(e)
 		}
 		lines = append(lines, l)
@@ -126,7 +128,7 @@ func phaseWord(phase string) string {
 	case admin.Uncertain:
 		return "outcome unknown"
 	default:
-		return templates.Plain(phase, nameLimit).Short
+		return templates.Plain(phase, show.NameLimit).Short
 	}
 }
 
@@ -145,7 +147,7 @@ func phaseTier(phase string) string {
 
 // actionWord turns the word for machines into those for people.
 func actionWord(action string) string {
-	return templates.Plain(admin.KindOf(action).Label, nameLimit).Short
+	return templates.Plain(admin.KindOf(action).Label, show.NameLimit).Short
 }
 
 func entries(n int64) string {

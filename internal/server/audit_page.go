@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -14,8 +17,8 @@ const noOutcome = "no outcome"
 
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
-func (s *Server) auditPage(r *request) (response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(zone(r)))
+func (s *Server) auditPage(r *web.Request) (web.Response, error) {
+	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -23,44 +26,40 @@ func (s *Server) auditPage(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, base, view := time.Now().In(zone(r)), s.cfg.base(), ""
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
+	q.view = ""
 	if whole && q.Operation == "" && q.Key == "" {
-		view = viewEntries
+		q.view = viewEntries
 	}
 	v := templates.AuditView{
-		Frame: s.frame(r, "Audit"), Filter: s.auditFilter(q, view), Whole: whole,
+		Frame: s.frame(r, "Audit"), Filter: s.auditFilter(q.AuditQuery, q.view), Whole: whole,
 		Empty: templates.Empty{Heading: "Nothing was done yet", Text: "Whatever changes something through this dashboard leaves its entries here."},
 	}
-	v.Acts, v.Other = auditView(base, firstPage(q), ""), auditView(base, firstPage(q), viewEntries)
+	v.Acts, v.Other = q.in("").address(base), q.in(viewEntries).address(base)
 	if v.Filter.Any || q.Before > 0 {
 		v.Empty = templates.Empty{Heading: "No entry matches", Text: "Nothing of this kind was done.", Href: v.Filter.Clear, Link: "Show all entries"}
 	}
 	var last int64
-	if v.Rows, last, err = s.auditRows(r, service, q, whole, now); err != nil {
+	if v.Rows, last, err = s.auditRows(r, service, q.AuditQuery, whole, now); err != nil {
 		return nil, err
 	}
 	if last > 0 {
 		older := q
 		older.Before = last
-		v.Older = auditView(base, older, view)
+		v.Older = older.address(base)
 	}
 	if q.Before > 0 {
-		v.Newest = auditView(base, firstPage(q), view)
+		v.Newest = q.in(q.view).address(base)
 	} else {
 		v.Chain, v.Proxy = s.chain(r, service), s.proxyNote(r.Who)
 	}
-	return page{component: templates.Audit(v)}, nil
-}
-
-func firstPage(q admin.AuditQuery) admin.AuditQuery {
-	q.Before = 0
-	return q
+	return web.Page{Component: templates.Audit(v)}, nil
 }
 
 // auditRows reads a page of entries or actions, and returns the number from which the next page goes on; 0 at the end.
-func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole bool, now time.Time) ([]templates.AuditLine, int64, error) {
+func (s *Server) auditRows(r *web.Request, service trail, q admin.AuditQuery, whole bool, now time.Time) ([]templates.AuditLine, int64, error) {
 	if whole {
-		entries, err := service.Audit(r.Context(), r.asker(), q)
+		entries, err := service.Audit(r.Context(), r.Asker(), q)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -69,7 +68,7 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 		}
 		return s.auditLines(r, entries, now, true), entries[len(entries)-1].Number, nil
 	}
-	acts, err := service.Acts(r.Context(), r.asker(), q)
+	acts, err := service.Acts(r.Context(), r.Asker(), q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -84,7 +83,7 @@ func (s *Server) auditRows(r *request, service trail, q admin.AuditQuery, whole 
 }
 
 // actLine is one action in one row: what was done and why, and what came of it with the counts.
-func (s *Server) actLine(r *request, a admin.Act, now time.Time) templates.AuditLine {
+func (s *Server) actLine(r *web.Request, a admin.Act, now time.Time) templates.AuditLine {
 	l := s.auditLines(r, []admin.Entry{a.Entry}, now, true)[0]
 	phase := actOutcome(a)
 	l.Phase, l.Tier = outcomeWord(phase), phaseTier(phase)
@@ -98,7 +97,7 @@ func (s *Server) actLine(r *request, a admin.Act, now time.Time) templates.Audit
 	if detail := cmp.Or(a.Outcome.Detail, a.Entry.Detail); detail != "" {
 		parts = append(parts, detail)
 	}
-	l.Detail = templates.Sentence(readableTimes(strings.Join(parts, " · "), now))
+	l.Detail = templates.Sentence(show.ReadableTimes(strings.Join(parts, " · "), now))
 	l.Trail = ""
 	if a.Entry.Operation != "" {
 		l.Trail = auditAddress(s.cfg.base(), admin.AuditQuery{Operation: a.Entry.Operation})
@@ -146,21 +145,21 @@ type actJSON struct {
 }
 
 // apiActs gives a page of what was done, newest first.
-func (s *Server) apiActs(r *request, q admin.AuditQuery) (response, error) {
+func (s *Server) apiActs(r *web.Request, q admin.AuditQuery) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	acts, err := service.Acts(r.Context(), r.asker(), q)
+	acts, err := service.Acts(r.Context(), r.Asker(), q)
 	if err != nil {
 		return nil, err
 	}
 	body := actsJSON{Operations: []actJSON{}}
 	for _, a := range acts {
-		body.Operations = append(body.Operations, actJSON{s.auditEntryOf(r, a.Entry), actOutcome(a), timeOf(a.Outcome.At), a.Outcome.Detail})
+		body.Operations = append(body.Operations, actJSON{s.auditEntryOf(r, a.Entry), actOutcome(a), api.Time(a.Outcome.At), a.Outcome.Detail})
 	}
 	if len(acts) == q.Limit {
 		body.Before = &acts[len(acts)-1].Entry.Number
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
@@ -39,79 +41,77 @@ func auditOutcomes() []string {
 	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
 }
 
-// parseAuditQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
-// marker, or by view=entries.
-// Days are those of the zone of now.
-func parseAuditQuery(values url.Values, now time.Time) (q admin.AuditQuery, whole bool, err error) {
-	q = admin.AuditQuery{
-		Limit: auditPerPage, Store: values.Get("store"), Key: values.Get("key"), Operation: strings.TrimSpace(values.Get("operation")),
-		Queue: strings.TrimSpace(values.Get("queue")), Pipeline: values.Get("pipeline"),
-		TrailFilter: admin.TrailFilter{Who: strings.TrimSpace(values.Get("who")), Action: values.Get("action"), Phase: values.Get("outcome")},
+// An auditQuery is the state of the audit that lives in its address.
+type auditQuery struct {
+	admin.AuditQuery
+	view string
+	// now reads the words of days, in the zone of the reader.
+	now time.Time
+}
+
+func (q *auditQuery) params() []list.Param {
+	trimmed := func(name string, field *string, most int) list.Param {
+		return list.Func(name, func(s string) error {
+			if *field = strings.TrimSpace(s); len(*field) > most {
+				return list.Bad(name, "is longer than "+strconv.Itoa(most)+" bytes")
+			}
+			return nil
+		}, func() string { return *field })
 	}
-	if s := values.Get("before"); s != "" {
-		n, err := strconv.ParseInt(s, 10, 64)
-		if err != nil || n < 1 {
-			return q, false, badParameter("before", "must be the number of an entry")
+	return []list.Param{
+		list.After("before", &q.Before, 1, "must be the number of an entry"),
+		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, longKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Text("action", &q.Action, 100),
+		trimmed("queue", &q.Queue, maxRef), list.Text("pipeline", &q.Pipeline, textLimit),
+		list.Choice("outcome", &q.Phase, "", auditOutcomes(), "must be "+strings.Join(auditOutcomes(), ", ")),
+		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}, "must be operations or entries"),
+		q.day("from", &q.From, 0), q.day("to", &q.To, 1),
+	}
+}
+
+// day is a day in the reader's zone, which stands for the first moment of the day that comes days later.
+func (q *auditQuery) day(name string, field *time.Time, days int) list.Param {
+	return list.Func(name, func(s string) error {
+		if s == "" {
+			return nil
 		}
-		q.Before = n
+		reader := text.Reader{Now: q.now}
+		day, err := reader.Day(s)
+		first, unread := reader.Read(day.AddDate(0, 0, days).Format(time.DateOnly))
+		if err != nil || unread != nil {
+			return list.Bad(name, "must be a day such as 2026-11-21, today or yesterday")
+		}
+		*field = first.At
+		return nil
+	}, func() string { return dayOf(*field, -days) })
+}
+
+// parseAuditQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
+// marker, or by view=entries. Days are those of the zone of now.
+func parseAuditQuery(values url.Values, now time.Time) (q auditQuery, whole bool, err error) {
+	q = auditQuery{AuditQuery: admin.AuditQuery{Limit: auditPerPage}, now: now}
+	if err := list.Read(values, q.params()...); err != nil {
+		return q, false, err
 	}
-	switch view := values.Get("view"); {
+	switch {
 	case q.Key != "" && q.Store == "":
-		return q, false, badParameter("store", "must be given along with key")
-	case len(q.Queue) > maxRef:
-		return q, false, badParameter("queue", "has at most 255 bytes")
+		return q, false, list.Bad("store", "must be given along with key")
 	case q.Pipeline != "" && !validPipeline.MatchString(q.Pipeline):
 		return q, false, noPipeline(q.Pipeline)
-	case len(q.Operation) > 100 || len(q.Store) > 200 || len(q.Key) > longKey || len(q.Who) > 200 || len(q.Action) > 100:
-		return q, false, badParameter("operation, store, key, who or action", "is too long")
-	case q.Phase != "" && !slices.Contains(auditOutcomes(), q.Phase):
-		return q, false, badParameter("outcome", "must be "+strings.Join(auditOutcomes(), ", "))
-	case view != "" && view != viewOperations && view != viewEntries:
-		return q, false, badParameter("view", "must be operations or entries")
 	}
-	if q.From, err = parseDay(values, "from", now, 0); err != nil {
-		return q, false, err
-	}
-	if q.To, err = parseDay(values, "to", now, 1); err != nil {
-		return q, false, err
-	}
-	return q, q.Operation != "" || q.Key != "" || values.Get("view") == viewEntries, nil
+	return q, q.Operation != "" || q.Key != "" || q.view == viewEntries, nil
 }
 
-// parseDay reads a day in the reader's zone as the first moment of the day that comes days later; zero when there is none.
-func parseDay(values url.Values, name string, now time.Time, days int) (time.Time, error) {
-	s := values.Get(name)
-	if s == "" {
-		return time.Time{}, nil
-	}
-	day, err := text.Reader{Now: now}.Day(s)
-	first, unread := text.Reader{Now: now}.Read(day.AddDate(0, 0, days).Format(time.DateOnly))
-	if err != nil || unread != nil {
-		return time.Time{}, badParameter(name, "must be a day such as 2026-11-21, today or yesterday")
-	}
-	return first.At, nil
+// auditAddress is the audit with a query.
+func auditAddress(base string, q admin.AuditQuery) string {
+	return auditQuery{AuditQuery: q}.address(base)
 }
 
-func auditAddress(base string, q admin.AuditQuery) string { return auditView(base, q, "") }
+func (q auditQuery) address(base string) string { return list.Address(base+"/audit", q.params()...) }
 
-// auditView is the address of the audit with a view; the default one is left out.
-func auditView(base string, q admin.AuditQuery, view string) string {
-	v := url.Values{}
-	for name, value := range map[string]string{
-		"store": q.Store, "key": q.Key, "queue": q.Queue, "pipeline": q.Pipeline, "operation": q.Operation, "who": q.Who, "action": q.Action, "outcome": q.Phase,
-		"from": dayOf(q.From, 0), "to": dayOf(q.To, -1), "view": view,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
-	if q.Before > 0 {
-		v.Set("before", strconv.FormatInt(q.Before, 10))
-	}
-	if len(v) == 0 {
-		return base + "/audit"
-	}
-	return base + "/audit?" + v.Encode()
+// in is the first page of the same query in a view.
+func (q auditQuery) in(view string) auditQuery {
+	q.view, q.Before = view, 0
+	return q
 }
 
 func dayOf(t time.Time, days int) string {
@@ -125,7 +125,7 @@ func dayOf(t time.Time, days int) string {
 func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFilter {
 	f := templates.AuditFilter{
 		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
-		Clear: auditView(s.cfg.base(), admin.AuditQuery{}, view),
+		Clear: auditQuery{view: view}.address(s.cfg.base()),
 	}
 	q.Before, q.Limit = 0, 0
 	f.Any = q != admin.AuditQuery{}
@@ -137,7 +137,7 @@ func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFil
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
 		name := p.Pipeline.Name
-		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Pipeline})
+		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Pipeline})
 		for _, queue := range p.DeadLetterQueues {
 			if plain := templates.Plain(queue.Name, maxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
 				f.Queues = append(f.Queues, queue.Name)
@@ -146,7 +146,7 @@ func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFil
 	}
 	for i := range snap.Stores {
 		name := snap.Stores[i].Name
-		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, nameLimit).Short, Chosen: name == q.Store})
+		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Store})
 	}
 	return f
 }

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -59,8 +60,8 @@ func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (tex
 
 // blindText says what cannot be seen: everything while rounds do not end, else brokers and stores that do not answer.
 func blindText(snap *dedup.Snapshot, now time.Time) []string {
-	if late(snap, now) != "" {
-		return []string{"no reading since " + moment(snap.At, now).Text}
+	if show.Late(snap, now) != "" {
+		return []string{"no reading since " + show.Moment(snap.At, now).Text}
 	}
 	return lostText(snap, now)
 }
@@ -68,7 +69,7 @@ func blindText(snap *dedup.Snapshot, now time.Time) []string {
 // blindFirst reports whether what cannot be seen is what is wrong first: without a broker, or without rounds, the tiers that are shown
 // are of before or of a part.
 func blindFirst(snap *dedup.Snapshot, now time.Time) bool {
-	return late(snap, now) != "" || slices.ContainsFunc(snap.Brokers, func(b dedup.BrokerStatus) bool { return lost(b.Health) })
+	return show.Late(snap, now) != "" || slices.ContainsFunc(snap.Brokers, func(b dedup.BrokerStatus) bool { return show.IsLost(b.Health) })
 }
 
 // withBlind joins what is wrong and what cannot be seen.
@@ -139,7 +140,7 @@ func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string)
 		case 1:
 			return base + "/pipelines/" + url.PathEscape(name)
 		}
-		q := overviewQuery{page: 1, sort: sortWorst, descending: true, tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
+		q := overviewQuery{tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
 		return q.address(base)
 	}
 	for _, v := range verdicts {
@@ -154,13 +155,13 @@ func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string)
 func lostText(snap *dedup.Snapshot, now time.Time) []string {
 	var brokers, stores []lostSource
 	for i := range snap.Brokers {
-		if b := &snap.Brokers[i]; lost(b.Health) {
-			brokers = append(brokers, lostSource{b.Name, lostSince(b.Health)})
+		if b := &snap.Brokers[i]; show.IsLost(b.Health) {
+			brokers = append(brokers, lostSource{b.Name, show.LostSince(b.Health)})
 		}
 	}
 	for i := range snap.Stores {
-		if st := &snap.Stores[i]; lost(st.Health) {
-			stores = append(stores, lostSource{st.Name, lostSince(st.Health)})
+		if st := &snap.Stores[i]; show.IsLost(st.Health) {
+			stores = append(stores, lostSource{st.Name, show.LostSince(st.Health)})
 		}
 	}
 	var out []string
@@ -173,17 +174,6 @@ func lostText(snap *dedup.Snapshot, now time.Time) []string {
 	return out
 }
 
-// lost reports whether a source was tried and does not answer.
-func lost(h dedup.SourceHealth) bool { return h.Tried && !h.OK }
-
-// lostSince is since when a source does not answer, as well as it is known.
-func lostSince(h dedup.SourceHealth) time.Time {
-	if h.Since.IsZero() {
-		return h.LastTry
-	}
-	return h.Since
-}
-
 func lostWords(kind string, list []lostSource, now time.Time) string {
 	first := list[0].since
 	var names []string
@@ -192,32 +182,17 @@ func lostWords(kind string, list []lostSource, now time.Time) string {
 			first = l.since
 		}
 		if i < bannerNames {
-			names = append(names, templates.Plain(l.name, nameLimit).Short)
+			names = append(names, templates.Plain(l.name, show.NameLimit).Short)
 		}
 	}
 	if len(list) == 1 {
-		return kind + " " + names[0] + " " + unreachableSince(first, now)
+		return kind + " " + names[0] + " " + show.UnreachableSince(first, now)
 	}
-	text := counted(len(list), kind) + " " + unreachableSince(first, now) + ": "
+	text := show.Counted(len(list), kind) + " " + show.UnreachableSince(first, now) + ": "
 	if more := len(list) - len(names); more > 0 {
 		return text + strings.Join(names, ", ") + " and " + templates.Number(float64(more)) + " more"
 	}
 	return text + strings.Join(names, " and ")
 }
 
-func unreachableSince(at, now time.Time) string {
-	if at.IsZero() {
-		return "unreachable"
-	}
-	return "unreachable since " + moment(at, now).Text
-}
-
-func pipelines(n int) string { return counted(n, "pipeline") }
-
-// counted writes a number of things: "1 broker", "2 brokers".
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return templates.Number(float64(n)) + " " + thing + "s"
-}
+func pipelines(n int) string { return show.Counted(n, "pipeline") }

@@ -10,6 +10,10 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -29,7 +33,7 @@ func (s *Server) acknowledging() (baselineService, error) {
 }
 
 // baselineView shows what of a pipeline's dead letters is acknowledged, and the forms that change it.
-func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
+func (s *Server) baselineView(r *web.Request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView {
 	depth := p.DeadLetters
 	if s.baselines == nil || (p.Baseline == nil && (!depth.Known() || depth.High < 1)) {
 		return templates.BaselineView{}
@@ -37,7 +41,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 	v := templates.BaselineView{Shown: true, Line: templates.Sentence(baselineLine(p, now))}
 	switch why := s.baselines.WhyNot(); {
 	case why != "":
-		v.WhyNot = "Nothing can be acknowledged here: " + endSentence(why)
+		v.WhyNot = "Nothing can be acknowledged here: " + show.EndSentence(why)
 		return v
 	case !r.Who.Can(operator):
 		v.WhyNot = "Acknowledging dead letters needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
@@ -52,7 +56,7 @@ func (s *Server) baselineView(r *request, p *dedup.PipelineStatus, path string, 
 		if !p.SharingUnknown {
 			v.Own = strconv.FormatInt(int64(depth.Low), 10)
 		}
-		v.Button = "Acknowledge " + counted(int(n), "dead letter")
+		v.Button = "Acknowledge " + show.Counted(int(n), "dead letter")
 	}
 	return v
 }
@@ -63,84 +67,62 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	if b == nil {
 		return "None is acknowledged: each colours the board. Acknowledge those that are known, and only later ones do; the messages stay where they are."
 	}
-	text := counted(int(b.Count), "dead letter") + " " + plural(b.Count, "is", "are") + " acknowledged"
+	text := show.Counted(int(b.Count), "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
 	if b.Count != b.Acknowledged {
 		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
 	}
-	text += ", by " + within(b.By) + " " + moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
+	text += ", by " + show.Within(b.By) + " " + show.Moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
 	switch {
 	case !p.DeadLetters.IsInterval():
 		return text
 	case !b.Split:
 		return text + " How many of them are in queues of this pipeline alone is not known: take it back and acknowledge again, else what happens in the shared queues can count as new here."
 	}
-	return text + " " + templates.Number(float64(b.Own)) + " of them " + plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
+	return text + " " + templates.Number(float64(b.Own)) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.
-func (s *Server) acknowledge(r *request) (response, error) {
+func (s *Server) acknowledge(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
 	if err != nil {
-		return nil, badParameter("count", "must be the number of dead letters that the page showed")
+		return nil, list.Bad("count", "must be the number of dead letters that the page showed")
 	}
 	seen := admin.SeenDeadLetters{Count: count, Own: -1}
 	if own := r.PostForm.Get("own"); own != "" {
 		if seen.Own, err = strconv.ParseInt(own, 10, 64); err != nil || seen.Own < 0 {
-			return nil, badParameter("own", "must be the number of the pipeline's own dead letters that the page showed")
+			return nil, list.Bad("own", "must be the number of the pipeline's own dead letters that the page showed")
 		}
 	}
-	if _, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+	if _, err := service.Acknowledge(r.Context(), r.Asker(), r.PathValue("name"), seen, strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err
 	}
 	return s.toDeadLetters(r), nil
 }
 
 // forget takes an acknowledgement back.
-func (s *Server) forget(r *request) (response, error) {
+func (s *Server) forget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
+	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err
 	}
 	return s.toDeadLetters(r), nil
 }
 
-func (s *Server) toDeadLetters(r *request) response {
-	return redirect{s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
-}
-
-// baselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it is not known.
-type baselineJSON struct {
-	Count        int64      `json:"count"`
-	Own          *int64     `json:"own"`
-	Acknowledged int64      `json:"acknowledged"`
-	By           string     `json:"by"`
-	At           *time.Time `json:"at"`
-	Reason       string     `json:"reason"`
-}
-
-// baselineOf returns nil for none.
-func baselineOf(b *dedup.Baseline) *baselineJSON {
-	if b == nil {
-		return nil
-	}
-	var own *int64
-	if b.Split {
-		own = &b.Own
-	}
-	return &baselineJSON{b.Count, own, b.Acknowledged, b.By, timeOf(b.At), b.Reason}
+func (s *Server) toDeadLetters(r *web.Request) web.Response {
+	return web.Redirect{To: s.cfg.base() + "/pipelines/" + url.PathEscape(r.PathValue("name")) + "#dead-title"}
 }
 
 // acknowledgeJSON asks to acknowledge as many dead letters as the caller has seen, and of them in queues of the pipeline alone.
@@ -150,29 +132,29 @@ type acknowledgeJSON struct {
 	Reason string `json:"reason"`
 }
 
-func (s *Server) apiAcknowledge(r *request) (response, error) {
+func (s *Server) apiAcknowledge(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
 	}
 	var body acknowledgeJSON
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
 	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
 	if body.Own != nil {
 		if seen.Own = *body.Own; seen.Own < 0 {
-			return nil, badParameter("own", "must not be below 0")
+			return nil, list.Bad("own", "must not be below 0")
 		}
 	}
-	line, err := service.Acknowledge(r.Context(), r.asker(), r.PathValue("name"), seen, body.Reason)
+	line, err := service.Acknowledge(r.Context(), r.Asker(), r.PathValue("name"), seen, body.Reason)
 	if err != nil {
 		return nil, err
 	}
-	return jsonBody{http.StatusCreated, baselineOf(&line)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: api.BaselineOf(&line)}, nil
 }
 
-func (s *Server) apiForget(r *request) (response, error) {
+func (s *Server) apiForget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
@@ -180,11 +162,11 @@ func (s *Server) apiForget(r *request) (response, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := readJSON(r, &body); err != nil {
+	if err := api.Read(r, &body); err != nil {
 		return nil, err
 	}
-	if err := service.Forget(r.Context(), r.asker(), r.PathValue("name"), body.Reason); err != nil {
+	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), body.Reason); err != nil {
 		return nil, err
 	}
-	return jsonBody{v: map[string]bool{"removed": true}}, nil
+	return web.JSON{Value: map[string]bool{"removed": true}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -150,7 +151,7 @@ func TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart(t *testing.T) {
 func TestTheAPIAcknowledgesAndSaysSo(t *testing.T) {
 	s := withDead(t, 12, nil, nil)
 	const path = "/api/v1/pipelines/orders/dead-letters/baseline"
-	var line baselineJSON
+	var line api.BaselineJSON
 	s.decode(s.as("operator", "POST", path, `{"count": 15, "reason": "known, OPS-1"}`), http.StatusCreated, &line)
 	if line.Count != 12 || line.Acknowledged != 12 || line.By != "o" || line.At == nil || line.Reason != "known, OPS-1" {
 		t.Errorf("%+v", line)
@@ -164,7 +165,7 @@ func TestTheAPIAcknowledgesAndSaysSo(t *testing.T) {
 	if res := s.as("operator", "POST", path, `{"count": 15, "why": "known"}`); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("an unknown field: %s", res.Status)
 	}
-	var detail pipelineDetailJSON
+	var detail api.PipelineDetailJSON
 	s.snapshots.Snapshot().Pipelines[0].Baseline = &dedup.Baseline{Count: 3, By: "ann"}
 	s.decode(s.as("viewer", "GET", "/api/v1/pipelines/orders", ""), http.StatusOK, &detail)
 	if detail.Baseline == nil || detail.Baseline.Count != 3 || detail.Baseline.By != "ann" {

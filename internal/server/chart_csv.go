@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // chartCSV answers one chart as a table: UTC times, ratios 0 to 1, seconds, and empty cells where nothing is known.
-func (s *Server) chartCSV(r *request) (response, error) {
+func (s *Server) chartCSV(r *web.Request) (web.Response, error) {
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
@@ -28,7 +30,8 @@ func (s *Server) chartCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: missingText(err), Err: err}
 	}
-	return csvBody{filename: p.Pipeline.Name + "-" + c.ID + ".csv", rows: csvRows(c)}, nil
+	rows := csvRows(c)
+	return web.CSV{Table: list.Table{Filename: p.Pipeline.Name + "-" + c.ID + ".csv", Heads: rows[0], Rows: rows[1:]}}, nil
 }
 
 func csvRows(c templates.Chart) [][]string {

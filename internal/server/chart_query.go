@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
@@ -43,7 +44,7 @@ func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
 	case "lin":
 		q.linear = true
 	default:
-		return q, badParameter("scale", "must be lin or log")
+		return q, list.Bad("scale", "must be lin or log")
 	}
 	if values.Get("from") != "" || values.Get("to") != "" {
 		return q.absolute(values, now)
@@ -58,7 +59,7 @@ func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
 			return q, nil
 		}
 	}
-	return q, badParameter("range", "must be 15m, 1h, 6h, 24h or 7d")
+	return q, list.Bad("range", "must be 15m, 1h, 6h, 24h or 7d")
 }
 
 func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, error) {
@@ -67,7 +68,7 @@ func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, erro
 	if s := values.Get("to"); s != "" {
 		at, err := text.Reader{Now: now}.Read(s)
 		if err != nil {
-			return q, badParameter("to", how)
+			return q, list.Bad("to", how)
 		}
 		q.to = at.Last().In(now.Location())
 	}
@@ -75,15 +76,15 @@ func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, erro
 	if s := values.Get("from"); s != "" {
 		at, err := text.Reader{Now: now}.Read(s)
 		if err != nil {
-			return q, badParameter("from", how)
+			return q, list.Bad("from", how)
 		}
 		q.from = at.At.In(now.Location()) // where the clocks show from or to twice, the range holds both
 	}
 	switch span := q.to.Sub(q.from); {
 	case span < time.Minute:
-		return q, badParameter("from", "must be at least a minute before to")
+		return q, list.Bad("from", "must be at least a minute before to")
 	case span > maxRange:
-		return q, badParameter("from", "must be at most 400 days before to")
+		return q, list.Bad("from", "must be at most 400 days before to")
 	}
 	return q, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -90,7 +91,7 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 
 // knownNow reports whether the figure that a chart draws is known at present.
 func (d chartData) knownNow(id string) bool {
-	w := figuresOf(d.pipeline, d.pipeline.Pipeline.Limits.Window)
+	w := show.Figures(d.pipeline, d.pipeline.Pipeline.Limits.Window)
 	switch id {
 	case "duplicates":
 		return w.DuplicateRate.Known()
@@ -170,7 +171,7 @@ func (d chartData) latency(ctx context.Context, c *templates.Chart) error {
 	for _, want := range [][3]string{{"mean", "mean", "lm"}, {"0.5", "p50", "p50"}, {"0.95", "p95", "p95"}, {"0.99", "p99", "p99"}} {
 		for _, line := range lines {
 			if line.Labels["quantile"] == want[0] {
-				c.Lines = append(c.Lines, templates.Line{Name: want[1], Class: want[2], Points: points(line.Points, d.zone)})
+				c.Lines = append(c.Lines, templates.Line{Name: want[1], Class: want[2], Points: show.Points(line.Points, d.zone)})
 			}
 		}
 	}
@@ -207,7 +208,7 @@ func (d chartData) deadLetters(ctx context.Context, c *templates.Chart) error {
 		return err
 	}
 	for _, l := range lines {
-		c.Bars = points(l.Points, d.zone)
+		c.Bars = show.Points(l.Points, d.zone)
 	}
 	c.BarsLabel = "arrivals per " + templates.Span(d.step)
 	return nil
@@ -229,7 +230,7 @@ func (d chartData) sharedDeadLetters(ctx context.Context) ([]templates.Point, er
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	return points(lines[0].Points, d.zone), nil
+	return show.Points(lines[0].Points, d.zone), nil
 }
 
 func (d chartData) backlog(ctx context.Context, c *templates.Chart) error {
@@ -261,7 +262,7 @@ func (d chartData) markers(ctx context.Context, c *templates.Chart) error {
 			if l.Labels["state"] != string(state) {
 				continue
 			}
-			line := templates.Line{Name: string(state), Class: "s-" + string(state), Points: points(l.Points, d.zone), Stepped: true}
+			line := templates.Line{Name: string(state), Class: "s-" + string(state), Points: show.Points(l.Points, d.zone), Stepped: true}
 			for _, p := range line.Points {
 				highest = math.Max(highest, p.Value)
 			}
@@ -291,7 +292,7 @@ func (d chartData) single(ctx context.Context, metric, extra string) ([]template
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	return points(lines[0].Points, d.zone), nil
+	return show.Points(lines[0].Points, d.zone), nil
 }
 
 // summed adds up the series of a metric.
@@ -300,7 +301,7 @@ func (d chartData) summed(ctx context.Context, metric string) ([]templates.Point
 	if err != nil || len(lines) == 0 {
 		return nil, err
 	}
-	return points(lines[0].Points, d.zone), nil
+	return show.Points(lines[0].Points, d.zone), nil
 }
 
 func promDuration(d time.Duration) string { return fmt.Sprintf("%ds", int64(d/time.Second)) }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -36,23 +38,23 @@ func droppedWhy(r dedup.DeadLetterRoute) (why, end string) {
 	why, end, _ = strings.Cut(r.Note, ": dead letters are ")
 	switch {
 	case r.Exchange != "" && why == "the exchange does not exist":
-		why = "exchange " + within(r.Exchange) + " is missing"
+		why = "exchange " + show.Within(r.Exchange) + " is missing"
 	case r.Exchange != "":
-		why += " (exchange " + within(r.Exchange) + ")"
+		why += " (exchange " + show.Within(r.Exchange) + ")"
 	}
 	return why, end
 }
 
 // noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
-func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueView {
+func (s *Server) noDeadQueue(r *web.Request, d deadQueuePage) templates.NoDeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.NoDeadQueueView{
-		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, nameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, nameLimit),
+		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, show.NameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, show.NameLimit),
 		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: routeTable(d.p),
 		Problem: templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("No dead-letter queue of this pipeline is known, so that there is nothing to look at.")},
 	}
 	if why := d.p.DeadLetters.Why; why != "" && !d.p.DeadLetters.Known() {
-		v.Problem.Evidence = templates.Sentence(endSentence(capital(why)))
+		v.Problem.Evidence = templates.Sentence(show.EndSentence(show.Capital(why)))
 	}
 	for _, route := range d.p.DeadLetterRoutes {
 		if route.Role != dedup.RouteMissing {
@@ -60,7 +62,7 @@ func (s *Server) noDeadQueue(r *request, d deadQueuePage) templates.NoDeadQueueV
 		}
 		why, end := droppedWhy(route)
 		v.Problem = templates.Problem{
-			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + endSentence(why) + " There is nothing to look at."),
+			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + show.Within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + show.EndSentence(why) + " There is nothing to look at."),
 			Mend: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
 		}
 		if isDropped(route) {

@@ -3,25 +3,26 @@ package server
 import (
 	"iter"
 	"net/http"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // scanAndFilter reads which letters of which scan are asked for.
-func scanAndFilter(r *request) (scan string, filter admin.Filter, err error) {
+func scanAndFilter(r *web.Request) (scan string, filter admin.Filter, err error) {
 	values := r.URL.Query()
 	if scan = values.Get("scan"); scan == "" || len(scan) > maxRef {
-		return "", filter, badParameter("scan", "must name one")
+		return "", filter, list.Bad("scan", "must name one")
 	}
-	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(zone(r)))
+	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
 	return scan, filter, err
 }
 
 // lettersCSV answers with the business keys of the letters that a look found: whom to tell, and what to check elsewhere.
-func (s *Server) lettersCSV(r *request) (response, error) {
+func (s *Server) lettersCSV(r *web.Request) (web.Response, error) {
 	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
@@ -30,51 +31,58 @@ func (s *Server) lettersCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.asker(), id)
+	scan, err := service.Kept(r.Context(), r.Asker(), id)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	rows := [][]string{{"id", "business_key", "class", "why", "marker", "reason", "source", "first_died", "last_died", "exception", "type", "bytes", "ref"}}
+	var matching []admin.Letter
 	for _, l := range scan.Letters {
-		if !filter.Matches(l) {
-			continue
+		if filter.Matches(l) {
+			matching = append(matching, l)
 		}
-		rows = append(rows, letterCells(l, scan))
 	}
-	return csvBody{filename: "affected-keys-" + r.PathValue("name") + ".csv", rows: rows}, nil
+	return web.CSV{Table: list.NewTable("affected-keys-"+r.PathValue("name")+".csv", letterColumns(scan), matching)}, nil
 }
 
-func letterCells(l admin.Letter, scan admin.Scan) []string {
-	business, reason, why := "", "", ""
-	if l.Marker != nil {
-		business = l.Marker.BusinessKey
+func letterColumns(scan admin.Scan) []list.Column[admin.Letter] {
+	column := func(head string, cell func(admin.Letter) string) list.Column[admin.Letter] {
+		return list.Column[admin.Letter]{Head: head, Cell: func(l admin.Letter) string { return templates.Escape(cell(l)) }}
 	}
-	if len(l.Deaths) > 0 {
-		reason = l.Deaths[0].Reason
+	return []list.Column[admin.Letter]{
+		column("id", func(l admin.Letter) string { return l.ID }),
+		column("business_key", func(l admin.Letter) string {
+			if l.Marker == nil {
+				return ""
+			}
+			return l.Marker.BusinessKey
+		}),
+		column("class", func(l admin.Letter) string { return string(l.Prediction.Class) }),
+		column("why", func(l admin.Letter) string {
+			if len(l.Prediction.Reasons) == 0 {
+				return ""
+			}
+			return l.Prediction.Reasons[0]
+		}),
+		column("marker", func(l admin.Letter) string { word, _ := markerWord(l, scan, ""); return word }),
+		column("reason", func(l admin.Letter) string {
+			if len(l.Deaths) == 0 {
+				return ""
+			}
+			return l.Deaths[0].Reason
+		}),
+		column("source", func(l admin.Letter) string { source, _ := l.Source(); return source }),
+		column("first_died", func(l admin.Letter) string { return list.Seconds(l.FirstDied()) }),
+		column("last_died", func(l admin.Letter) string { return list.Seconds(l.LastDied()) }),
+		column("exception", func(l admin.Letter) string { return l.Exception }),
+		column("type", admin.Letter.MessageType),
+		column("bytes", func(l admin.Letter) string { return list.Whole(l.Size) }),
+		column("ref", func(l admin.Letter) string { return l.Ref }),
 	}
-	if len(l.Prediction.Reasons) > 0 {
-		why = l.Prediction.Reasons[0]
-	}
-	source, _ := l.Source()
-	marker, _ := markerWord(l, scan, "")
-	cells := []string{l.ID, business, string(l.Prediction.Class), why, marker, reason, source, timeCell(l.FirstDied()), timeCell(l.LastDied()), l.Exception, l.MessageType(), strconv.Itoa(l.Size), l.Ref}
-	for i := range cells {
-		cells[i] = templates.Escape(cells[i])
-	}
-	return cells
-}
-
-// timeCell is a time in a cell of a table, empty when it is not known.
-func timeCell(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format(time.RFC3339)
 }
 
 // lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit, which
 // says that it failed when not all of them were sent.
-func (s *Server) lettersNDJSON(r *request) (response, error) {
+func (s *Server) lettersNDJSON(r *web.Request) (web.Response, error) {
 	id, filter, err := scanAndFilter(r)
 	if err != nil {
 		return nil, err
@@ -84,10 +92,10 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 		return nil, err
 	}
 	if r.Method == http.MethodHead {
-		return attachment{name: "dead-letters.ndjson", typ: ndjsonType}, nil
+		return web.Attachment{Name: "dead-letters.ndjson", Type: web.NDJSONType}, nil
 	}
-	return lineStream{name: "dead-letters.ndjson", open: func(send func(iter.Seq[any]) error) error {
-		return scanGone(service.Export(r.Context(), r.asker(), id, filter.String(), func(letters []admin.Letter) error {
+	return web.Lines{Name: "dead-letters.ndjson", Open: func(send func(iter.Seq[any]) error) error {
+		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []admin.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
 					if !yield(s.masker.exportOf(r.Who, l)) {
@@ -98,5 +106,3 @@ func (s *Server) lettersNDJSON(r *request) (response, error) {
 		}))
 	}}, nil
 }
-
-const ndjsonType = "application/x-ndjson; charset=utf-8"

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -16,17 +18,17 @@ import (
 const jobsLooked = 50
 
 // deadOverview answers the list of every pipeline with dead letters.
-func (s *Server) deadOverview(r *request) (response, error) {
-	snap, now := s.snapshots.Snapshot(), time.Now().In(zone(r))
+func (s *Server) deadOverview(r *web.Request) (web.Response, error) {
+	snap, now := s.snapshots.Snapshot(), time.Now().In(web.Zone(r))
 	v := templates.DeadLettersView{
-		Frame: s.frame(r, "Dead letters"), Self: s.cfg.base() + "/dead-letters", AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval),
-		Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Empty: noDeadLettersAtAll(snap),
+		Frame: s.frame(r, "Dead letters"), Self: s.cfg.base() + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
+		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),
 	}
 	v.Frame.Live = live("overview")
 	running := s.runningJobs(r)
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, nameLimit), Href: deadAddress(s.cfg.base(), p.Pipeline.Name, "")}
+		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, show.NameLimit), Href: deadAddress(s.cfg.base(), p.Pipeline.Name, "")}
 		switch {
 		case droppedWords(p) != "":
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
@@ -50,7 +52,7 @@ func (s *Server) deadOverview(r *request) (response, error) {
 		v.Dated, v.Reasoned = v.Dated || row.Oldest != "", v.Reasoned || row.Reasons != ""
 	}
 	v.Sum = deadSum(v.Rows, snap)
-	return page{component: templates.DeadLetters(v)}, nil
+	return web.Page{Component: templates.DeadLetters(v)}, nil
 }
 
 // deadSum says how many dead letters there are, and of how many pipelines they are dropped instead.
@@ -73,7 +75,7 @@ func deadSum(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
 	case n > 0 && deadCount(snap) == "1":
 		text = "1 dead letter, of " + pipelines(n) + "."
 	case n > 0:
-		text = cmp.Or(deadCount(snap), "0") + " in " + counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
+		text = cmp.Or(deadCount(snap), "0") + " in " + show.Counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
 	}
 	switch {
 	case n > 0 && dark > 0:
@@ -113,8 +115,8 @@ func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {
 func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string, now time.Time) templates.DeadPipeline {
 	base, name := s.cfg.base(), p.Pipeline.Name
 	row := templates.DeadPipeline{
-		Name: templates.Plain(name, nameLimit), Href: deadAddress(base, name, ""), Depth: figureView(blameless(p.DeadLetters), "unknown", now),
-		Inflow: inflowView(blameless(figuresOf(p, time.Hour).DeadLetterInflow), now),
+		Name: templates.Plain(name, show.NameLimit), Href: deadAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
+		Inflow: inflowView(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
 	}
 	if lost := droppedWords(p); lost != "" {
 		row.Lost = templates.Sentence(lost)
@@ -123,7 +125,7 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
-		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, nameLimit), Href: deadAddress(base, name, q.Name), Depth: figureView(blameless(q.Depth), "unknown", now)}
+		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, show.NameLimit), Href: deadAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
 		if q.Shared.Any() {
 			line.Shared = templates.Sentence("shared with " + sharersText(q.Shared))
 		}
@@ -140,12 +142,12 @@ func runningKey(pipeline, queue string) string { return pipeline + "\x00" + queu
 
 // runningJobs maps queues to the jobs that are moving their messages, for those who may see jobs. What cannot be asked is left out:
 // the list of dead letters must not depend on it.
-func (s *Server) runningJobs(r *request) map[string]string {
+func (s *Server) runningJobs(r *web.Request) map[string]string {
 	running := map[string]string{}
 	if s.deadLetters == nil || !r.Who.Can(operator) {
 		return running
 	}
-	jobs, err := s.deadLetters.Jobs(r.Context(), r.asker(), jobsLooked)
+	jobs, err := s.deadLetters.Jobs(r.Context(), r.Asker(), jobsLooked)
 	if err != nil {
 		s.log.Warn("running jobs cannot be read", "request", r.ID, "err", err)
 		return running

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestALookLeadsToTheTopOfWhatItFound(t *testing.T) {
@@ -153,7 +154,7 @@ func TestValuesOfHeadersAreShownWhole(t *testing.T) {
 	if got := byName["table"]; strings.Count(got, "=") != 100 {
 		t.Errorf("the table shows %d of 100", strings.Count(got, "="))
 	}
-	if len(byName["huge"])+len(byName["zhuge"]) > shownHeaders+2*partLimit || note == "" {
+	if len(byName["huge"])+len(byName["zhuge"]) > shownHeaders+2*show.PartLimit || note == "" {
 		t.Errorf("%d and %d bytes are shown, and the page says %q", len(byName["huge"]), len(byName["zhuge"]), note)
 	}
 	for _, h := range lines {

@@ -12,6 +12,9 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -36,7 +39,7 @@ type deadQueuePage struct {
 }
 
 // deadQueue answers the page of one dead-letter queue, or of its parking queue.
-func (s *Server) deadQueue(r *request) (response, error) {
+func (s *Server) deadQueue(r *web.Request) (web.Response, error) {
 	d, err := s.deadQueuePage(r)
 	if err != nil {
 		return nil, err
@@ -46,23 +49,23 @@ func (s *Server) deadQueue(r *request) (response, error) {
 		// colleague elsewhere, and to the plan that is made from here.
 		v := r.URL.Query()
 		v.Set("filter", d.q.filter.String())
-		return redirect{d.path + "?" + v.Encode()}, nil
+		return web.Redirect{To: d.path + "?" + v.Encode()}, nil
 	}
 	if d.q.queue == "" {
-		return page{component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
+		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
-	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, nameLimit).Short)
+	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
 	status := http.StatusOK
 	if d.q.wrong != "" {
 		status = http.StatusUnprocessableEntity
 	}
-	return page{status, templates.DeadQueue(d.page(frame))}, nil
+	return web.Page{Status: status, Component: templates.DeadQueue(d.page(frame))}, nil
 }
 
-func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
+func (s *Server) deadQueuePage(r *web.Request) (deadQueuePage, error) {
 	name := r.PathValue("name")
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	q, err := parseDeadQuery(r.URL.Query(), now)
 	if err != nil {
 		return deadQueuePage{}, err
@@ -73,7 +76,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 		return deadQueuePage{}, noPipeline(name)
 	}
 	d := deadQueuePage{
-		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: keepZone(r, s.cfg.base()+"/dead-letters/plan"),
+		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"),
 		who: r.Who, whole: r.Who.Can(adminRole), missing: s.whyNoMoves(r, name),
 	}
 	if d.q.queue == "" {
@@ -95,7 +98,7 @@ func (s *Server) deadQueuePage(r *request) (deadQueuePage, error) {
 	if d.q.parking {
 		ask = s.deadLetters.ParkingQueue
 	}
-	view, err := ask(r.Context(), r.asker(), name, d.q.queue)
+	view, err := ask(r.Context(), r.Asker(), name, d.q.queue)
 	switch {
 	case err != nil && (d.q.parking || dedup.KindOf(err) != dedup.Unavailable):
 		return d, err
@@ -136,9 +139,9 @@ func asCounted(p *dedup.PipelineStatus, queue string) admin.QueueView {
 func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.DeadQueueView{
-		Frame: frame, Self: d.q.address(d.path), Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, keyLimit), Kind: "Dead letters in",
-		Parking: d.q.parking, AsOf: moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
-		Depth: figureView(blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+		Frame: frame, Self: d.q.address(d.path), Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, show.KeyLimit), Kind: "Dead letters in",
+		Parking: d.q.parking, AsOf: show.Moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: show.Late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
+		Depth: show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
 	}
 	if d.q.parking {
 		v.Kind, v.Other, v.OtherWord = "Parking queue", deadAddress(d.base, name, d.q.queue), "Its dead-letter queue"
@@ -151,14 +154,14 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 			q.Depth = d.view.Queue.Depth
 		}
 		v.Queues = append(v.Queues, templates.Tab{
-			Label: templates.Plain(q.Name, nameLimit).Short, Count: figureView(blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+			Label: templates.Plain(q.Name, show.NameLimit).Short, Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: deadAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
 	if d.view.Job != "" {
 		v.Job = jobAddress(d.base, d.view.Job)
 	}
 	if d.silent != "" {
-		v.Missing = templates.Sentence(endSentence(d.silent))
+		v.Missing = templates.Sentence(show.EndSentence(d.silent))
 		return v
 	}
 	v.Look, v.Whole = d.look(), d.wholeForm()
@@ -171,13 +174,13 @@ func (d deadQueuePage) page(frame templates.Frame) templates.DeadQueueView {
 
 func (d deadQueuePage) facts() []templates.Fact {
 	q := d.view.Queue
-	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, nameLimit).Short}}
+	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, show.NameLimit).Short}}
 	add := func(label, value string) {
 		if value != "" {
 			facts = append(facts, templates.Fact{Label: label, Value: value})
 		}
 	}
-	add("Type", templates.Plain(q.Type, nameLimit).Short)
+	add("Type", templates.Plain(q.Type, show.NameLimit).Short)
 	add("Found by", templates.Sentence(q.Found).Short)
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
@@ -186,7 +189,7 @@ func (d deadQueuePage) facts() []templates.Fact {
 	if !d.q.parking {
 		if shared := sharedQueue(d.snap, d.p, q.QueueRef); shared != nil {
 			add("Coming in", arrivals(shared.Inflow))
-		} else if in := figuresOf(d.p, time.Hour).DeadLetterInflow; in.Known() {
+		} else if in := show.Figures(d.p, time.Hour).DeadLetterInflow; in.Known() {
 			add("Coming in", arrivals(in))
 		}
 	}
@@ -216,12 +219,12 @@ func inflowText(f dedup.Figure) string {
 	if f.Known() && f.Covered < leastRated {
 		return templates.Number(f.N) + " in " + templates.Span(f.Covered)
 	}
-	return figureText(f)
+	return show.FigureText(f)
 }
 
 // inflowView is figureView of what came into dead-letter queues.
 func inflowView(f dedup.Figure, now time.Time) templates.Figure {
-	v := figureView(f, "unknown", now)
+	v := show.Figure(f, "unknown", now)
 	if v.Known {
 		v.Text = inflowText(f)
 	}
@@ -230,7 +233,7 @@ func inflowView(f dedup.Figure, now time.Time) templates.Figure {
 
 // lastSpan names the part of a window that has data.
 func lastSpan(f dedup.Figure) string {
-	if short(f) {
+	if show.Short(f) {
 		return "last " + templates.Span(f.Covered)
 	}
 	return "last hour"
@@ -240,7 +243,7 @@ func lastSpan(f dedup.Figure) string {
 func (d deadQueuePage) look() templates.LookForm {
 	l := templates.LookForm{
 		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
-		Effects: texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
+		Effects: show.Texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, admin.MaxScan} {
 		label := "the first " + templates.Number(float64(n))
@@ -254,7 +257,7 @@ func refusal(why string) templates.Text {
 	if why == "" {
 		return templates.Text{}
 	}
-	return templates.Sentence("Its messages are not looked at: " + endSentence(why))
+	return templates.Sentence("Its messages are not looked at: " + show.EndSentence(why))
 }
 
 // wholeForm moves the whole queue where single messages cannot be picked out of it.
@@ -263,11 +266,11 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 	switch {
 	case d.view.WhyNoMove != "" && d.view.WhyNoMove == d.view.WhyNoScan:
 	case d.view.WhyNoMove != "" && d.missing == "":
-		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(endSentence(d.view.WhyNoMove))
+		w.Why, w.Missing = templates.Sentence("Nothing can be moved out of this queue."), templates.Sentence(show.EndSentence(d.view.WhyNoMove))
 	case d.view.WhyNotSelective != "" && d.missing == "":
 		w.Why = templates.Sentence("Only the whole queue can be moved, because what is left out would have to be put back.")
 		if d.view.WhyNotSelective != d.view.WhyNoScan {
-			w.Why = templates.Sentence("Only the whole queue can be moved: " + endSentence(d.view.WhyNotSelective))
+			w.Why = templates.Sentence("Only the whole queue can be moved: " + show.EndSentence(d.view.WhyNotSelective))
 		}
 		w.Buttons = []templates.Choice{{Value: "requeue-whole", Label: "Preview requeue of the whole queue"}, {Value: "discard-whole", Label: "Preview discard of the whole queue"}}
 		if d.q.parking {
@@ -282,14 +285,14 @@ func (d deadQueuePage) wholeForm() templates.WholeForm {
 
 // scanSentence says how much of a queue was looked at, when and by whom.
 func scanSentence(scan admin.Scan, now time.Time) string {
-	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), moment(scan.At, now).Text,
-		templates.Plain(scan.By, nameLimit).Short)
+	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), show.Moment(scan.At, now).Text,
+		templates.Plain(scan.By, show.NameLimit).Short)
 }
 
 // scan looks at the head of a dead-letter queue and leads back to its page.
-func (s *Server) scan(r *request) (response, error) {
+func (s *Server) scan(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
@@ -297,11 +300,11 @@ func (s *Server) scan(r *request) (response, error) {
 	}
 	name, queue := r.PathValue("name"), r.PostForm.Get("queue")
 	if queue == "" || len(queue) > maxRef {
-		return nil, badParameter("queue", "must name one, with at most 255 bytes")
+		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	limit, err := strconv.Atoi(r.PostForm.Get("limit"))
 	if err != nil || limit < 1 || limit > admin.MaxScan {
-		return nil, badParameter("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
+		return nil, list.Bad("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
 	}
 	back := deadAddress(s.cfg.base(), name, queue)
 	look := queue
@@ -311,15 +314,15 @@ func (s *Server) scan(r *request) (response, error) {
 			return nil, err
 		}
 	}
-	if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
+	if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
 		return nil, err
 	}
-	return redirect{back + "#found"}, nil
+	return web.Redirect{To: back + "#found"}, nil
 }
 
 // parkingName is the name of the parking queue that belongs to a dead-letter queue.
-func (s *Server) parkingName(r *request, service deadLetterReader, pipeline, queue string) (string, error) {
-	view, err := service.ParkingQueue(r.Context(), r.asker(), pipeline, queue)
+func (s *Server) parkingName(r *web.Request, service deadLetterReader, pipeline, queue string) (string, error) {
+	view, err := service.ParkingQueue(r.Context(), r.Asker(), pipeline, queue)
 	if err != nil {
 		return "", err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -15,16 +16,16 @@ func routeTable(p *dedup.PipelineStatus) templates.RouteTable {
 		t.Rows = append(t.Rows, routeRow(r))
 	}
 	if n := p.RoutesLeftOut; n > 0 {
-		t.LeftOut = fmt.Sprintf("%s %s left out.", counted(n, "more way"), plural(int64(n), "is", "are"))
+		t.LeftOut = fmt.Sprintf("%s %s left out.", show.Counted(n, "more way"), show.Plural(int64(n), "is", "are"))
 	}
 	return t
 }
 
 func routeRow(r dedup.DeadLetterRoute) templates.RouteRow {
 	row := templates.RouteRow{
-		Source: templates.Plain(r.Source.Name, keyLimit), Exchange: templates.Plain(r.Exchange, keyLimit), Key: templates.Plain(r.RoutingKey, keyLimit),
-		Target: templates.Plain(r.Target.Name, keyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
-		Origin: templates.Sentence(endSentence(capital(originWords(r.Origin)))), Note: templates.Sentence(endSentence(capital(r.Note))),
+		Source: templates.Plain(r.Source.Name, show.KeyLimit), Exchange: templates.Plain(r.Exchange, show.KeyLimit), Key: templates.Plain(r.RoutingKey, show.KeyLimit),
+		Target: templates.Plain(r.Target.Name, show.KeyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
+		Origin: templates.Sentence(show.EndSentence(show.Capital(originWords(r.Origin)))), Note: templates.Sentence(show.EndSentence(show.Capital(r.Note))),
 	}
 	switch {
 	case r.Source.Name == "":
@@ -98,7 +99,7 @@ func routeSum(routes []dedup.DeadLetterRoute) string {
 		noun string
 	}{{dedup.RouteDeadLetter, "dead-letter queue"}, {dedup.RouteDelay, "delay queue"}, {dedup.RouteStream, "stream"}} {
 		if n := len(count[c.role]); n > 0 {
-			parts = append(parts, counted(n, c.noun))
+			parts = append(parts, show.Counted(n, c.noun))
 		}
 	}
 	text := "They reach no queue."
@@ -109,42 +110,7 @@ func routeSum(routes []dedup.DeadLetterRoute) string {
 		text += " Some come back to a source queue."
 	}
 	if n := len(count[dedup.RouteMissing]); n > 0 {
-		text += " Those of " + counted(n, "queue") + " lead nowhere."
+		text += " Those of " + show.Counted(n, "queue") + " lead nowhere."
 	}
 	return text
-}
-
-// routeJSON is one way of dead letters.
-type routeJSON struct {
-	Source     *queueJSON `json:"source"`
-	Exchange   string     `json:"exchange"`
-	RoutingKey string     `json:"routing_key"`
-	KeyKept    bool       `json:"key_kept"`
-	Target     *queueJSON `json:"target"`
-	Role       string     `json:"role"`
-	Certain    bool       `json:"certain"`
-	Origin     string     `json:"origin"`
-	Note       string     `json:"note"`
-}
-
-// queueJSON names a queue.
-type queueJSON struct {
-	Vhost string `json:"vhost"`
-	Queue string `json:"queue"`
-}
-
-func routesOf(p *dedup.PipelineStatus) []routeJSON {
-	out := make([]routeJSON, len(p.DeadLetterRoutes))
-	for i, r := range p.DeadLetterRoutes {
-		out[i] = routeJSON{refOf(r.Source), r.Exchange, r.RoutingKey, r.KeyKept, refOf(r.Target), string(r.Role), r.Certain, r.Origin, r.Note}
-	}
-	return out
-}
-
-// refOf returns nil for no queue.
-func refOf(ref dedup.QueueRef) *queueJSON {
-	if ref.Name == "" {
-		return nil
-	}
-	return &queueJSON{ref.Vhost, ref.Name}
 }

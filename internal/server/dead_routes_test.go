@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -42,13 +43,13 @@ func TestThePageShowsWhereDeadLettersGo(t *testing.T) {
 }
 
 func TestTheAPISaysNullWhereNoQueueIs(t *testing.T) {
-	text, err := json.Marshal(routesOf(&dedup.PipelineStatus{DeadLetterRoutes: []dedup.DeadLetterRoute{
+	text, err := json.Marshal(api.RoutesOf(&dedup.PipelineStatus{DeadLetterRoutes: []dedup.DeadLetterRoute{
 		{Source: dedup.QueueRef{Vhost: "/", Name: "a"}, Exchange: "gone", Role: dedup.RouteMissing, Certain: true, Origin: "o", Note: "n"}}}))
 	const want = `[{"source":{"vhost":"/","queue":"a"},"exchange":"gone","routing_key":"","key_kept":false,"target":null,"role":"missing","certain":true,"origin":"o","note":"n"}]`
 	if err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
 	}
-	if text, _ := json.Marshal(routesOf(&dedup.PipelineStatus{})); string(text) != "[]" {
+	if text, _ := json.Marshal(api.RoutesOf(&dedup.PipelineStatus{})); string(text) != "[]" {
 		t.Errorf("no ways are %s", text)
 	}
 }

@@ -8,17 +8,19 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // scanView shows what a look found, under the filter of the page.
 func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: moment(scan.At.Add(admin.ScanLife), d.now), Effects: texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(admin.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {
-		v.Short = templates.Sentence("Fewer than asked for: " + endSentence(scan.Short))
+		v.Short = templates.Sentence("Fewer than asked for: " + show.EndSentence(scan.Short))
 	}
 	v.NDJSON, v.NDJSONText = d.exportAddress("ndjson", scan), "Export as NDJSON, masked"
 	if d.whole {
@@ -38,7 +40,7 @@ func scanNotes(scan admin.Scan) []templates.Problem {
 	var notes []templates.Problem
 	if scan.StoreFailed != "" {
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + endSentence(scan.StoreFailed)),
+			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + show.EndSentence(scan.StoreFailed)),
 			Mend: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
 		})
 	}
@@ -50,13 +52,13 @@ func (d deadQueuePage) matching(scan admin.Scan) []admin.Letter {
 	if d.q.wrong != "" {
 		return nil
 	}
-	var list []admin.Letter
+	var some []admin.Letter
 	for _, l := range scan.Letters {
 		if d.q.filter.Matches(l) {
-			list = append(list, l)
+			some = append(some, l)
 		}
 	}
-	return list
+	return some
 }
 
 // classTiles count the scan by class, every class, so that what is missing shows too.
@@ -90,7 +92,7 @@ func (d deadQueuePage) groups(v *templates.ScanView, scan admin.Scan) {
 		share := float64(g.Count) / float64(len(scan.Letters))
 		line := templates.GroupLine{
 			Value: groupValue(d.q.by, g.Value, d.now), Href: d.q.with(g.Filter).address(d.path) + "#messages", Count: g.Count, Percent: templates.Percent(share), Share: int(share * 1000),
-			Bytes: templates.Bytes(float64(g.Bytes)), First: moment(g.First, d.now), Last: moment(g.Last, d.now), On: g.Filter == d.q.filter.String(),
+			Bytes: templates.Bytes(float64(g.Bytes)), First: show.Moment(g.First, d.now), Last: show.Moment(g.Last, d.now), On: g.Filter == d.q.filter.String(),
 		}
 		if !d.q.parking {
 			line.Classes = classCounts(g.Classes)
@@ -102,27 +104,29 @@ func (d deadQueuePage) groups(v *templates.ScanView, scan admin.Scan) {
 // groupValue is what a group shares, in words.
 func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text {
 	if value == "" {
-		return templates.Plain("none", nameLimit)
+		return templates.Plain("none", show.NameLimit)
 	}
 	if key == admin.ByReason {
-		return templates.Plain(deathWord(value), keyLimit)
+		return templates.Plain(deathWord(value), show.KeyLimit)
 	}
 	if at, err := time.Parse("2006-01-02T15:04Z", value); key == admin.ByHour && err == nil {
-		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), nameLimit)
+		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), show.NameLimit)
 	}
-	return templates.Plain(value, keyLimit)
+	return templates.Plain(value, show.KeyLimit)
 }
 
 func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin.Letter) {
-	pages := max(1, (len(matching)+lettersPerPage-1)/lettersPerPage)
-	v.PageNote = pageNote(d.q.page, pages)
-	number := min(d.q.page, pages)
-	first := (number - 1) * lettersPerPage
-	for _, l := range matching[first:min(first+lettersPerPage, len(matching))] {
+	shown, at := list.Cut(matching, lettersPerPage, d.q.page)
+	v.PageNote = at.Note
+	for _, l := range shown {
 		v.Rows = append(v.Rows, d.letterLine(scan, l))
 	}
-	v.Pages = d.pages(number, pages)
-	v.Listed = messages(len(matching)) + " that " + plural(int64(len(matching)), "was", "were") + " looked at"
+	v.Pages = at.Near(3, func(n int) string { // ten thousand messages are two hundred pages
+		q := d.q
+		q.page = n
+		return q.address(d.path) + "#messages"
+	})
+	v.Listed = messages(len(matching)) + " that " + show.Plural(int64(len(matching)), "was", "were") + " looked at"
 	if d.q.text != "" {
 		v.Listed = templates.Number(float64(len(matching))) + " of " + templates.Number(float64(len(scan.Letters))) + " that were looked at match"
 	}
@@ -137,28 +141,14 @@ func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []a
 	}
 }
 
-func (d deadQueuePage) pages(page, pages int) []templates.PageLink {
-	const around = 3
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		if n > 1 && n < pages && (n < page-around || n > page+around) {
-			continue // ten thousand messages are two hundred pages
-		}
-		q := d.q
-		q.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: q.address(d.path) + "#messages", Current: n == page})
-	}
-	return links
-}
-
 func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
 	line := templates.LetterLine{
-		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, keyLimit), Type: templates.Plain(l.MessageType(), nameLimit), Exception: templates.Plain(l.Exception, keyLimit),
-		Size: templates.Bytes(float64(l.Size)), Died: moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", nameLimit),
+		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, show.KeyLimit), Type: templates.Plain(l.MessageType(), show.NameLimit), Exception: templates.Plain(l.Exception, show.KeyLimit),
+		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", show.NameLimit),
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class),
 	}
 	if first := l.FirstDied(); !first.Equal(l.LastDied()) {
-		line.FirstDied = moment(first, d.now)
+		line.FirstDied = show.Moment(first, d.now)
 	}
 	if l.ID == "" {
 		line.NoID = templates.Sentence(l.NoID).Short
@@ -167,21 +157,21 @@ func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.Let
 		}
 	}
 	if len(l.Deaths) > 0 {
-		line.Reason = templates.Plain(deathWord(l.Deaths[0].Reason), nameLimit)
+		line.Reason = templates.Plain(deathWord(l.Deaths[0].Reason), show.NameLimit)
 	}
 	if source, ok := l.Source(); ok {
-		line.Source = templates.Plain(source, nameLimit)
+		line.Source = templates.Plain(source, show.NameLimit)
 	}
-	line.Failure = templates.Plain(l.Failure, partLimit)
+	line.Failure = templates.Plain(l.Failure, show.PartLimit)
 	if l.Requeues > 0 {
 		line.Requeues = "requeued " + howOften(l.Requeues) + " before"
 	}
 	line.Marker, line.MarkerTo = markerWord(l, scan, d.base)
 	if len(l.Prediction.Reasons) > 0 {
-		line.Why = templates.Sentence(readableTimes(l.Prediction.Reasons[0], d.now))
+		line.Why = templates.Sentence(show.ReadableTimes(l.Prediction.Reasons[0], d.now))
 	}
 	if !l.Prediction.Until.IsZero() {
-		line.Word += " until " + moment(l.Prediction.Until, d.now).Text
+		line.Word += " until " + show.Moment(l.Prediction.Until, d.now).Text
 	}
 	return line
 }
@@ -224,7 +214,7 @@ func (d deadQueuePage) letterFilter() templates.LetterFilter {
 			{Label: "header.tenant:blue", Value: "The value of a header."},
 			{Label: "body:gateway", Value: "A part of the body, as far as you may see it."},
 			{Label: "after:15:00", Value: "Died last at this time or later; before: the other way round. Also yesterday, today 09:30, 2h, 2026-11-21 and 2026-11-21 03:00. Times are " +
-				zoneWord(d.now) + " unless they end in an offset or Z."},
+				show.ZoneWord(d.now) + " unless they end in an offset or Z."},
 			{Label: "requeues>=2", Value: "Was requeued from here at least so often."},
 		},
 	}
@@ -234,7 +224,7 @@ func (d deadQueuePage) letterFilter() templates.LetterFilter {
 func targetChoices(p *dedup.PipelineStatus) []templates.Choice {
 	choices := []templates.Choice{{Label: "stay where they are", Chosen: true}}
 	for _, name := range p.Pipeline.Queues {
-		choices = append(choices, templates.Choice{Value: name, Label: "go to " + templates.Plain(name, nameLimit).Short})
+		choices = append(choices, templates.Choice{Value: name, Label: "go to " + templates.Plain(name, show.NameLimit).Short})
 	}
 	return choices
 }
@@ -256,9 +246,9 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching []admin.Letter) templ
 	case d.missing != "":
 		b.Missing = templates.Sentence(d.missing)
 	case d.view.WhyNoMove != "":
-		b.Missing = templates.Sentence("Nothing can be moved out of this queue: " + endSentence(d.view.WhyNoMove))
+		b.Missing = templates.Sentence("Nothing can be moved out of this queue: " + show.EndSentence(d.view.WhyNoMove))
 	case d.view.WhyNotSelective != "":
-		b.Missing = templates.Sentence("Single messages cannot be picked out of this queue: " + endSentence(d.view.WhyNotSelective))
+		b.Missing = templates.Sentence("Single messages cannot be picked out of this queue: " + show.EndSentence(d.view.WhyNotSelective))
 	}
 	return b
 }

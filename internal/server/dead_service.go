@@ -6,6 +6,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -78,15 +81,15 @@ func (s *Server) letters() (deadLetterService, error) {
 }
 
 // whyNoMoves says why this reader cannot look at or move the messages of a pipeline, and "" if they can.
-func (s *Server) whyNoMoves(r *request, pipeline string) string {
+func (s *Server) whyNoMoves(r *web.Request, pipeline string) string {
 	switch {
 	case s.deadLetters == nil:
-		return endSentence(noDeadLetters)
+		return show.EndSentence(noDeadLetters)
 	case s.cfg.ReadOnly:
 		return "This dashboard is read-only: it looks at no message and moves none."
 	}
 	if why := s.deadLetters.WhyNot(pipeline); why != "" {
-		return "Nothing can be looked at or moved here: " + endSentence(why)
+		return "Nothing can be looked at or moved here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(operator) {
 		return "Looking at messages and moving them needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
@@ -136,7 +139,7 @@ func letterKeyOf(values url.Values) (letterKey, error) {
 	k := letterKey{values.Get("pipeline"), values.Get("queue"), values.Get("scan"), values.Get("ref")}
 	for _, part := range []struct{ name, value string }{{"pipeline", k.pipeline}, {"queue", k.queue}, {"scan", k.scan}, {"ref", k.ref}} {
 		if part.value == "" || len(part.value) > maxRef {
-			return k, badParameter(part.name, "must name one, with at most 255 bytes")
+			return k, list.Bad(part.name, "must name one, with at most 255 bytes")
 		}
 	}
 	if !validPipeline.MatchString(k.pipeline) {
@@ -148,11 +151,11 @@ func letterKeyOf(values url.Values) (letterKey, error) {
 // deadCrumbs lead to a dead-letter queue of a pipeline.
 func deadCrumbs(base, pipeline, queue string) []templates.Crumb {
 	crumbs := []templates.Crumb{
-		{Label: templates.Plain("Dead letters", nameLimit), Href: base + "/dead-letters"},
-		{Label: templates.Plain(pipeline, nameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: templates.Plain("Dead letters", show.NameLimit), Href: base + "/dead-letters"},
+		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 	if queue != "" {
-		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, nameLimit), Href: deadAddress(base, pipeline, queue)})
+		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, show.NameLimit), Href: deadAddress(base, pipeline, queue)})
 	}
 	return crumbs
 }

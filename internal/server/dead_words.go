@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -223,7 +224,7 @@ func stateWord(state admin.JobState) (word, tier string) {
 	case admin.JobStopped:
 		return "stopped", dedup.Severe.String()
 	default:
-		return templates.Plain(string(state), nameLimit).Short, dedup.TierUnknown.String()
+		return templates.Plain(string(state), show.NameLimit).Short, dedup.TierUnknown.String()
 	}
 }
 
@@ -244,7 +245,7 @@ func outcomeTier(outcome string) string {
 }
 
 // messages writes a number of messages.
-func messages[N int | int64](n N) string { return counted(int(n), "message") }
+func messages[N int | int64](n N) string { return show.Counted(int(n), "message") }
 
 // targetsText names the queues that messages go to: "orders", or "orders and 2 more queues".
 func targetsText(names []string) string {
@@ -254,10 +255,10 @@ func targetsText(names []string) string {
 	case 1, 2:
 		short := make([]string, len(names))
 		for i, n := range names {
-			short[i] = within(n)
+			short[i] = show.Within(n)
 		}
 		return strings.Join(short, " and ")
 	default:
-		return fmt.Sprintf("%s and %d more queues", within(names[0]), len(names)-1)
+		return fmt.Sprintf("%s and %d more queues", show.Within(names[0]), len(names)-1)
 	}
 }

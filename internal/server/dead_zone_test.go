@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/web"
 )
 
 // newestDeath is the newest death in the orders' dead-letter queue, of which the test filters.
@@ -42,7 +43,7 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cookie := zoneCookie + "=" + name
+		cookie := web.ZoneCookie + "=" + name
 		typed := "after:" + newest.In(zone).Format("2006-01-02 15:04:05")
 		res := s.as("operator", "GET", list+"&filter="+url.QueryEscape(typed), "", "Cookie", cookie)
 		to, err := res.Location()
@@ -64,7 +65,7 @@ func TestAFilterOnAPageIsReadInTheZoneOfThePage(t *testing.T) {
 		form.Set("do", "requeue-all")
 		// The review of a colleague elsewhere shows the same time, in the zone of that colleague.
 		at := s.as("operator", "POST", "/dead-letters/plan", form.Encode(), "Cookie", cookie).Header.Get("Location")
-		review := apart(s.parsed(s.as("operator", "GET", at, "", "Cookie", zoneCookie+"=Asia/Kathmandu")).Find("main"))
+		review := apart(s.parsed(s.as("operator", "GET", at, "", "Cookie", web.ZoneCookie+"=Asia/Kathmandu")).Find("main"))
 		if !strings.Contains(review, "Asia/Kathmandu") || !strings.Contains(review, newest.UTC().Format("2 Jan 2006 15:04:05 UTC")) || !strings.Contains(review, frozen) {
 			t.Errorf("%s: the review says %.600s", name, review)
 		}
@@ -75,7 +76,7 @@ func TestTheAPIReadsTimesInUTCUnlessAZoneIsGiven(t *testing.T) {
 	s := stocked(t, nil)
 	s.looked("inventory", inventoryDLQ, "100")
 	path := "/api/v1" + inventory + "?queue=" + inventoryDLQ + "&filter=" + url.QueryEscape("after:2026-11-23 12:07")
-	shanghai := zoneCookie + "=Asia/Shanghai" // of a browser in which the address is opened
+	shanghai := web.ZoneCookie + "=Asia/Shanghai" // of a browser in which the address is opened
 	for query, want := range map[string]string{"": "after:2026-11-23T12:07:00Z", "&tz=America/New_York": "after:2026-11-23T12:07:00-05:00"} {
 		var body deadQueueJSON
 		s.decode(s.as("operator", "GET", path+query, "", "Cookie", shanghai), http.StatusOK, &body)

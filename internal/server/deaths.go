@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -15,12 +16,12 @@ func deathsView(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 		return v
 	}
 	for _, r := range d.Reasons {
-		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: inflowView(blameless(r.PerHour), now)})
+		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: inflowView(show.Blameless(r.PerHour), now)})
 	}
-	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: figureView(blameless(d.Discarded), "unknown", now)})
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: show.Figure(show.Blameless(d.Discarded), "unknown", now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
-		v.Why = templates.Sentence(endSentence(capital(d.Discarded.Why))).Short
+		v.Why = templates.Sentence(show.EndSentence(show.Capital(d.Discarded.Why))).Short
 	}
 	return v
 }
@@ -37,7 +38,7 @@ func reasonWord(reason string) string {
 	case dedup.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
-		return templates.Plain(reason, nameLimit).Short
+		return templates.Plain(reason, show.NameLimit).Short
 	}
 }
 
@@ -64,37 +65,12 @@ func deathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 	case d == nil:
 		return nil
 	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
-		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + endSentence(d.Discarded.Why)),
+		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + show.EndSentence(d.Discarded.Why)),
 			Mend: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
 		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text: templates.Sentence(counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Text: templates.Sentence(show.Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + show.Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
 			Mend: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
 	}
 	return nil
-}
-
-// deathsJSON are the dead letters of a whole broker.
-type deathsJSON struct {
-	Rejected      figureJSON `json:"rejected_per_hour"`
-	Expired       figureJSON `json:"expired_per_hour"`
-	MaxLength     figureJSON `json:"maxlen_per_hour"`
-	DeliveryLimit figureJSON `json:"delivery_limit_per_hour"`
-	Discarded     figureJSON `json:"discarded_last_hour"`
-}
-
-// deathsOf returns nil where the broker is not asked.
-func deathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) figureJSON) *deathsJSON {
-	if d == nil {
-		return nil
-	}
-	of := func(reason string) figureJSON {
-		for _, r := range d.Reasons {
-			if r.Reason == reason {
-				return f(r.PerHour)
-			}
-		}
-		return f(dedup.Unknown(dedup.PerHour, "not counted"))
-	}
-	return &deathsJSON{of(dedup.DeathRejected), of(dedup.DeathExpired), of(dedup.DeathMaxLength), of(dedup.DeathDeliveryLimit), f(d.Discarded)}
 }

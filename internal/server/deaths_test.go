@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -48,14 +49,14 @@ func TestDeathsThatAreNotKnownAreNeverZero(t *testing.T) {
 	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, `refused\u202e`) || !strings.Contains(v.Why, "cannot be read") {
 		t.Errorf("%+v, %q", problems, v.Why)
 	}
-	if j := deathsOf(d, func(f dedup.Figure) figureJSON { return figureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
+	if j := api.DeathsOf(d, func(f dedup.Figure) api.FigureJSON { return api.FigureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
 		t.Errorf("%+v", j)
 	}
 	d.Discarded = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "")
 	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, "3 messages died in the last hour") {
 		t.Errorf("%+v", problems)
 	}
-	if deathsOf(nil, nil) != nil || deathsProblem(nil) != nil {
+	if api.DeathsOf(nil, nil) != nil || deathsProblem(nil) != nil {
 		t.Error("something of a broker that is not asked")
 	}
 }

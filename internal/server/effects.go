@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,7 +21,7 @@ const effectsShown = 50
 const effectsPerPage = 200
 
 // effectsSection shows the double effects of a pipeline, at most so many from the first on.
-func effectsSection(p *dedup.PipelineStatus, path string, first, most int, now time.Time) templates.EffectsView {
+func effectsSection(p *dedup.PipelineStatus, path string, number, most int, now time.Time) templates.EffectsView {
 	e := p.Effects
 	v := templates.EffectsView{Store: p.Pipeline.Store, Href: path + "/effects", CSV: path + "/effects.csv"}
 	if e == nil {
@@ -26,7 +30,7 @@ func effectsSection(p *dedup.PipelineStatus, path string, first, most int, now t
 	}
 	v.State, v.Facts = effectState(e, now), effectFacts(e, now)
 	if e.Err != "" {
-		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: statement("The newest effect check failed " + ago(e.LastTry, now) + ": " + within(e.Err)), Mend: effectNext(e, now)}
+		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: show.Statement("The newest effect check failed " + show.Ago(e.LastTry, now) + ": " + show.Within(e.Err)), Mend: effectNext(e, now)}
 	}
 	if e.At.IsZero() {
 		return v
@@ -36,14 +40,13 @@ func effectsSection(p *dedup.PipelineStatus, path string, first, most int, now t
 		v.Line = effectLine(e, now)
 	}
 	v.Notes = effectNotes(e)
-	first = min(first, len(e.Keys))
-	for _, k := range e.Keys[first:min(first+most, len(e.Keys))] {
-		row := templates.EffectRow{Key: templates.Plain(k.Key, keyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
+	for _, k := range list.Page(e.Keys, most, number) {
+		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
-			row.Key = templates.Plain("(empty)", keyLimit)
+			row.Key = templates.Plain("(empty)", show.KeyLimit)
 		}
 		if !k.Found.IsZero() {
-			row.At, row.Fresh, row.Found = moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""
+			row.At, row.Fresh, row.Found = show.Moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -58,7 +61,7 @@ func effectState(e *dedup.EffectCheck, now time.Time) string {
 	case e.At.IsZero():
 		return "It has not run yet; the first run begins within " + templates.Span(max(time.Minute, e.Next.Sub(now))) + "."
 	case e.Total == 0:
-		return "No business key was done more than once, " + ago(e.At, now) + "."
+		return "No business key was done more than once, " + show.Ago(e.At, now) + "."
 	}
 	return ""
 }
@@ -73,28 +76,28 @@ func effectLine(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.FreshAtLeast {
 		fresh = "at least " + fresh
 	}
-	text := least + counted(int(e.Total), "business key") + " " + plural(e.Total, "was", "were") + " done more than once, as of " + ago(e.At, now) + ": " +
+	text := least + show.Counted(int(e.Total), "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
 		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
-		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + moment(e.Since, now).Text
+		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + show.Moment(e.Since, now).Text
 	}
-	return statement(text)
+	return show.Statement(text)
 }
 
 func effectNext(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if !e.Next.After(now) {
-		return statement("the next run is due")
+		return show.Statement("the next run is due")
 	}
-	return statement("the next run is in " + templates.Span(e.Next.Sub(now)))
+	return show.Statement("the next run is in " + templates.Span(e.Next.Sub(now)))
 }
 
 func effectFacts(e *dedup.EffectCheck, now time.Time) []templates.Fact {
 	facts := []templates.Fact{{Label: "Runs every", Value: templates.Span(e.Every)}}
 	add := func(label, value string) { facts = append(facts, templates.Fact{Label: label, Value: value}) }
 	if !e.At.IsZero() {
-		add("Last success", moment(e.At, now).Text+", "+ago(e.At, now))
+		add("Last success", show.Moment(e.At, now).Text+", "+show.Ago(e.At, now))
 		add("Took", templates.Latency(e.Took.Seconds())+" of "+templates.Span(e.Timeout))
-		add("First success", moment(e.Since, now).Text)
+		add("First success", show.Moment(e.Since, now).Text)
 	}
 	if e.Next.After(now) {
 		add("Next run", "in "+templates.Span(e.Next.Sub(now)))
@@ -109,16 +112,16 @@ func effectNotes(e *dedup.EffectCheck) []string {
 		notes = append(notes, "The answer is longer than max_rows: there are more keys, and which of them are new cannot be told. Narrow the query to recent rows, or raise effect_check.max_rows.")
 	}
 	if e.NullRows > 0 {
-		notes = append(notes, counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
+		notes = append(notes, show.Counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
 	}
 	if e.SingleRows > 0 {
-		notes = append(notes, counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
+		notes = append(notes, show.Counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
 	}
 	return notes
 }
 
 // effectsOf returns the pipeline of a request.
-func (s *Server) effectsOf(r *request) (*dedup.Snapshot, *dedup.PipelineStatus, error) {
+func (s *Server) effectsOf(r *web.Request) (*dedup.Snapshot, *dedup.PipelineStatus, error) {
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
@@ -128,26 +131,24 @@ func (s *Server) effectsOf(r *request) (*dedup.Snapshot, *dedup.PipelineStatus, 
 }
 
 // effects answers the list of the business keys whose work was done more than once.
-func (s *Server) effects(r *request) (response, error) {
+func (s *Server) effects(r *web.Request) (web.Response, error) {
 	snap, p, err := s.effectsOf(r)
 	if err != nil {
 		return nil, err
 	}
-	number := 1
-	if text := r.URL.Query().Get("page"); text != "" {
-		if number, err = strconv.Atoi(text); err != nil || number < 1 || number > 1000 {
-			return nil, badParameter("page", "must be the number of a page, from 1 on")
-		}
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
+		return nil, err
 	}
-	now := time.Now().In(zone(r))
-	name := templates.Plain(p.Pipeline.Name, nameLimit)
+	now := time.Now().In(web.Zone(r))
+	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
 	frame := s.frame(r, "Double effects of "+name.Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.EffectsPage{
-		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: moment(snap.At, now),
-		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now),
-		Effects: effectsSection(p, path, (number-1)*effectsPerPage, effectsPerPage, now),
+		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
+		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now),
+		Effects: effectsSection(p, path, number, effectsPerPage, now),
 	}
 	if number > 1 {
 		v.Newer = path + "/effects?page=" + strconv.Itoa(number-1)
@@ -155,11 +156,11 @@ func (s *Server) effects(r *request) (response, error) {
 	if v.Effects.Total > number*effectsPerPage {
 		v.Older = path + "/effects?page=" + strconv.Itoa(number+1)
 	}
-	return page{status: http.StatusOK, component: templates.Effects(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Effects(v)}, nil
 }
 
 // effectsCSV answers the list as a table, to be worked through by whoever undoes the second effects.
-func (s *Server) effectsCSV(r *request) (response, error) {
+func (s *Server) effectsCSV(r *web.Request) (web.Response, error) {
 	_, p, err := s.effectsOf(r)
 	if err != nil {
 		return nil, err
@@ -169,17 +170,20 @@ func (s *Server) effectsCSV(r *request) (response, error) {
 		return nil, noEffectCheck(p)
 	}
 	if e.At.IsZero() {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + within(orWords(e.Err, "it has not run"))}
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + show.Within(orWords(e.Err, "it has not run"))}
 	}
-	rows := [][]string{{"business_key", "count", "found", "checked"}}
-	for _, k := range e.Keys {
-		rows = append(rows, []string{templates.Escape(k.Key), strconv.FormatInt(k.Count, 10), csvTime(k.Found), csvTime(e.At)})
-	}
-	return csvBody{filename: p.Pipeline.Name + "-double-effects.csv", rows: rows, notes: effectNotes(e)}, nil
+	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
+		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
+		{Head: "count", Cell: func(k dedup.EffectKey) string { return list.Whole(k.Count) }},
+		{Head: "found", Cell: func(k dedup.EffectKey) string { return list.Time(k.Found) }},
+		{Head: "checked", Cell: func(dedup.EffectKey) string { return list.Time(e.At) }},
+	}, e.Keys)
+	table.Notes = effectNotes(e)
+	return web.CSV{Table: table}, nil
 }
 
 func noEffectCheck(p *dedup.PipelineStatus) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
+	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
 }
 
 func orWords(text, otherwise string) string {
@@ -219,7 +223,7 @@ type effectKeyJSON struct {
 }
 
 // apiEffects gives what the effect check of a pipeline found.
-func (s *Server) apiEffects(r *request) (response, error) {
+func (s *Server) apiEffects(r *web.Request) (web.Response, error) {
 	snap, p, err := s.effectsOf(r)
 	if err != nil && snap == nil && s.snapshots.Snapshot().Round == 0 {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is known yet: the first round has not ended; try again in a moment"}
@@ -231,13 +235,13 @@ func (s *Server) apiEffects(r *request) (response, error) {
 	if e == nil {
 		return nil, noEffectCheck(p)
 	}
-	body := effectsJSON{Pipeline: p.Pipeline.Name, At: timeOf(e.At), LastTry: timeOf(e.LastTry), Next: timeOf(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: timeOf(e.Since), Keys: []effectKeyJSON{}}
+	body := effectsJSON{Pipeline: p.Pipeline.Name, At: api.Time(e.At), LastTry: api.Time(e.LastTry), Next: api.Time(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: api.Time(e.Since), Keys: []effectKeyJSON{}}
 	if !e.At.IsZero() {
-		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
+		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = api.Number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
 		body.NullRows, body.SingleRows = &e.NullRows, &e.SingleRows
 	}
 	for _, k := range e.Keys {
-		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, timeOf(k.Found), k.ID})
+		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, api.Time(k.Found), k.ID})
 	}
-	return jsonBody{v: body}, nil
+	return web.JSON{Value: body}, nil
 }

@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -17,6 +13,8 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -29,103 +27,66 @@ const (
 	wrongHost        dedup.Kind = "wrong_host"
 )
 
-// httpError is an error as the web tells it.
-type httpError struct {
-	status     int
-	kind       dedup.Kind
-	heading    string
-	message    string
-	retryAfter time.Duration
-}
-
-func (e *httpError) Error() string { return e.message }
-
-// ours reports whether the fault lies here rather than in the request, so that the log has more about it.
-func (e *httpError) ours() bool { return e.status >= http.StatusInternalServerError }
-
-// ledBack is an error whose page leads to somewhere better than the overview.
-type ledBack struct {
-	error
-	href string
-	// word is what the way is called.
-	word string
-}
-
-func (e *ledBack) Unwrap() error { return e.error }
-
-func invalid(message string) error {
-	return &dedup.Error{Kind: dedup.Invalid, Public: message}
-}
-
-// conflict refuses what the state of things does not allow.
-func conflict(message string) error {
-	return &dedup.Error{Kind: dedup.Conflict, Public: message}
-}
-
-func notFound(message string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: message}
-}
-
 // describe maps any error to what the web tells of it. Only texts that were made to be shown are shown.
-func describe(err error) *httpError {
-	var web *httpError
+func describe(err error) *web.Error {
+	var told *web.Error
 	var soon *auth.TooSoon
 	var known *dedup.Error
 	var framework *echo.HTTPError
 	var size *http.MaxBytesError
 	switch {
-	case errors.As(err, &web):
-		return web
+	case errors.As(err, &told):
+		return told
 	case errors.As(err, &soon):
-		return &httpError{http.StatusTooManyRequests, tooMany, "Too many tries", sentence(soon.Error()), soon.RetryAfter}
+		return &web.Error{Status: http.StatusTooManyRequests, Kind: tooMany, Heading: "Too many tries", Message: show.Sentence(soon.Error()), RetryAfter: soon.RetryAfter}
 	case errors.Is(err, auth.ErrBusy):
-		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", sentence(auth.ErrBusy.Error()) + "; try again", time.Second}
+		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: show.Sentence(auth.ErrBusy.Error()) + "; try again", RetryAfter: time.Second}
 	case errors.Is(err, series.ErrStarting):
-		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Starting", sentence(series.ErrStarting.Error()) + "; try again in a moment", 2 * time.Second}
+		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Starting", Message: show.Sentence(series.ErrStarting.Error()) + "; try again in a moment", RetryAfter: 2 * time.Second}
 	case errors.As(err, &size):
-		return &httpError{http.StatusRequestEntityTooLarge, tooLarge, "Too large", fmt.Sprintf("The request is larger than %d bytes", size.Limit), 0}
+		return &web.Error{Status: http.StatusRequestEntityTooLarge, Kind: tooLarge, Heading: "Too large", Message: fmt.Sprintf("The request is larger than %d bytes", size.Limit)}
 	case errors.As(err, &known):
 		return describeKind(known)
 	case errors.As(err, &framework):
 		return describeStatus(framework.Code)
 	case errors.Is(err, context.Canceled):
-		return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Broken off", "The request was broken off", 0}
+		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Broken off", Message: "The request was broken off"}
 	default:
 		return describeStatus(http.StatusInternalServerError)
 	}
 }
 
-func describeKind(e *dedup.Error) *httpError {
-	d := &httpError{kind: e.Kind, message: e.Public}
+func describeKind(e *dedup.Error) *web.Error {
+	d := &web.Error{Kind: e.Kind, Message: e.Public}
 	switch e.Kind {
 	case dedup.Invalid:
-		d.status, d.heading = http.StatusBadRequest, "That cannot be done"
+		d.Status, d.Heading = http.StatusBadRequest, "That cannot be done"
 	case dedup.NotFound:
-		d.status, d.heading = http.StatusNotFound, "Not found"
+		d.Status, d.Heading = http.StatusNotFound, "Not found"
 	case dedup.Conflict:
-		d.status, d.heading = http.StatusConflict, "Something changed in between"
+		d.Status, d.Heading = http.StatusConflict, "Something changed in between"
 	case dedup.Forbidden:
-		d.status, d.heading = http.StatusForbidden, "Not allowed"
+		d.Status, d.Heading = http.StatusForbidden, "Not allowed"
 	case dedup.Unavailable:
-		d.status, d.heading = http.StatusServiceUnavailable, "Not available at the moment"
+		d.Status, d.Heading = http.StatusServiceUnavailable, "Not available at the moment"
 	default:
 		return describeStatus(http.StatusInternalServerError)
 	}
 	return d
 }
 
-func describeStatus(status int) *httpError {
+func describeStatus(status int) *web.Error {
 	switch status {
 	case http.StatusNotFound:
-		return &httpError{status, dedup.NotFound, "Not found", "There is no such page", 0}
+		return &web.Error{Status: status, Kind: dedup.NotFound, Heading: "Not found", Message: "There is no such page"}
 	case http.StatusMethodNotAllowed:
-		return &httpError{status, methodNotAllowed, "Not allowed", "This address does not take requests of this method", 0}
+		return &web.Error{Status: status, Kind: methodNotAllowed, Heading: "Not allowed", Message: "This address does not take requests of this method"}
 	case http.StatusRequestEntityTooLarge:
-		return &httpError{status, tooLarge, "Too large", "The request is too large", 0}
+		return &web.Error{Status: status, Kind: tooLarge, Heading: "Too large", Message: "The request is too large"}
 	case http.StatusBadRequest:
-		return &httpError{status, dedup.Invalid, "That cannot be done", "The request is malformed", 0}
+		return &web.Error{Status: status, Kind: dedup.Invalid, Heading: "That cannot be done", Message: "The request is malformed"}
 	default:
-		return &httpError{http.StatusInternalServerError, dedup.Internal, "Internal error", "Something went wrong here; the log has more", 0}
+		return &web.Error{Status: http.StatusInternalServerError, Kind: dedup.Internal, Heading: "Internal error", Message: "Something went wrong here; the log has more"}
 	}
 }
 
@@ -143,82 +104,47 @@ type errorFields struct {
 }
 
 // errorResponse returns what is sent for an error: a page to people, JSON to programs.
-func (s *Server) errorResponse(r *request, k kind, err error) response {
+func (s *Server) errorResponse(r *web.Request, k web.Kind, err error) web.Response {
 	d := describe(err)
-	message := clean(d.message, 2000)
-	if k == pageKind {
-		view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(message)}
-		if to := (*ledBack)(nil); errors.As(err, &to) {
-			view.Back, view.BackWord = to.href, to.word
+	message := show.Clean(d.Message, 2000)
+	if k == web.PageKind {
+		view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(message)}
+		if to := (*web.LedBack)(nil); errors.As(err, &to) {
+			view.Back, view.BackWord = to.Href, to.Word
 		} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
 			view.Back = s.back(r)
 		}
-		if d.ours() {
+		if d.Ours() {
 			view.RequestID = r.ID // the page says that the log has more under it
 		}
-		return errorPage{page{d.status, templates.Error(view)}, d.retryAfter}
+		return errorPage{web.Page{Status: d.Status, Component: templates.Error(view)}, d.RetryAfter}
 	}
-	fields := errorFields{Kind: d.kind, Message: message, RequestID: r.ID}
+	fields := errorFields{Kind: d.Kind, Message: message, RequestID: r.ID}
 	if many := (*admin.TooMany)(nil); errors.As(err, &many) {
 		fields.Fits = &many.Fits
 	}
-	return errorJSON{jsonBody{d.status, errorBody{fields}}, d.retryAfter}
+	return errorJSON{web.JSON{Status: d.Status, Value: errorBody{fields}}, d.RetryAfter}
 }
 
 type errorPage struct {
-	page
+	web.Page
 	retryAfter time.Duration
 }
 
-func (e errorPage) write(w http.ResponseWriter, r *request) error {
-	setRetryAfter(w, e.retryAfter)
-	return e.page.write(w, r)
+func (e errorPage) Write(w http.ResponseWriter, r *web.Request) error {
+	web.SetRetryAfter(w, e.retryAfter)
+	return e.Page.Write(w, r)
 }
 
 type errorJSON struct {
-	jsonBody
+	web.JSON
 	retryAfter time.Duration
 }
 
-func (e errorJSON) write(w http.ResponseWriter, r *request) error {
-	setRetryAfter(w, e.retryAfter)
-	if e.status == http.StatusUnauthorized {
+func (e errorJSON) Write(w http.ResponseWriter, r *web.Request) error {
+	web.SetRetryAfter(w, e.retryAfter)
+	if e.Status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="dedup-dashboard"`)
 	}
-	return e.jsonBody.write(w, r)
-}
-
-func setRetryAfter(w http.ResponseWriter, after time.Duration) {
-	if after > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
-	}
-}
-
-// sentence begins a message with a capital letter, for people.
-func sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	return strings.ToUpper(message[:1]) + message[1:]
-}
-
-// clean makes a foreign string fit to be shown in one line: characters that cannot be seen, or that turn the direction of
-// text around them, become their escapes, and it ends after max characters.
-func clean(s string, maximum int) string {
-	var b strings.Builder
-	n := 0
-	for _, c := range s {
-		if n == maximum {
-			b.WriteString("…")
-			break
-		}
-		n++
-		if c == unicode.ReplacementChar || !unicode.IsPrint(c) {
-			quoted := strconv.QuoteRuneToASCII(c)
-			b.WriteString(quoted[1 : len(quoted)-1])
-			continue
-		}
-		b.WriteRune(c)
-	}
-	return b.String()
+	return e.JSON.Write(w, r)
 }

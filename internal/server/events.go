@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // The stream of hints. It says that something changed, never what: a live page fetches its own regions again.
@@ -118,7 +120,7 @@ func (h *hub) add(user string, topics []string) (*stream, error) {
 }
 
 func streamError(message string) error {
-	return &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Not live", message, 30 * time.Second}
+	return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Not live", Message: message, RetryAfter: 30 * time.Second}
 }
 
 func (h *hub) remove(st *stream) {
@@ -144,7 +146,7 @@ func (h *hub) take(st *stream) (events []string, id uint64, check bool) {
 }
 
 // events answers with the stream of hints on ?topics=overview,pipeline:NAME.
-func (s *Server) events(r *request) (response, error) {
+func (s *Server) events(r *web.Request) (web.Response, error) {
 	topics, err := parseTopics(r.URL.Query().Get("topics"))
 	if err != nil {
 		return nil, err
@@ -156,12 +158,12 @@ func (s *Server) events(r *request) (response, error) {
 func parseTopics(list string) ([]string, error) {
 	topics := strings.Split(list, ",")
 	if list == "" || len(topics) > maxTopics {
-		return nil, invalid(fmt.Sprintf("Give 1 to %d topics as ?topics=overview,pipeline:NAME", maxTopics))
+		return nil, web.Invalid(fmt.Sprintf("Give 1 to %d topics as ?topics=overview,pipeline:NAME", maxTopics))
 	}
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
 		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
-			return nil, invalid("There is no topic " + clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
+			return nil, web.Invalid("There is no topic " + show.Clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
 		}
 	}
 	return topics, nil
@@ -173,7 +175,7 @@ type eventStream struct {
 	allowed func() bool
 }
 
-func (e eventStream) write(w http.ResponseWriter, r *request) error {
+func (e eventStream) Write(w http.ResponseWriter, r *web.Request) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
@@ -192,14 +194,14 @@ func (e eventStream) write(w http.ResponseWriter, r *request) error {
 }
 
 // pump sends until the client goes or stalls, its credentials end, or the server shuts down.
-func (e eventStream) pump(w http.ResponseWriter, rc *http.ResponseController, r *request, st *stream) error {
+func (e eventStream) pump(w http.ResponseWriter, rc *http.ResponseController, r *web.Request, st *stream) error {
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
 	text := fmt.Sprintf("retry: %d\n\n", retryAfter)
 	for {
 		if text != "" {
 			if err := sendNow(w, rc, text); err != nil {
-				return &goneError{err}
+				return &web.Gone{Err: err}
 			}
 		}
 		var check bool

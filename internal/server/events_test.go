@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 )
 
 // memoryListener hands out connections without a network, so that streams can be tested on the clock of a bubble.
@@ -258,7 +259,7 @@ func TestStreamsAreLimitedPerUserAndInAll(t *testing.T) {
 		}
 		open = append(open, st)
 	}
-	if _, err := h.add("ann", nil); describe(err).status != http.StatusServiceUnavailable {
+	if _, err := h.add("ann", nil); describe(err).Status != http.StatusServiceUnavailable {
 		t.Errorf("one too many of a user: %v", err)
 	}
 	h.remove(open[0])
@@ -270,7 +271,7 @@ func TestStreamsAreLimitedPerUserAndInAll(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := h.add("late", nil); describe(err).status != http.StatusServiceUnavailable {
+	if _, err := h.add("late", nil); describe(err).Status != http.StatusServiceUnavailable {
 		t.Errorf("one too many in all: %v", err)
 	}
 	h.close()
@@ -333,7 +334,7 @@ func TestManyStreamsAndProducersAtOnce(t *testing.T) {
 
 func TestATokenThatExpiresEndsItsStream(t *testing.T) {
 	s := newSite(t, nil, testUsers())
-	r := &request{Request: must(http.NewRequest("GET", "/events", nil))}
+	r := &web.Request{Request: must(http.NewRequest("GET", "/events", nil))}
 	r.Header.Set("Authorization", "Bearer "+viewerToken)
 	if !s.stillAllowed(r, auth.Viewer)() || s.stillAllowed(r, auth.Admin)() {
 		t.Error("a viewer's token counts as viewer and no more")

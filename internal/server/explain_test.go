@@ -11,6 +11,8 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -123,10 +125,10 @@ func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
 	}
 	snap := demo.Scene("explained", noon)
 	p, _ := snap.Pipeline("looping")
-	if c := causeOf(snap, judged{PipelineStatus: p}, ""); c == nil || c.Kind != "loop" {
+	if c := api.CauseOf(snap, show.Judged{PipelineStatus: p}, ""); c == nil || c.Kind != "loop" {
 		t.Errorf("the API says %+v", c)
 	}
-	if c := causeOf(snap, judged{PipelineStatus: p}, "stale"); c != nil {
+	if c := api.CauseOf(snap, show.Judged{PipelineStatus: p}, "stale"); c != nil {
 		t.Errorf("a late round is explained: %+v", c)
 	}
 }
@@ -149,7 +151,7 @@ func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
 				Windows: []dedup.WindowFigures{{Window: rate.Window, DuplicateRate: rate, Duplicates: dedup.Exact(dedup.Measured, dedup.Count, 600, noon, "a test")}}}
 			snap := (&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}).With(JobEvents([]admin.JobSummary{
 				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}}))
-			c, ok := causeAt(snap, judged{PipelineStatus: &snap.Pipelines[0]}, "")
+			c, ok := show.LikelyCause(snap, show.Judged{PipelineStatus: &snap.Pipelines[0]}, "")
 			if said := c.Sentence(time.UTC); !ok || c.Kind != tt.want || !strings.Contains(said, tt.says) {
 				t.Errorf("%s: %q, want %s", c.Kind, said, tt.want)
 			}
@@ -283,8 +285,8 @@ func TestARowWhoseStoreIsDownBeginsWithIt(t *testing.T) {
 		"no tier can be given": {dedup.TierUnknown, "", []dedup.SourceHealth{store}, "store down since 06:13:57"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
-			p.verdict.Tier, p.verdict.Why = tt.tier, tt.why
+			p := show.Judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
+			p.Verdict.Tier, p.Verdict.Why = tt.tier, tt.why
 			if got := why(p, now); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -335,7 +337,7 @@ func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
 		"nothing to compare":        {between(0.0948, 0.1808), dedup.Figure{Low: 0.1, High: 0.1}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := agrees(tt.refused, tt.shown); got != tt.want {
+			if got := show.Agrees(tt.refused, tt.shown); got != tt.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -345,16 +347,16 @@ func TestARefusedIntervalThatHoldsTheFigureAgrees(t *testing.T) {
 // TestTheCellShowsTheIntervalThatWasJudged: the reason beside it speaks of the same one.
 func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
 	text := func(f dedup.Figure) string {
-		v := figureView(f, "unknown", noon)
+		v := show.Figure(f, "unknown", noon)
 		return v.Text + " " + v.Note
 	}
 	quarter := dedup.Figure{Unit: dedup.Ratio, Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
 	hour := dedup.Figure{Unit: dedup.Ratio, Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
-	p := judged{PipelineStatus: &dedup.PipelineStatus{}}
+	p := show.Judged{PipelineStatus: &dedup.PipelineStatus{}}
 	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
 		t.Errorf("not judged: %q", got)
 	}
-	p.verdict.Judged = hour
+	p.Verdict.Judged = hour
 	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
 		t.Errorf("judged: %q", got)
 	}

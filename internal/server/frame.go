@@ -5,15 +5,16 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/static"
 	"dedup-dashboard/web/templates"
 )
 
 // frame returns what every page shares. Nobody gets no banner: the state of the pipelines is for viewers.
-func (s *Server) frame(r *request, title string) templates.Frame {
+func (s *Server) frame(r *web.Request, title string) templates.Frame {
 	f := s.bareFrame(r, title)
 	if r.Who.Can(viewer) {
-		now, snap := time.Now().In(zone(r)), s.snapshots.Snapshot()
+		now, snap := time.Now().In(web.Zone(r)), s.snapshots.Snapshot()
 		verdicts := s.verdictsAt(snap, now)
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
@@ -24,7 +25,7 @@ func (s *Server) frame(r *request, title string) templates.Frame {
 }
 
 // errorFrame is the frame of an error page. An error page must not fail where the page did: then its frame counts nothing.
-func (s *Server) errorFrame(r *request, heading string) (f templates.Frame) {
+func (s *Server) errorFrame(r *web.Request, heading string) (f templates.Frame) {
 	defer func() {
 		if recover() != nil {
 			f = s.bareFrame(r, heading)
@@ -34,11 +35,11 @@ func (s *Server) errorFrame(r *request, heading string) (f templates.Frame) {
 }
 
 // bareFrame is the frame without the state of the pipelines: every page is in its navigation, but nothing is counted.
-func (s *Server) bareFrame(r *request, title string) templates.Frame {
+func (s *Server) bareFrame(r *web.Request, title string) templates.Frame {
 	f := templates.Frame{
 		Title: title, Path: strings.TrimPrefix(r.URL.Path, s.cfg.base()), Base: s.cfg.base(),
 		ReadOnly: s.cfg.ReadOnly, Bundle: static.HasBundle(), Version: s.version,
-		Now: time.Now().UTC().Format(time.RFC3339), Zone: zone(r).String(), Theme: theme(r), Reload: reloadAddress(r),
+		Now: time.Now().UTC().Format(time.RFC3339), Zone: web.Zone(r).String(), Theme: theme(r), Reload: reloadAddress(r),
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()

@@ -21,11 +21,13 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"dedup-dashboard/docs"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // guideIndex lists all pages of the documentation.
-func (s *Server) guideIndex(r *request) (response, error) {
+func (s *Server) guideIndex(r *web.Request) (web.Response, error) {
 	files, err := fs.Glob(docs.Pages, "*.md")
 	if err != nil {
 		return nil, fmt.Errorf("list the documentation: %w", err)
@@ -38,14 +40,14 @@ func (s *Server) guideIndex(r *request) (response, error) {
 		}
 		v.Pages = append(v.Pages, templates.GuideLink{Title: guideTitle(markdown), Href: s.cfg.base() + GuidePath(file)})
 	}
-	return page{status: http.StatusOK, component: templates.GuideIndexPage(v)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.GuideIndexPage(v)}, nil
 }
 
 // guide shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
-func (s *Server) guide(r *request) (response, error) {
+func (s *Server) guide(r *web.Request) (web.Response, error) {
 	markdown, err := fs.ReadFile(docs.Pages, r.PathValue("name")+".md")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, &ledBack{notFound("There is no such page in the documentation"), s.cfg.base() + "/docs", "To the documentation"}
+		return nil, &web.LedBack{Err: web.NotFound("There is no such page in the documentation"), Href: s.cfg.base() + "/docs", Word: "To the documentation"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the documentation: %w", err)
@@ -55,9 +57,9 @@ func (s *Server) guide(r *request) (response, error) {
 		return nil, err
 	}
 	title := guideTitle(markdown)
-	return page{status: http.StatusOK, component: templates.GuidePage(templates.Guide{
+	return web.Page{Status: http.StatusOK, Component: templates.GuidePage(templates.Guide{
 		Frame: s.frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", nameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, nameLimit)}},
+		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
 	})}, nil
 }
 

@@ -22,6 +22,8 @@ import (
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -45,10 +47,19 @@ type fakeSnapshots struct {
 func (f *fakeSnapshots) Snapshot() *dedup.Snapshot { return f.snap.Load() }
 func (f *fakeSnapshots) Tried() bool               { return f.tried.Load() }
 
-type fakeHistory struct{ ready chan struct{} }
+// fakeHistory is one that has just begun, or what answers for it.
+type fakeHistory struct {
+	ready   chan struct{}
+	answers interface {
+		QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error)
+	}
+}
 
 func (f *fakeHistory) Ready() <-chan struct{} { return f.ready }
-func (f *fakeHistory) QueryRange(context.Context, string, time.Time, time.Time, time.Duration) ([]series.Line, error) {
+func (f *fakeHistory) QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error) {
+	if f.answers != nil {
+		return f.answers.QueryRange(ctx, promql, from, to, step)
+	}
 	return nil, series.ErrStarting
 }
 
@@ -132,7 +143,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue, Measurements: s.bench.service,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		Pages:     []web.Pages{api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})})},
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
 			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,

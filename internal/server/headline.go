@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // headline sums what can be summed over the pipelines that know it, and says how many those are.
-func headline(all []judged, now time.Time) []templates.Stat {
+func headline(all []show.Judged, now time.Time) []templates.Stat {
 	t := tally{
 		of: len(all), dead: map[string]float64{}, busy: map[string]float64{}, known: map[string]int{}, blind: map[string]int{}, atLeast: map[string]bool{},
 		quality: map[string]dedup.Quality{}, oldest: map[string]time.Time{},
@@ -44,13 +45,13 @@ func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
 		"busy":     "sum of the processing markers, each store once",
 	}[key]
 	f := dedup.Figure{
-		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
+		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + show.Counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
 		Better: "the page of each pipeline has the source of each part",
 	}
 	if !s.Known {
 		f.Why = "no pipeline knows its part"
 	}
-	s.Figure = templates.Figure{Text: s.Value, Known: s.Known, Quality: f.Quality.String(), Facts: figureFacts(f, now)}
+	s.Figure = templates.Figure{Text: s.Value, Known: s.Known, Quality: f.Quality.String(), Facts: show.FigureFacts(f, now)}
 }
 
 // A tally adds up the figures of all pipelines, and counts how many of them know each.
@@ -69,7 +70,7 @@ type tally struct {
 	oldest  map[string]time.Time
 }
 
-func (t *tally) add(p judged) {
+func (t *tally) add(p show.Judged) {
 	had := maps.Clone(t.known)
 	defer func() { t.miss(p.Down, had) }()
 	if len(p.Windows) > 0 {
@@ -79,7 +80,7 @@ func (t *tally) add(p judged) {
 			t.count("messages", m)
 		}
 	}
-	if d := p.verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
+	if d := p.Verdict.Judged; d.Known() && d.Quality != dedup.Estimated && d.N > 0 {
 		t.n, t.low, t.high = t.n+d.N, t.low+d.Low*d.N, t.high+d.High*d.N
 		t.count("rate", d)
 	}

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // TestHeadlinesCountWhatPipelinesShareOnce has three pipelines: two share a store, and a dead-letter queue of one broker; the
 // third has a store and, on another broker, a queue of the same name.
 func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 	count := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, v, noon, "test") }
-	pipeline := func(name, broker, store string, busy float64, queues map[string]float64) judged {
+	pipeline := func(name, broker, store string, busy float64, queues map[string]float64) show.Judged {
 		p := &dedup.PipelineStatus{
 			Pipeline: dedup.Pipeline{Name: name, Broker: broker, Store: store}, Markers: map[dedup.State]dedup.Figure{dedup.Processing: count(busy)},
 		}
@@ -20,12 +21,12 @@ func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 			dead += depth
 		}
 		p.DeadLetters = count(dead)
-		return judged{PipelineStatus: p}
+		return show.Judged{PipelineStatus: p}
 	}
 	unlisted := pipeline("old", "main", "", 0, nil)
 	unlisted.DeadLetters, unlisted.Markers = count(5), nil
 	got := map[string]string{}
-	for _, s := range headline([]judged{
+	for _, s := range headline([]show.Judged{
 		pipeline("orders", "main", "shared", 12, map[string]float64{"dlq": 40, "orders.dlq": 2}),
 		pipeline("invoices", "main", "shared", 12, map[string]float64{"dlq": 40}),
 		pipeline("stock", "other", "own", 3, map[string]float64{"dlq": 100}),
@@ -45,7 +46,7 @@ func TestHeadlinesCountWhatPipelinesShareOnce(t *testing.T) {
 // source, or is not there at all, are not among them.
 func TestAHeadlineSaysThatPipelinesDroppedOut(t *testing.T) {
 	count := func(v float64) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, v, noon, "test") }
-	pipeline := func(dead, busy bool, down ...string) judged {
+	pipeline := func(dead, busy bool, down ...string) show.Judged {
 		p := &dedup.PipelineStatus{Markers: map[dedup.State]dedup.Figure{}}
 		if dead {
 			p.DeadLetters = count(3)
@@ -56,19 +57,19 @@ func TestAHeadlineSaysThatPipelinesDroppedOut(t *testing.T) {
 		for _, kind := range down {
 			p.Down = append(p.Down, dedup.SourceHealth{Name: kind + " x", Kind: kind, Tried: true})
 		}
-		return judged{PipelineStatus: p}
+		return show.Judged{PipelineStatus: p}
 	}
 	whole, noStore, noBroker, noQueue := pipeline(true, true), pipeline(true, false, "store", "reported"), pipeline(false, true, "broker"), pipeline(false, true)
 	for _, tt := range []struct {
 		name       string
-		all        []judged
+		all        []show.Judged
 		dead, busy string
 	}{
-		{"all are there", []judged{whole, whole}, "", ""},
-		{"a broker is down", []judged{whole, noBroker}, "1 of 2 pipelines · 1 cannot be read", ""},
-		{"stores are down", []judged{whole, noStore, noStore}, "", "1 of 3 pipelines · 2 cannot be read"},
-		{"stores are down, and one has no dead-letter queue", []judged{whole, noQueue, noStore}, "2 of 3 pipelines", "2 of 3 pipelines · 1 cannot be read"},
-		{"both are down", []judged{pipeline(false, false, "broker", "store")}, "no pipeline knows · 1 cannot be read", "no pipeline knows · 1 cannot be read"},
+		{"all are there", []show.Judged{whole, whole}, "", ""},
+		{"a broker is down", []show.Judged{whole, noBroker}, "1 of 2 pipelines · 1 cannot be read", ""},
+		{"stores are down", []show.Judged{whole, noStore, noStore}, "", "1 of 3 pipelines · 2 cannot be read"},
+		{"stores are down, and one has no dead-letter queue", []show.Judged{whole, noQueue, noStore}, "2 of 3 pipelines", "2 of 3 pipelines · 1 cannot be read"},
+		{"both are down", []show.Judged{pipeline(false, false, "broker", "store")}, "no pipeline knows · 1 cannot be read", "no pipeline knows · 1 cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes := map[string]string{}

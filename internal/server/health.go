@@ -3,21 +3,26 @@ package server
 import (
 	"net/http"
 	"time"
+
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 )
 
 // healthz says that the process answers, and nothing else.
-func (s *Server) healthz(r *request) (response, error) { return textBody{http.StatusOK, "ok"}, nil }
+func (s *Server) healthz(r *web.Request) (web.Response, error) {
+	return web.Text{Status: http.StatusOK, Text: "ok"}, nil
+}
 
 // readiness is the answer of /readyz. Names of sources are for those who may see figures.
 type readiness struct {
-	Ready   bool         `json:"ready"`
-	Why     string       `json:"why,omitempty"`
-	Sources []sourceJSON `json:"sources,omitempty"`
+	Ready   bool             `json:"ready"`
+	Why     string           `json:"why,omitempty"`
+	Sources []api.SourceJSON `json:"sources,omitempty"`
 }
 
 // readyz answers 200 once a first attempt at every source has ended and the history is open. A source that is down does not
 // make the dashboard unready: it is there to show that.
-func (s *Server) readyz(r *request) (response, error) {
+func (s *Server) readyz(r *web.Request) (web.Response, error) {
 	var body readiness
 	switch {
 	case !s.historyOpen():
@@ -29,13 +34,13 @@ func (s *Server) readyz(r *request) (response, error) {
 	}
 	if r.Who.Can(viewer) {
 		snap := s.snapshots.Snapshot()
-		body.Sources = readingOf(snap, time.Now()).sources(snap.Sources)
+		body.Sources = api.ReadingOf(snap, time.Now()).Sources(snap.Sources)
 	}
 	status := http.StatusOK
 	if !body.Ready {
 		status = http.StatusServiceUnavailable
 	}
-	return jsonBody{status, body}, nil
+	return web.JSON{Status: status, Value: body}, nil
 }
 
 func (s *Server) historyOpen() bool {

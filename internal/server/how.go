@@ -6,42 +6,33 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
-// The parts that a source can play in a duplicate rate. The API has the same words.
-const (
-	useShown    = "shown"
-	useCheck    = "cross-check"
-	useDisputed = "disputed"
-	useReserve  = "in reserve"
-	useRefused  = "refused"
-	useAgrees   = "agrees"
-)
-
 // howView tells how the duplicate rate of the judged window was found.
-func howView(snap *dedup.Snapshot, p judged, now time.Time) templates.How {
-	w := judgedWindow(p)
+func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
+	w := show.JudgedWindow(p)
 	v := templates.How{Pipeline: p.Pipeline.Name, Store: p.Pipeline.Store}
 	listening := listens(snap, p.Pipeline.Store)
 	if len(w.Estimates) == 0 {
 		return v
 	}
-	uses := usesOf(p, w)
+	uses := show.Uses(p, w)
 	shown, check := "", ""
 	st, stored := findStore(snap, p.Pipeline.Store)
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
 		if stored && st.Scheme.Refuses(e.Method) != "" && !e.Rate.Known() {
-			row.Why = statement("never in this scheme: " + st.Scheme.Refuses(e.Method))
+			row.Why = show.Statement("never in this scheme: " + st.Scheme.Refuses(e.Method))
 		}
 		v.Rows = append(v.Rows, row)
-		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && shortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why
+		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && show.ShortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why
 		v.Listens = v.Listens || e.Method == dedup.MethodStoreEvents && !e.Rate.Known() && e.Rate.Better != "" && !listening
-		if slices.Contains(uses[i], useShown) {
+		if slices.Contains(uses[i], show.UseShown) {
 			shown = lower(row.Source)
 		}
-		if slices.Contains(uses[i], useCheck) {
+		if slices.Contains(uses[i], show.UseCheck) {
 			check = lower(row.Source)
 		}
 	}
@@ -58,59 +49,11 @@ func listens(snap *dedup.Snapshot, store string) bool {
 	return ok && st.Stats.Events != nil && st.Stats.Events.Listening
 }
 
-// judgedWindow is the window of the rate that is shown: the judged one, else the configured one.
-func judgedWindow(p judged) *dedup.WindowFigures {
-	if f := p.verdict.Judged; f.Window > 0 && f.N > 0 {
-		return figuresOf(p.PipelineStatus, f.Window)
-	}
-	return figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-}
-
-// usesOf says which part each estimate of a window plays. Of two disputed rates the judged one is shown.
-func usesOf(p judged, w *dedup.WindowFigures) [][]string {
-	disputed := alerts.Disputed(w, p.Pipeline.Limits)
-	// Each source has one estimate of a window, so that its name tells whose a figure is.
-	is := func(f dedup.Figure) int {
-		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return f.Known() && e.Rate.Known() && e.Rate.Source == f.Source })
-	}
-	rate, check := is(w.DuplicateRate), is(w.CrossCheck)
-	shown := rate
-	if f := p.verdict.Judged; f.Window == w.Window && is(f) >= 0 {
-		shown = is(f)
-	}
-	uses := make([][]string, len(w.Estimates))
-	for i, e := range w.Estimates {
-		switch {
-		case !e.Rate.Known():
-			uses[i] = []string{useRefused}
-			if shown >= 0 && agrees(e.Rate, w.Estimates[shown].Rate) {
-				uses[i] = append(uses[i], useAgrees)
-			}
-		case i == shown:
-			uses[i] = []string{useShown}
-		case i == check || i == rate:
-			uses[i] = []string{useCheck}
-		default:
-			uses[i] = []string{useReserve}
-		}
-		if disputed && (i == rate || i == check) {
-			uses[i] = append(uses[i], useDisputed)
-		}
-	}
-	return uses
-}
-
-// agrees reports whether a figure lies within the interval of a source that refuses. One that is wider than widest says nothing.
-func agrees(refused, shown dedup.Figure) bool {
-	const widest = 0.2
-	return bounds(refused) != "" && refused.High-refused.Low <= widest && shown.Known() && refused.Low <= shown.Low && shown.High <= refused.High
-}
-
-func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {
+func howRow(p show.Judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {
 	source, counts := methodWords(e.Method)
-	f := blameless(e.Rate)
+	f := show.Blameless(e.Rate)
 	row := templates.HowRow{
-		Source: source, Counts: counts, Figure: pipelineFigure(p.PipelineStatus, f, useRefused, now), Age: since(f.At, now), Uses: uses,
+		Source: source, Counts: counts, Figure: show.PipelineFigure(p.PipelineStatus, f, show.UseRefused, now), Age: show.Since(f.At, now), Uses: uses,
 	}
 	if f.N > 0 {
 		row.N = templates.Number(f.N)
@@ -118,12 +61,12 @@ func howRow(p judged, e dedup.Estimate, uses []string, now time.Time) templates.
 	if f.Known() {
 		return row
 	}
-	if within := bounds(f); within != "" {
+	if within := show.Bounds(f); within != "" {
 		row.Figure.Text = within
 	}
-	row.Why = statement(shortWhy(p.PipelineStatus, f.Why))
+	row.Why = show.Statement(show.ShortWhy(p.PipelineStatus, f.Why))
 	if f.Better != "" {
-		row.Better = statement(f.Better)
+		row.Better = show.Statement(f.Better)
 	}
 	return row
 }
@@ -137,13 +80,13 @@ func howLine(w *dedup.WindowFigures, shown, check string, disputed bool) string 
 	}
 	switch {
 	case shown == "":
-		return "How this rate is found: each of " + counted(len(w.Estimates), "source") + " refuses, and says why"
+		return "How this rate is found: each of " + show.Counted(len(w.Estimates), "source") + " refuses, and says why"
 	case disputed:
 		return "How this rate was found: by " + shown + ", disputed by " + check
 	case check != "":
 		return "How this rate was found: by " + shown + ", cross-checked by " + check
 	case refused > 0:
-		return "How this rate was found: by " + shown + "; " + counted(refused, "other source") + " " + agree(refused, "refuses", "refuse")
+		return "How this rate was found: by " + shown + "; " + show.Counted(refused, "other source") + " " + show.Agree(refused, "refuses", "refuse")
 	}
 	return "How this rate was found: by " + shown
 }
@@ -166,7 +109,7 @@ func methodWords(m dedup.Method) (source, counts string) {
 	case dedup.MethodResidual:
 		return "Residual interval", "acks of the broker less first completions in the store"
 	default:
-		return templates.Plain(string(m), nameLimit).Short, ""
+		return templates.Plain(string(m), show.NameLimit).Short, ""
 	}
 }
 

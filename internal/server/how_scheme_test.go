@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestThePageSaysWhichSourcesNeverTellARateInAScheme(t *testing.T) {
@@ -21,7 +22,7 @@ func TestThePageSaysWhichSourcesNeverTellARateInAScheme(t *testing.T) {
 		"a lock":           {dedup.Scheme{Kind: "redis-lock", Lock: true, Mark: "before", OnInFlight: "ack", OnFail: "delete"}, 6, true},
 		"a marker of text": {dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}, 1, false},
 	} {
-		p := judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Store: "s"}, Windows: []dedup.WindowFigures{{Window: time.Hour, Estimates: estimates}}}}
+		p := show.Judged{PipelineStatus: &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Store: "s"}, Windows: []dedup.WindowFigures{{Window: time.Hour, Estimates: estimates}}}}
 		how := howView(&dedup.Snapshot{Stores: []dedup.StoreStatus{{Name: "s", Scheme: tt.scheme}}}, p, time.Now())
 		never := 0
 		for _, row := range how.Rows {

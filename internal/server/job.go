@@ -9,6 +9,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -20,34 +22,34 @@ const (
 )
 
 // jobAsked returns the job that the address names, with the service that keeps it.
-func (s *Server) jobAsked(r *request) (deadLetterService, admin.Job, error) {
+func (s *Server) jobAsked(r *web.Request) (deadLetterService, admin.Job, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, admin.Job{}, err
 	}
-	j, err := service.Job(r.Context(), r.asker(), r.PathValue("id"))
+	j, err := service.Job(r.Context(), r.Asker(), r.PathValue("id"))
 	return service, j, err
 }
 
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
 // itself again.
-func (s *Server) job(r *request) (response, error) {
+func (s *Server) job(r *web.Request) (web.Response, error) {
 	_, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return page{component: templates.Job(s.jobView(r, j))}, nil
+	return web.Page{Component: templates.Job(s.jobView(r, j))}, nil
 }
 
 // wentWrong counts the messages that did not go through though they should have.
 func wentWrong(c admin.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
-func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+func (s *Server) jobView(r *web.Request, j admin.Job) templates.JobView {
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobView{
-		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(endSentence(j.Why)),
-		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", nameLimit), Href: base + "/jobs"}),
+		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
+		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", show.NameLimit), Href: base + "/jobs"}),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
 	}
@@ -79,7 +81,7 @@ func (s *Server) jobView(r *request, j admin.Job) templates.JobView {
 	for _, id := range j.Clears {
 		v.Clears = append(v.Clears, s.operationAddress(id))
 	}
-	v.ClearsTitle = counted(len(j.Clears), "step") + " of clearing"
+	v.ClearsTitle = show.Counted(len(j.Clears), "step") + " of clearing"
 	for _, item := range j.Failures {
 		v.Failures = append(v.Failures, s.jobItemLine(item, now))
 	}
@@ -187,8 +189,8 @@ func jobCounts(j admin.Job) []templates.JobCount {
 
 func jobFacts(j admin.Job, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, nameLimit).Short},
-		{Label: "Started", Value: moment(j.Started, now).Full},
+		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, show.NameLimit).Short},
+		{Label: "Started", Value: show.Moment(j.Started, now).Full},
 	}
 	if !j.Ended.IsZero() {
 		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(j.Ended.Sub(j.Started).Seconds())})
@@ -250,7 +252,7 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		if j.Plan.Request.Canary == 1 {
 			first = "The first message"
 		}
-		were, are, goes := agree(j.Plan.Request.Canary, "was", "were"), agree(j.Plan.Request.Canary, "is", "are"), agree(j.Plan.Request.Canary, "goes", "go")
+		were, are, goes := show.Agree(j.Plan.Request.Canary, "was", "were"), show.Agree(j.Plan.Request.Canary, "is", "are"), show.Agree(j.Plan.Request.Canary, "goes", "go")
 		switch {
 		case j.Plan.Request.Canary == 0:
 			return nil
@@ -262,7 +264,7 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + goes + " ahead, and the rest waits for the verdict.")}
 	}
 	c := j.Canary
-	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(capital(c.Text)))}
+	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(show.Capital(c.Text)))}
 	if c.Good {
 		v.Tier = dedup.Normal.String()
 	}
@@ -282,9 +284,9 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
 	}
 	if c.BackBy != "" {
-		v.BackBy = templates.Sentence(endSentence("What came back was told by " + c.BackBy))
+		v.BackBy = templates.Sentence(show.EndSentence("What came back was told by " + c.BackBy))
 	}
-	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: moment(c.At, now).Text})
+	v.Facts = append(v.Facts, templates.Fact{Label: "Judged", Value: show.Moment(c.At, now).Text})
 	return v
 }
 
@@ -293,7 +295,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 	if a == nil {
 		return nil
 	}
-	v := &templates.AfterView{At: moment(a.At, now), Asked: askedText(a, j) + " looked up by their ids",
+	v := &templates.AfterView{At: show.Moment(a.At, now), Asked: askedText(a, j) + " looked up by their ids",
 		Heads: []string{"Done", "Dead again", "Failed", "Processing", "No marker", "Unknown"}}
 	for _, class := range admin.Classes() {
 		counts := a.Results[class]
@@ -305,7 +307,7 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 			n := counts[result]
 			row.Cells = append(row.Cells, templates.Number(float64(n)))
 			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{admin.BecameFailed, admin.BecameBack}, result))
-			row.Hrefs = append(row.Hrefs, fateAddress(self, result))
+			row.Hrefs = append(row.Hrefs, itemsQuery{became: result}.address(self))
 		}
 		v.Rows = append(v.Rows, row)
 	}
@@ -322,16 +324,16 @@ func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
 }
 
 // jobs answers the list of recent jobs.
-func (s *Server) jobs(r *request) (response, error) {
+func (s *Server) jobs(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Jobs(r.Context(), r.asker(), jobsListed)
+	list, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	v := templates.JobsView{Frame: s.frame(r, "Jobs"), Self: s.cfg.base() + "/jobs", Empty: templates.Empty{
 		Heading: "Nothing was moved yet", Text: "Requeueing, discarding and restoring dead letters appear here. It begins at a dead-letter queue.", Href: s.cfg.base() + "/dead-letters", Link: "See the dead letters",
 	}}
@@ -342,13 +344,13 @@ func (s *Server) jobs(r *request) (response, error) {
 			v.Frame.Refresh = 5
 		}
 	}
-	return page{component: templates.Jobs(v)}, nil
+	return web.Page{Component: templates.Jobs(v)}, nil
 }
 
 func (s *Server) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
-		Href: jobAddress(s.cfg.base(), j.ID), By: templates.Plain(j.By, nameLimit), Reason: templates.Sentence(j.Reason), Started: moment(j.Started, now), Ended: moment(j.Ended, now),
-		Title: templates.Sentence(moveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
+		Href: jobAddress(s.cfg.base(), j.ID), By: templates.Plain(j.By, show.NameLimit), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
+		Title: templates.Sentence(moveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + show.Within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
 	done, of := j.Extent.Progress(j.Limit, j.Counts)
 	l.Done, l.Total = int(done), int(of)

@@ -2,20 +2,22 @@ package server
 
 import (
 	"net/url"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 func (s *Server) jobItemLine(item admin.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
-		Number: templates.Number(float64(item.Seq)), At: moment(item.At, now), ID: templates.Plain(item.ID, keyLimit), Target: templates.Plain(item.Target, nameLimit),
-		Outcome: templates.Plain(item.Outcome, nameLimit).Short, Grade: outcomeTier(item.Outcome), Text: templates.Sentence(readableTimes(capital(item.Text), now)),
+		Number: templates.Number(float64(item.Seq)), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
+		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: outcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
 	}
 	if item.ID == "" {
-		l.ID = templates.Plain("without an id", nameLimit)
+		l.ID = templates.Plain("without an id", show.NameLimit)
 	} else {
 		l.Lookup = s.cfg.base() + "/lookup?" + url.Values{"id": {item.ID}}.Encode()
 	}
@@ -27,70 +29,72 @@ func (s *Server) jobItemLine(item admin.JobItem, now time.Time) templates.JobIte
 }
 
 // jobItems answers a page of the messages of a job, in the order in which they were taken.
-func (s *Server) jobItems(r *request) (response, error) {
-	after, err := afterItem(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
-	became, err := fateOf(r.URL.Query())
-	if err != nil {
+func (s *Server) jobItems(r *web.Request) (web.Response, error) {
+	var q itemsQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	items, err := fatedItems(r, service, j.ID, became, after, itemsPerJob)
+	items, err := q.read(r, service, j.ID)
 	if err != nil {
 		return nil, err
 	}
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	self := jobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
-		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), keyLimit), Href: self}),
+		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), show.KeyLimit), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
 	}
 	for _, item := range items {
 		v.Rows = append(v.Rows, s.jobItemLine(item, now))
 	}
 	if len(items) == itemsPerJob {
-		next := url.Values{"after": {strconv.FormatInt(items[len(items)-1].Seq, 10)}}
-		if became != "" {
-			next.Set("became", became)
-		}
-		v.Next = self + "/items?" + next.Encode()
+		v.Next = itemsQuery{items[len(items)-1].Seq, q.became}.address(self)
 	}
-	if after > 0 {
-		v.First = self + "/items"
+	if q.after > 0 {
+		v.First = itemsQuery{became: q.became}.address(self)
 	}
-	if became != "" {
-		v.Heading, v.All = "Messages of this job: "+fateWord(became), self+"/items"
-		if after > 0 {
-			v.First = fateAddress(self, became)
-		}
+	if q.became != "" {
+		v.Heading, v.All = "Messages of this job: "+fateWord(q.became), self+"/items"
 	}
-	return page{component: templates.JobItems(v)}, nil
+	return web.Page{Component: templates.JobItems(v)}, nil
 }
 
-func afterItem(values url.Values) (int64, error) {
-	text := values.Get("after")
-	if text == "" {
-		return 0, nil
+// itemsQuery is the state of the list of messages of a job that lives in its address: from which message on, and what became of them;
+// empty for any of them.
+type itemsQuery struct {
+	after  int64
+	became string
+}
+
+func (q *itemsQuery) params() []list.Param {
+	return []list.Param{
+		list.After("after", &q.after, 0, "must be the number of an item"),
+		list.Choice("became", &q.became, "", admin.Fates(), "must be what became of a message"),
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return 0, badParameter("after", "must be the number of an item")
+}
+
+// address is the list of the messages of a job, whose page is self.
+func (q itemsQuery) address(self string) string { return list.Address(self+"/items", q.params()...) }
+
+// read returns a page of the messages.
+func (q itemsQuery) read(r *web.Request, service jobReader, id string) ([]admin.JobItem, error) {
+	if q.became == "" {
+		return service.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
 	}
-	return n, nil
+	return service.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
 }
 
 // everyItem returns all that is told of the messages of a job.
-func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error) {
+func everyItem(r *web.Request, service jobReader, id string) ([]admin.JobItem, error) {
 	const atOnce = 1000
 	var all []admin.JobItem
 	for after := int64(0); len(all) < admin.MaxJobItems; {
-		some, err := service.JobItems(r.Context(), r.asker(), id, after, atOnce)
+		some, err := service.JobItems(r.Context(), r.Asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +107,7 @@ func everyItem(r *request, service jobReader, id string) ([]admin.JobItem, error
 }
 
 // jobItemsCSV answers with every message of a job.
-func (s *Server) jobItemsCSV(r *request) (response, error) {
+func (s *Server) jobItemsCSV(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
@@ -112,11 +116,19 @@ func (s *Server) jobItemsCSV(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := [][]string{{"no", "time", "id", "target", "class", "outcome", "text", "ref", "became"}}
-	for _, i := range items {
-		rows = append(rows, []string{
-			strconv.FormatInt(i.Seq, 10), i.At.UTC().Format(time.RFC3339), templates.Escape(i.ID), templates.Escape(i.Target), string(i.Class), templates.Escape(i.Outcome), templates.Escape(i.Text), i.Ref, i.Became,
-		})
+	return web.CSV{Table: list.NewTable("job-"+r.PathValue("id")+".csv", itemColumns(), items)}, nil
+}
+
+func itemColumns() []list.Column[admin.JobItem] {
+	return []list.Column[admin.JobItem]{
+		{Head: "no", Cell: func(i admin.JobItem) string { return list.Whole(i.Seq) }},
+		{Head: "time", Cell: func(i admin.JobItem) string { return list.Seconds(i.At) }},
+		{Head: "id", Cell: func(i admin.JobItem) string { return templates.Escape(i.ID) }},
+		{Head: "target", Cell: func(i admin.JobItem) string { return templates.Escape(i.Target) }},
+		{Head: "class", Cell: func(i admin.JobItem) string { return string(i.Class) }},
+		{Head: "outcome", Cell: func(i admin.JobItem) string { return templates.Escape(i.Outcome) }},
+		{Head: "text", Cell: func(i admin.JobItem) string { return templates.Escape(i.Text) }},
+		{Head: "ref", Cell: func(i admin.JobItem) string { return i.Ref }},
+		{Head: "became", Cell: func(i admin.JobItem) string { return i.Became }},
 	}
-	return csvBody{filename: "job-" + r.PathValue("id") + ".csv", rows: rows}, nil
 }

@@ -1,12 +1,12 @@
 package server
 
 import (
-	"net/url"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -71,27 +71,22 @@ func summaryOfJob(j admin.Job) admin.JobSummary {
 	}
 }
 
-// fateAddress leads to the messages of a job of which one thing became.
-func fateAddress(self, became string) string {
-	return self + "/items?" + url.Values{"became": {became}}.Encode()
-}
-
 // deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
-func (s *Server) deadAgain(r *request, v *templates.JobView, j admin.Job, self string) {
+func (s *Server) deadAgain(r *web.Request, v *templates.JobView, j admin.Job, self string) {
 	n := j.Aftermath.Total(admin.BecameBack)
 	if n == 0 {
 		return
 	}
 	v.Back = &templates.BackView{
-		Text:  templates.Sentence(messages(n) + " reached " + plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: fateAddress(self, admin.BecameBack), See: plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Text:  templates.Sentence(messages(n) + " reached " + show.Plural(n, "its queue, and is", "their queues, and are") + " dead again."),
+		Items: itemsQuery{became: admin.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(float64(n))),
 	}
 	if j.Aftermath.Total(admin.BecameBack) > listedBack(j) {
 		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
 	}
 	if v.Missing.Short == "" {
 		v.Back.Again = self + "/again"
-		v.Back.Button = "Preview requeueing " + plural(n, "it", "the "+templates.Number(float64(n))) + " again"
+		v.Back.Button = "Preview requeueing " + show.Plural(n, "it", "the "+templates.Number(float64(n))) + " again"
 		picked := j.Plan
 		picked.Request.Whole = false // whatever the job moved, these are named
 		v.Back.No = s.mayRetry(r, picked, n)
@@ -118,15 +113,15 @@ func arrivedText(j admin.Job) string {
 	case n == 0:
 		return "No message came into the dead-letter queue since the job began."
 	case back == nil:
-		return came + "; whether " + plural(n, "it is of this job", "any of them are of this job") + " could not be seen."
+		return came + "; whether " + show.Plural(n, "it is of this job", "any of them are of this job") + " could not be seen."
 	case *back >= n:
-		return came + ": " + plural(n, "a message of this job that is dead again.", "messages of this job that are dead again.")
+		return came + ": " + show.Plural(n, "a message of this job that is dead again.", "messages of this job that are dead again.")
 	case *back == 0:
-		return came + "; " + plural(n, "it is", "they are") + " no part of it."
+		return came + "; " + show.Plural(n, "it is", "they are") + " no part of it."
 	default:
 		other := n - *back
-		return came + ": " + templates.Number(float64(*back)) + " of this job that " + plural(*back, "is", "are") + " dead again, and " +
-			templates.Number(float64(other)) + " that " + plural(other, "is", "are") + " no part of it."
+		return came + ": " + templates.Number(float64(*back)) + " of this job that " + show.Plural(*back, "is", "are") + " dead again, and " +
+			templates.Number(float64(other)) + " that " + show.Plural(other, "is", "are") + " no part of it."
 	}
 }
 
@@ -143,21 +138,21 @@ func returnedOf(j admin.Job) *int64 {
 }
 
 // againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
-func (s *Server) againJob(r *request) (response, error) {
+func (s *Server) againJob(r *web.Request) (web.Response, error) {
 	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
 	if j.Plan.Request.Do != admin.Requeue || !j.State.Final() {
-		return nil, conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
+		return nil, web.Conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
 	}
 	req := j.Plan.Request
-	scan, refs, err := service.BackOf(r.Context(), r.asker(), j.ID)
+	scan, refs, err := service.BackOf(r.Context(), r.Asker(), j.ID)
 	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(admin.BecameBack) {
-		if _, err := service.Scan(r.Context(), r.asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
+		if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
 			return nil, err
 		}
-		scan, refs, err = service.BackOf(r.Context(), r.asker(), j.ID)
+		scan, refs, err = service.BackOf(r.Context(), r.Asker(), j.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -195,23 +190,6 @@ func itemTier(item admin.JobItem) string {
 		return dedup.Normal.String()
 	}
 	return dedup.TierUnknown.String()
-}
-
-// fateOf reads which messages of a job are asked for: those of which one thing became, or all for "".
-func fateOf(values url.Values) (string, error) {
-	became := values.Get("became")
-	if became != "" && !slices.Contains(admin.Fates(), became) {
-		return "", badParameter("became", "must be what became of a message")
-	}
-	return became, nil
-}
-
-// fatedItems returns a page of the messages of a job, or of those of which one thing became.
-func fatedItems(r *request, service jobReader, id, became string, after int64, limit int) ([]admin.JobItem, error) {
-	if became == "" {
-		return service.JobItems(r.Context(), r.asker(), id, after, limit)
-	}
-	return service.JobItemsThat(r.Context(), r.asker(), id, became, after, limit)
 }
 
 // canaryLeft says how much longer the first messages are watched; empty when they are not.

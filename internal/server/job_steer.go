@@ -5,42 +5,43 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // pauseJob, resumeJob and cancelJob steer a job and lead back to its page.
-func (s *Server) pauseJob(r *request) (response, error)  { return s.steer(r, "pause") }
-func (s *Server) resumeJob(r *request) (response, error) { return s.steer(r, "resume") }
-func (s *Server) cancelJob(r *request) (response, error) { return s.steer(r, "cancel") }
+func (s *Server) pauseJob(r *web.Request) (web.Response, error)  { return s.steer(r, "pause") }
+func (s *Server) resumeJob(r *web.Request) (web.Response, error) { return s.steer(r, "resume") }
+func (s *Server) cancelJob(r *web.Request) (web.Response, error) { return s.steer(r, "cancel") }
 
-func (s *Server) steer(r *request, how string) (response, error) {
+func (s *Server) steer(r *web.Request, how string) (web.Response, error) {
 	if err := s.steered(r, how); err != nil {
 		return nil, err
 	}
-	return redirect{jobAddress(s.cfg.base(), r.PathValue("id"))}, nil
+	return web.Redirect{To: jobAddress(s.cfg.base(), r.PathValue("id"))}, nil
 }
 
-func (s *Server) steered(r *request, how string) error {
+func (s *Server) steered(r *web.Request, how string) error {
 	service, err := s.letters()
 	if err != nil {
 		return err
 	}
 	act := map[string]func() error{
-		"pause":  func() error { return service.PauseJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"resume": func() error { return service.ResumeJob(r.Context(), r.asker(), r.PathValue("id")) },
-		"cancel": func() error { return service.CancelJob(r.Context(), r.asker(), r.PathValue("id")) },
+		"pause":  func() error { return service.PauseJob(r.Context(), r.Asker(), r.PathValue("id")) },
+		"resume": func() error { return service.ResumeJob(r.Context(), r.Asker(), r.PathValue("id")) },
+		"cancel": func() error { return service.CancelJob(r.Context(), r.Asker(), r.PathValue("id")) },
 	}[how]
 	return act()
 }
 
 // retryJob plans the messages of a job that did not go through once more.
-func (s *Server) retryJob(r *request) (response, error) {
+func (s *Server) retryJob(r *web.Request) (web.Response, error) {
 	service, j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
 	req := j.Plan.Request
 	if j.Plan.IDChange != "" {
-		return nil, conflict("The message of this job was edited, and the edit is not kept: make the edit again")
+		return nil, web.Conflict("The message of this job was edited, and the edit is not kept: make the edit again")
 	}
 	if req.Whole {
 		return s.plannedOnce(r, req)
@@ -57,7 +58,7 @@ func (s *Server) retryJob(r *request) (response, error) {
 	if req.Do == admin.RestoreLetters {
 		ask = service.ParkingQueue
 	}
-	view, err := ask(r.Context(), r.asker(), req.Pipeline, req.Queue)
+	view, err := ask(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // judgedSnapshot holds the verdicts on the pipelines of one snapshot under one view of alerts, so that they are reached once for both.
@@ -17,7 +18,7 @@ type judgedSnapshot struct {
 // verdictsAt returns the verdicts as they hold at a time: while rounds are late nothing can be told, and the old verdicts
 // are not given.
 func (s *Server) verdictsAt(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
-	why := late(snap, now)
+	why := show.Late(snap, now)
 	if why == "" {
 		return s.verdicts(snap)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/web/templates"
 )
 
@@ -26,7 +27,7 @@ func TestAnUpperBoundIsShownAsOneAndNowhereAsZero(t *testing.T) {
 	var got struct {
 		Latency struct {
 			Tier, Risk string
-			Figure     figureJSON
+			Figure     api.FigureJSON
 		} `json:"ack_latency"`
 	}
 	s.api("/api/v1/pipelines/orders", &got)

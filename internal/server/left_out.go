@@ -2,13 +2,13 @@ package server
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -44,29 +44,15 @@ func leftSum(p admin.Plan) string {
 func leftLines(p admin.Plan, now time.Time) []templates.LeftLine {
 	var lines []templates.LeftLine
 	for _, l := range p.LeftOut {
-		lines = append(lines, templates.LeftLine{ID: templates.Plain(cmp.Or(l.ID, l.Key), keyLimit), Why: templates.Sentence(readableTimes(l.Why, now))})
+		lines = append(lines, templates.LeftLine{ID: templates.Plain(cmp.Or(l.ID, l.Key), show.KeyLimit), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})
 	}
 	if p.Undecoded > 0 {
 		lines = append(lines, templates.LeftLine{
-			ID:  templates.Sentence(counted(p.Undecoded, "marker") + " of the list"),
+			ID:  templates.Sentence(show.Counted(p.Undecoded, "marker") + " of the list"),
 			Why: templates.Sentence("could not be decoded: such markers are never changed; they are in the list of what could not be decoded"),
 		})
 	}
 	return lines
-}
-
-// isoTime finds the times that the audit and plans hold in texts, in UTC.
-var isoTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
-
-// readableTimes writes the times in a text as pages write them, in the zone of the reader.
-func readableTimes(text string, now time.Time) string {
-	return isoTime.ReplaceAllStringFunc(text, func(iso string) string {
-		at, err := time.Parse(time.RFC3339Nano, iso)
-		if err != nil {
-			return iso
-		}
-		return moment(at, now).Text
-	})
 }
 
 // seenAt is when a marker was read: what is said of it stands as of then.

@@ -10,11 +10,14 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // letter answers the page of one dead letter, its body masked.
-func (s *Server) letter(r *request) (response, error) {
+func (s *Server) letter(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	key, err := letterKeyOf(query)
 	if err != nil {
@@ -37,9 +40,9 @@ func (s *Server) letter(r *request) (response, error) {
 		if query.Has("view") {
 			values.Set("view", view)
 		}
-		return redirect{s.cfg.base() + "/dead-letters/message?" + values.Encode()}, nil
+		return web.Redirect{To: s.cfg.base() + "/dead-letters/message?" + values.Encode()}, nil
 	}
-	l, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Letter(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -48,9 +51,9 @@ func (s *Server) letter(r *request) (response, error) {
 
 // reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
 // the audit; the address of the page never shows a body.
-func (s *Server) reveal(r *request) (response, error) {
+func (s *Server) reveal(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	key, err := letterKeyOf(r.PostForm)
 	if err != nil {
@@ -67,7 +70,7 @@ func (s *Server) reveal(r *request) (response, error) {
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Reveal(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -79,30 +82,30 @@ func payloadView(view string) (string, error) {
 	case "auto", "text", "json", "hex":
 		return view, nil
 	}
-	return "", badParameter("view", "must be text, json or hex")
+	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (response, error) {
-	scan, err := service.Kept(r.Context(), r.asker(), key.scan)
+func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (web.Response, error) {
+	scan, err := service.Kept(r.Context(), r.Asker(), key.scan)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	now, base := time.Now().In(zone(r)), s.cfg.base()
-	id := templates.Plain(l.ID, 2*keyLimit)
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
+	id := templates.Plain(l.ID, 2*show.KeyLimit)
 	if l.ID == "" {
-		id = templates.Plain("Message without an id", nameLimit)
+		id = templates.Plain("Message without an id", show.NameLimit)
 	}
 	v := templates.LetterView{
-		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, nameLimit).Short), Self: key.address(base), ID: id,
+		Frame: s.frame(r, "Dead letter "+templates.Plain(l.ID, show.NameLimit).Short), Self: key.address(base), ID: id,
 		Class: string(l.Prediction.Class), Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Meaning: classMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
-		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), nameLimit)}),
-		Scanned: "as " + templates.Plain(scan.By, nameLimit).Short + " saw it, " + moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
+		Crumbs:  append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), show.NameLimit)}),
+		Scanned: "as " + templates.Plain(scan.By, show.NameLimit).Short + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, deadAddress(base, key.pipeline, key.queue)),
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
 	if l.Malformed != "" {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + endSentence(l.Malformed))})
+		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
 	}
 	if admin.IsErrorEnvelope(l.Message) {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
@@ -119,7 +122,7 @@ func (s *Server) letterPage(r *request, service deadLetterReader, key letterKey,
 	} else {
 		v.Marker.Word = "marker: " + v.Marker.Word
 	}
-	return page{component: templates.Letter(v)}, nil
+	return web.Page{Component: templates.Letter(v)}, nil
 }
 
 const envelopeNote = "This is an error envelope of EasyNetQ: the message that failed stands inside its body. A requeue sends the envelope, which consumers do not understand. " +
@@ -128,10 +131,10 @@ const envelopeNote = "This is an error envelope of EasyNetQ: the message that fa
 func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	var list []templates.Text
 	for _, reason := range l.Prediction.Reasons {
-		list = append(list, templates.Sentence(capital(readableTimes(reason, now))))
+		list = append(list, templates.Sentence(show.Capital(show.ReadableTimes(reason, now))))
 	}
 	if !l.Prediction.Until.IsZero() {
-		list = append(list, templates.Sentence("Its marker ends at "+moment(l.Prediction.Until, now).Full+"."))
+		list = append(list, templates.Sentence("Its marker ends at "+show.Moment(l.Prediction.Until, now).Full+"."))
 	}
 	return list
 }
@@ -149,7 +152,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
-		add("Taken from", templates.Plain(p.Pipeline.IDFrom, nameLimit).Short)
+		add("Taken from", templates.Plain(p.Pipeline.IDFrom, show.NameLimit).Short)
 	}
 	if l.Marker != nil {
 		add("Business key", templates.Plain(l.Marker.BusinessKey, wholeLimit).Short)
@@ -174,7 +177,7 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 		if i == maxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, nameLimit).Short), Queue: templates.Plain(d.Queue, keyLimit), At: moment(d.Time, now)}
+		line := templates.DeathLine{Number: i + 1, Reason: deathWord(templates.Plain(d.Reason, show.NameLimit).Short), Queue: templates.Plain(d.Queue, show.KeyLimit), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
 			line.Count = templates.Number(float64(d.Count)) + " times"
 		}
@@ -185,9 +188,9 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 		if len(d.RoutingKeys) > 0 {
 			route += ", key " + strings.Join(d.RoutingKeys[:min(len(d.RoutingKeys), 8)], ", ")
 		}
-		line.Route = templates.Plain(route, partLimit)
+		line.Route = templates.Plain(route, show.PartLimit)
 		if d.OriginalExpiration != "" {
-			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, nameLimit).Short + " ms"
+			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, show.NameLimit).Short + " ms"
 		}
 		lines = append(lines, line)
 	}
@@ -222,7 +225,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	switch {
 	case l.Timestamp.IsZero():
 	case dedup.Dated(l.Timestamp):
-		add("Timestamp", moment(l.Timestamp, now).Full)
+		add("Timestamp", show.Moment(l.Timestamp, now).Full)
 	default:
 		add("Timestamp", wireTime(l.Timestamp))
 	}
@@ -234,9 +237,9 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	return facts
 }
 
-func (s *Server) letterAct(r *request, key letterKey, l admin.Letter) templates.LetterAct {
+func (s *Server) letterAct(r *web.Request, key letterKey, l admin.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: keepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
+		Action: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
 	}
 	if p, ok := s.snapshots.Snapshot().Pipeline(key.pipeline); ok && l.Target == "" && !act.Parking {
@@ -263,7 +266,7 @@ func parked(l admin.Letter) bool {
 }
 
 // download answers with the bytes of a body as an attachment that no browser renders. It leaves an entry in the audit.
-func (s *Server) download(r *request) (response, error) {
+func (s *Server) download(r *web.Request) (web.Response, error) {
 	key, err := letterKeyOf(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -273,31 +276,17 @@ func (s *Server) download(r *request) (response, error) {
 		return nil, err
 	}
 	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
-		return attachment{name: "body", typ: "application/octet-stream"}, nil
+		return web.Attachment{Name: "body", Type: "application/octet-stream"}, nil
 	}
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.asker(), key.scan, key.ref)
+	l, err := service.Reveal(r.Context(), r.Asker(), key.scan, key.ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
 	if l.LeftOut != nil {
-		return nil, conflict("The body cannot be downloaded: " + l.Hidden)
+		return nil, web.Conflict("The body cannot be downloaded: " + l.Hidden)
 	}
-	return attachment{name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", typ: "application/octet-stream", body: l.Body}, nil
-}
-
-// attachment is a file to keep, not to look at.
-type attachment struct {
-	name string
-	typ  string
-	body []byte
-}
-
-func (a attachment) write(w http.ResponseWriter, r *request) error {
-	h := w.Header()
-	csvHeader(w, a.name)
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	return send(w, http.StatusOK, a.typ, a.body)
+	return web.Attachment{Name: "message-" + key.ref[:min(12, len(key.ref))] + ".bin", Type: "application/octet-stream", Body: l.Body}, nil
 }

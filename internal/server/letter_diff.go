@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -19,18 +20,18 @@ func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff 
 		if cleared {
 			d.Headers = append(d.Headers, templates.Fact{Label: label, Value: orNothing(was) + " → removed"})
 		} else if is != "" && was != is {
-			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, nameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
+			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, show.NameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
 		}
 	}
 	add("Content type", l.ContentType, e.ContentType, e.NoContentType)
 	add("Message id", l.MessageID, e.MessageID, e.NoMessageID)
 	for _, name := range e.Remove {
 		_, was := headerText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → removed"})
+		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, show.NameLimit).Short, Value: orNothing(was) + " → removed"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		_, was := headerText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, nameLimit).Short, Value: orNothing(was) + " → “" + templates.Plain(e.Headers[name], keyLimit).Short + "”"})
+		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, show.NameLimit).Short, Value: orNothing(was) + " → “" + templates.Plain(e.Headers[name], show.KeyLimit).Short + "”"})
 	}
 	if e.Body != nil {
 		d.Body, d.Cut = diffBodies(l.Body, e.Body)
@@ -57,7 +58,7 @@ func orNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return "“" + templates.Plain(s, keyLimit).Short + "”"
+	return "“" + templates.Plain(s, show.KeyLimit).Short + "”"
 }
 
 func idNote(old string, p admin.MovePlan) templates.Problem {
@@ -68,7 +69,7 @@ func idNote(old string, p admin.MovePlan) templates.Problem {
 	if says == "" {
 		says = "its id is " + orNothing(id) + " now, and was " + orNothing(old)
 	}
-	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(says)))}
+	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(says)))}
 	switch {
 	case id == "":
 		n.Tier = dedup.Severe.String()
@@ -106,7 +107,7 @@ func diffLines(was, is string) ([]templates.DiffLine, string) {
 	}
 	var out []templates.DiffLine
 	line := func(sign, text string) {
-		out = append(out, templates.DiffLine{Sign: sign, Text: templates.Plain(strings.ReplaceAll(text, "\t", "    "), partLimit)})
+		out = append(out, templates.DiffLine{Sign: sign, Text: templates.Plain(strings.ReplaceAll(text, "\t", "    "), show.PartLimit)})
 	}
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {

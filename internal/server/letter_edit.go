@@ -10,6 +10,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,7 +24,7 @@ const (
 
 // editForm answers the form that edits one message before it is requeued. The form holds the body as it is: asking for it reveals the
 // message, for admins alone, and every time the audit says so.
-func (s *Server) editForm(r *request) (response, error) {
+func (s *Server) editForm(r *web.Request) (web.Response, error) {
 	key, err := letterKeyOf(r.URL.Query())
 	if err != nil {
 		return nil, err
@@ -31,43 +33,43 @@ func (s *Server) editForm(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return page{component: templates.Edit(s.editView(r, key, l))}, nil
+	return web.Page{Component: templates.Edit(s.editView(r, key, l))}, nil
 }
 
 // editable returns the letter if it can be edited, and where it was found.
-func (s *Server) editable(r *request, key letterKey) (letterKey, admin.Letter, error) {
+func (s *Server) editable(r *web.Request, key letterKey) (letterKey, admin.Letter, error) {
 	var l admin.Letter
 	service, err := s.letters()
 	if err != nil {
 		return key, l, err
 	}
 	if why := s.whyNoMoves(r, key.pipeline); why != "" {
-		return key, l, conflict(why)
+		return key, l, web.Conflict(why)
 	}
 	if key, err = s.whereSeen(r, service, key); err != nil {
 		return key, l, err
 	}
-	if l, err = service.Reveal(r.Context(), r.asker(), key.scan, key.ref); err != nil {
+	if l, err = service.Reveal(r.Context(), r.Asker(), key.scan, key.ref); err != nil {
 		return key, l, scanGone(err)
 	}
 	if l.LeftOut != nil || len(l.Body) > maxEdit || !comesBack(l.Body) {
-		return key, l, invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
+		return key, l, web.Invalid("This message cannot be edited: its body is not text, has lines with different endings, or is larger than " + templates.Bytes(maxEdit))
 	}
 	return key, l, nil
 }
 
-func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.EditView {
+func (s *Server) editView(r *web.Request, key letterKey, l admin.Letter) templates.EditView {
 	base := s.cfg.base()
 	v := templates.EditView{
-		Frame: s.frame(r, "Edit a message"), ID: templates.Plain(l.ID, keyLimit), Action: base + "/dead-letters/edit", Fields: key.fields(), Back: key.address(base),
+		Frame: s.frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.fields(), Back: key.address(base),
 		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.pipeline),
-		Crumbs: append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(l.ID, nameLimit), Href: key.address(base)}, templates.Crumb{Label: templates.Plain("Edit", nameLimit)}),
+		Crumbs: append(deadCrumbs(base, key.pipeline, key.queue), templates.Crumb{Label: templates.Plain(l.ID, show.NameLimit), Href: key.address(base)}, templates.Crumb{Label: templates.Plain("Edit", show.NameLimit)}),
 		Notes: []templates.Problem{{
 			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it."),
 		}},
 	}
 	if l.ID == "" {
-		v.ID = templates.Plain("a message without an id", nameLimit)
+		v.ID = templates.Plain("a message without an id", show.NameLimit)
 	}
 	for i, name := range slices.Sorted(maps.Keys(l.Headers)) {
 		typ, value := headerText(l.Headers[name])
@@ -76,13 +78,13 @@ func (s *Server) editView(r *request, key letterKey, l admin.Letter) templates.E
 		}
 		if admin.LockedHeader(name) {
 			if name != dedup.HeaderDeaths {
-				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
+				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
 			}
 			continue
 		}
-		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, keyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
+		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, show.KeyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
 		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
-			h.Fixed = templates.Plain(value, keyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
+			h.Fixed = templates.Plain(value, show.KeyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)
 	}
@@ -106,9 +108,9 @@ func (s *Server) idRule(pipeline string) string {
 	case from == "message_id" || from == "":
 		return "This pipeline takes the id from here: another id is another message to its consumers, and no marker of the old one applies to it."
 	case strings.HasPrefix(from, "header:"):
-		return "This pipeline takes the id from the header " + templates.Plain(strings.TrimPrefix(from, "header:"), nameLimit).Short + ": the message id can be changed without consequence for it."
+		return "This pipeline takes the id from the header " + templates.Plain(strings.TrimPrefix(from, "header:"), show.NameLimit).Short + ": the message id can be changed without consequence for it."
 	case strings.HasPrefix(from, "json:"):
-		return "This pipeline takes the id from " + templates.Plain(strings.TrimPrefix(from, "json:"), nameLimit).Short + " in the body: a change there makes it another message."
+		return "This pipeline takes the id from " + templates.Plain(strings.TrimPrefix(from, "json:"), show.NameLimit).Short + " in the body: a change there makes it another message."
 	default:
 		return "This pipeline takes the id from the whole body: any change of the body makes it another message, whose marker does not exist yet."
 	}
@@ -129,9 +131,9 @@ func sensitiveHeader(name, idFrom string) bool {
 }
 
 // edit plans the requeue of one edited message and leads to its review.
-func (s *Server) edit(r *request) (response, error) {
+func (s *Server) edit(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	key, err := letterKeyOf(r.PostForm)
 	if err != nil {
@@ -147,21 +149,21 @@ func (s *Server) edit(r *request) (response, error) {
 	}
 	wrong := mistakeIn(r.PostForm, edit, l)
 	if wrong.text == "" {
-		var to response
+		var to web.Response
 		if to, err = s.planned(r, admin.MoveRequest{Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit}); err == nil {
 			return to, nil
 		}
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
-		wrong.text = endSentence(dedup.PublicText(err))
+		wrong.text = show.EndSentence(dedup.PublicText(err))
 	}
 	v := s.editView(r, key, l)
 	refill(&v, r.PostForm, edit)
 	if v.Wrong.Field, v.Wrong.Text, v.Wrong.Ask = wrong.field, wrong.text, wrong.ask; wrong.field == "" {
 		v.Error = wrong.text
 	}
-	return page{http.StatusUnprocessableEntity, templates.Edit(v)}, nil
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Edit(v)}, nil
 }
 
 // refill puts what was typed into a form.
@@ -201,7 +203,7 @@ func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
 		return editMistake{text: "Nothing is changed: the message would be sent as it is. Change something, or go back and preview its requeue."}
 	}
 	if doubt := e.Doubt(l.Message); doubt != "" && form.Get("body_as_it_is") != "1" {
-		return editMistake{field: "body", text: endSentence(capital(doubt)), ask: true}
+		return editMistake{field: "body", text: show.EndSentence(show.Capital(doubt)), ask: true}
 	}
 	return editMistake{}
 }
@@ -222,11 +224,11 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 		case len(name) > maxRef:
 			why = "The name of a header has at most 255 bytes."
 		case admin.LockedHeader(name):
-			why = within(name) + " is a header that the broker or this dashboard writes."
+			why = show.Within(name) + " is a header that the broker or this dashboard writes."
 		case there:
-			why = within(name) + " is there already: change its value above."
+			why = show.Within(name) + " is there already: change its value above."
 		case seen[name]:
-			why = within(name) + " stands here twice."
+			why = show.Within(name) + " stands here twice."
 		}
 		if why != "" {
 			return editMistake{field: field, text: why}

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -39,17 +40,17 @@ func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
 			continue
 		}
 		typ, value := headerText(l.Headers[name])
-		if utf8.RuneCountInString(value) > partLimit || strings.ContainsAny(value, "\r\n") {
+		if utf8.RuneCountInString(value) > show.PartLimit || strings.ContainsAny(value, "\r\n") {
 			long[len(lines)] = longValue{value, max(len(value), nestedSize(l.Headers[name]))}
 			value = beginning(value)
 		}
-		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, keyLimit), Type: typ, Value: templates.Plain(value, partLimit), Rule: headerRule(name)})
+		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
 	}
 	if unfold(lines, long) {
 		note = "The values of all headers together are shown up to " + templates.Bytes(shownHeaders) + "."
 	}
 	if more > 0 {
-		note = strings.TrimSpace(note + " " + counted(more, "more header") + " " + plural(int64(more), "is", "are") + " not shown.")
+		note = strings.TrimSpace(note + " " + show.Counted(more, "more header") + " " + show.Plural(int64(more), "is", "are") + " not shown.")
 	}
 	return lines, note
 }

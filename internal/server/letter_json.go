@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 )
 
 // letterExport is a letter with everything that is needed to send it again, one line of an export.
@@ -99,7 +100,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 	switch {
 	case p.Timestamp.IsZero():
 	case dedup.Dated(p.Timestamp):
-		j.Timestamp = timeOf(p.Timestamp)
+		j.Timestamp = api.Time(p.Timestamp)
 	default:
 		j.TimestampSeconds = wireSeconds(p.Timestamp)
 	}
@@ -109,7 +110,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 func historyOf(l admin.Letter) []pastDeathJSON {
 	deaths := []pastDeathJSON{}
 	for _, d := range l.Deaths {
-		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, timeOf(d.Time), d.Exchange, list(d.RoutingKeys)})
+		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, api.Time(d.Time), d.Exchange, api.OrEmpty(d.RoutingKeys)})
 	}
 	return deaths
 }

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -21,7 +22,7 @@ const (
 func (s *Server) payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
 	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.masker.hash(who, l.Hash), HashName: hashName(who), Revealed: revealed}
 	if l.ContentType != "" {
-		p.Type = templates.Plain(l.ContentType, nameLimit).Short + ", "
+		p.Type = templates.Plain(l.ContentType, show.NameLimit).Short + ", "
 	}
 	pretty, isJSON := prettyJSON(l.Body)
 	if view == "auto" {
@@ -79,13 +80,13 @@ func maskedNote(l admin.Letter, revealed bool) string {
 	case revealed && l.LeftOut == nil:
 		return ""
 	case l.Hidden != "":
-		return "Not shown: " + endSentence(templates.Sentence(l.Hidden).Short)
+		return "Not shown: " + show.EndSentence(templates.Sentence(l.Hidden).Short)
 	case l.Size == 0:
 		return "The body is empty."
 	case l.Masked && len(l.MaskedNames) > 0:
 		names := make([]string, len(l.MaskedNames))
 		for i, name := range l.MaskedNames {
-			names[i] = templates.Plain(name, keyLimit).Short
+			names[i] = templates.Plain(name, show.KeyLimit).Short
 		}
 		return "Masked: " + strings.Join(names, ", ") + ". The values of members that are personal or secret by these names are replaced by ***."
 	case l.Masked:

@@ -5,6 +5,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -13,14 +15,14 @@ func scanGone(err error) error {
 	if dedup.KindOf(err) != dedup.NotFound {
 		return err
 	}
-	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: endSentence(dedup.PublicText(err)) +
+	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: show.EndSentence(dedup.PublicText(err)) +
 		" What a look found is kept for " + templates.Span(admin.ScanLife) + ": go back to the queue and look again"}
 }
 
 // whereSeen returns where a letter is to be found: in the look that is named, or when that is gone in the newest one of its queue. Its
 // error leads back to the queue, and says who looked there last.
-func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey) (letterKey, error) {
-	_, err := service.Letter(r.Context(), r.asker(), key.scan, key.ref)
+func (s *Server) whereSeen(r *web.Request, service deadLetterService, key letterKey) (letterKey, error) {
+	_, err := service.Letter(r.Context(), r.Asker(), key.scan, key.ref)
 	if dedup.KindOf(err) != dedup.NotFound || err == nil {
 		return key, err
 	}
@@ -28,25 +30,25 @@ func (s *Server) whereSeen(r *request, service deadLetterService, key letterKey)
 	if from, parked := dedup.ParkedFrom(dedup.QueueRef{Name: key.queue}); parked {
 		back = parkingAddress(s.cfg.base(), key.pipeline, from.Name)
 	}
-	gone := &ledBack{scanGone(err), back, "Back to the queue"}
-	view, failed := service.Queue(r.Context(), r.asker(), key.pipeline, key.queue)
+	gone := &web.LedBack{Err: scanGone(err), Href: back, Word: "Back to the queue"}
+	view, failed := service.Queue(r.Context(), r.Asker(), key.pipeline, key.queue)
 	if failed != nil || view.Scan == nil || view.Scan.ID == key.scan {
 		return key, gone // why the queue cannot be read is said by its own page
 	}
 	newer := key
 	newer.scan = view.Scan.ID
-	if _, err := service.Letter(r.Context(), r.asker(), newer.scan, newer.ref); err == nil {
+	if _, err := service.Letter(r.Context(), r.Asker(), newer.scan, newer.ref); err == nil {
 		return newer, nil
 	}
-	now := time.Now().In(zone(r))
-	gone.error = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
+	now := time.Now().In(web.Zone(r))
+	gone.Err = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
 		" and did not see it: it was moved in between, or stands behind the messages that were looked at"}
 	return key, gone
 }
 
 // whoLooked says who looked at a queue, and when.
 func whoLooked(scan admin.Scan, now time.Time) string {
-	return templates.Plain(scan.By, nameLimit).Short + " looked at the queue at " + moment(scan.At, now).Text
+	return templates.Plain(scan.By, show.NameLimit).Short + " looked at the queue at " + show.Moment(scan.At, now).Text
 }
 
 // sinceLooked notes that somebody has looked at the queue since a letter was seen.
@@ -54,9 +56,9 @@ func sinceLooked(scan admin.Scan, now time.Time, queue string) []templates.Probl
 	if scan.NewerBy == "" && scan.NewerAt.IsZero() {
 		return nil
 	}
-	by, was := templates.Plain(scan.NewerBy, nameLimit).Short, templates.Plain(scan.By, nameLimit).Short
+	by, was := templates.Plain(scan.NewerBy, show.NameLimit).Short, templates.Plain(scan.By, show.NameLimit).Short
 	return []templates.Problem{{
 		Tier: dedup.TierUnknown.String(), Href: queue, Link: "To the newer look",
-		Text: templates.Sentence(by + " looked at the queue again at " + moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + moment(scan.At, now).Text + "."),
+		Text: templates.Sentence(by + " looked at the queue again at " + show.Moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + show.Moment(scan.At, now).Text + "."),
 	}}
 }

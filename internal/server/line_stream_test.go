@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"dedup-dashboard/internal/server/web"
 )
 
 // A narrow is a client that notes the longest piece that was written to it, and how much in all.
@@ -51,12 +53,12 @@ func opened(lines iter.Seq[any]) func(func(iter.Seq[any]) error) error {
 }
 
 // serveStream answers with a stream as a handler of the dashboard does.
-func serveStream(t *testing.T, stream lineStream) (*httptest.Server, *site) {
+func serveStream(t *testing.T, stream web.Lines) (*httptest.Server, *site) {
 	t.Helper()
 	s := stocked(t, nil)
 	e := echo.New()
 	e.Use(s.observe)
-	e.GET("/", func(c echo.Context) error { return stream.write(c.Response(), s.newRequest(c)) })
+	e.GET("/", func(c echo.Context) error { return stream.Write(c.Response(), s.newRequest(c)) })
 	srv := httptest.NewServer(e)
 	t.Cleanup(srv.Close)
 	return srv, s
@@ -64,7 +66,7 @@ func serveStream(t *testing.T, stream lineStream) (*httptest.Server, *site) {
 
 func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	made := 0
-	whole, _ := serveStream(t, lineStream{name: "a.ndjson", open: opened(manyLines(1000, 1000, &made))})
+	whole, _ := serveStream(t, web.Lines{Name: "a.ndjson", Open: opened(manyLines(1000, 1000, &made))})
 	res, err := whole.Client().Get(whole.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -74,8 +76,8 @@ func TestAStreamThatFailsInItsMidstIsCut(t *testing.T) {
 	if n := bytes.Count(body, []byte("\n")); err != nil || n != 1000 || !json.Valid(body[:bytes.IndexByte(body, '\n')]) {
 		t.Errorf("%d lines, %v", n, err)
 	}
-	broken, s := serveStream(t, lineStream{name: "a.ndjson", open: opened(func(yield func(any) bool) {
-		_ = yield(strings.Repeat("x", 3*streamBuffer)) && yield(func() {}) // which no JSON can hold
+	broken, s := serveStream(t, web.Lines{Name: "a.ndjson", Open: opened(func(yield func(any) bool) {
+		_ = yield(strings.Repeat("x", 3*web.StreamBuffer)) && yield(func() {}) // which no JSON can hold
 	})})
 	res, err = broken.Client().Get(broken.URL)
 	if err != nil {
@@ -99,9 +101,9 @@ func TestAStreamHoldsLittleAndEndsWithItsClient(t *testing.T) {
 	for name, c := range map[string]struct{ full, most int }{"one that reads all": {0, 5000}, "one that goes": {1 << 20, 200}} {
 		made := 0
 		client := &narrow{ResponseRecorder: httptest.NewRecorder(), full: c.full}
-		err := lineStream{name: "a.ndjson", open: opened(manyLines(5000, 10_000, &made))}.write(client, nil)
-		var gone *goneError
-		if client.longest > streamBuffer || made > c.most || errors.As(err, &gone) != (c.full > 0) {
+		err := web.Lines{Name: "a.ndjson", Open: opened(manyLines(5000, 10_000, &made))}.Write(client, nil)
+		var gone *web.Gone
+		if client.longest > web.StreamBuffer || made > c.most || errors.As(err, &gone) != (c.full > 0) {
 			t.Errorf("%s: %d lines were made, up to %d bytes held, %v", name, made, client.longest, err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,24 +19,24 @@ import (
 const hashTimeout = 5 * time.Second
 
 // loginForm shows the sign-in page, and sends those who are signed in on.
-func (s *Server) loginForm(r *request) (response, error) {
+func (s *Server) loginForm(r *web.Request) (web.Response, error) {
 	next := r.URL.Query().Get("next")
 	if r.Who.Method == "session" {
-		return redirect{s.safeNext(next)}, nil
+		return web.Redirect{To: s.safeNext(next)}, nil
 	}
 	return s.loginPage(r, http.StatusOK, "", next, ""), nil
 }
 
-func (s *Server) loginPage(r *request, status int, name, next, problem string) response {
-	return page{status, templates.Login(templates.LoginView{
-		Frame: s.frame(r, "Sign in"), Name: clean(name, 100), Next: clean(next, 500), Error: problem, Told: s.sessions.takeTold(r),
+func (s *Server) loginPage(r *web.Request, status int, name, next, problem string) web.Response {
+	return web.Page{Status: status, Component: templates.Login(templates.LoginView{
+		Frame: s.frame(r, "Sign in"), Name: show.Clean(name, 100), Next: show.Clean(next, 500), Error: problem, Told: s.sessions.takeTold(r),
 	})}
 }
 
 // login signs in.
-func (s *Server) login(r *request) (response, error) {
+func (s *Server) login(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	name, next := r.PostForm.Get("username"), r.PostForm.Get("next")
 	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
@@ -50,16 +52,16 @@ func (s *Server) login(r *request) (response, error) {
 		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
 	case errors.As(err, &soon):
 		s.gate.SignInFailed(r.Context(), r.From.String(), "", "too soon after others that failed")
-		return later{s.loginPage(r, http.StatusTooManyRequests, name, next, sentence(soon.Error())+"."), soon.RetryAfter}, nil
+		return web.Later{Response: s.loginPage(r, http.StatusTooManyRequests, name, next, show.Sentence(soon.Error())+"."), After: soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}
 	if err := s.signIn(r, who.Name); err != nil {
 		return nil, err
 	}
-	s.gate.SignedIn(r.Context(), r.caller(who))
+	s.gate.SignedIn(r.Context(), r.Caller(who))
 	s.log.Info("signed in", "user", who.Name, "role", who.Role.String(), "from", r.From.String())
-	return redirect{s.safeNext(next)}, nil
+	return web.Redirect{To: s.safeNext(next)}, nil
 }
 
 // wrongWhat says for the audit alone what was wrong.
@@ -79,7 +81,7 @@ func accountError(err error) error {
 }
 
 // signIn begins a session of the user.
-func (s *Server) signIn(r *request, name string) error {
+func (s *Server) signIn(r *web.Request, name string) error {
 	u, ok, err := s.auth.Lookup(r.Context(), name)
 	if err != nil {
 		return accountError(err)
@@ -96,63 +98,43 @@ func (s *Server) signIn(r *request, name string) error {
 
 // signInAfter begins a session after something that cannot be taken back, stores it and sends the browser on. Where that fails what was done
 // stands all the same: it is told on the sign-in page, and is no error.
-func (s *Server) signInAfter(r *request, name, to, done string) response {
+func (s *Server) signInAfter(r *web.Request, name, to, done string) web.Response {
 	err := s.signIn(r, name)
 	if err == nil {
 		err = s.sessions.save(r, true)
 	}
 	if err == nil {
-		return redirect{s.cfg.base() + to}
+		return web.Redirect{To: s.cfg.base() + to}
 	}
 	s.log.Error("no session could be begun", "user", name, "after", done, "err", err)
 	s.sessions.drop(r)
 	s.sessions.tell(r, done)
-	return redirect{s.cfg.base() + "/login"}
+	return web.Redirect{To: s.cfg.base() + "/login"}
 }
 
 // logout ends this session.
-func (s *Server) logout(r *request) (response, error) {
+func (s *Server) logout(r *web.Request) (web.Response, error) {
 	if err := s.sessions.end(r); err != nil {
 		return nil, err
 	}
 	s.hub.recheck()
-	return redirect{s.cfg.base() + "/login"}, nil
+	return web.Redirect{To: s.cfg.base() + "/login"}, nil
 }
 
 // logoutAll ends every session of the user, on all devices.
-func (s *Server) logoutAll(r *request) (response, error) {
+func (s *Server) logoutAll(r *web.Request) (web.Response, error) {
 	if r.Who.Method != "session" {
-		return nil, invalid("A token has no sessions to end")
+		return nil, web.Invalid("A token has no sessions to end")
 	}
 	if err := s.sessions.endAll(r.Who.Name); err != nil {
 		return nil, err
 	}
-	s.gate.SignedOutEverywhere(r.Context(), r.asker())
+	s.gate.SignedOutEverywhere(r.Context(), r.Asker())
 	return s.logout(r)
 }
 
-// later is a response with the time after which to try again.
-type later struct {
-	response
-	after time.Duration
-}
-
-func (l later) write(w http.ResponseWriter, r *request) error {
-	setRetryAfter(w, l.after)
-	return l.response.write(w, r)
-}
-
-// formError tells a form that is too large from one that cannot be read.
-func formError(err error) error {
-	var size *http.MaxBytesError
-	if errors.As(err, &size) {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.Invalid, Public: "The form cannot be read", Err: err}
-}
-
 // loginPath returns the sign-in page that leads back to the page asked for.
-func (s *Server) loginPath(r *request) string {
+func (s *Server) loginPath(r *web.Request) string {
 	path := s.cfg.base() + "/login"
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return path

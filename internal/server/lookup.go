@@ -6,27 +6,30 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
 // `id`, because a control named id would hide the form's own.
-func (s *Server) lookup(r *request) (response, error) {
+func (s *Server) lookup(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	if term := query.Get("term"); term != "" {
-		return redirect{s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
+		return web.Redirect{To: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
 	}
 	term := query.Get("id")
 	v := templates.LookupView{Frame: s.frame(r, "Look up"), Term: term, Self: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}
 	if term == "" {
-		return page{component: templates.Lookup(v)}, nil
+		return web.Page{Component: templates.Lookup(v)}, nil
 	}
 	result, err := s.lookedUp(r, term)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
-	v.At = moment(result.At, now)
+	now := time.Now().In(web.Zone(r))
+	v.At = show.Moment(result.At, now)
 	snap := s.snapshots.Snapshot()
 	found, silent := 0, 0
 	for _, a := range result.Stores {
@@ -43,7 +46,7 @@ func (s *Server) lookup(r *request) (response, error) {
 		}
 	}
 	if n := len(v.Nothing); n > 0 {
-		v.NothingSum = counted(n, "store") + ": nothing"
+		v.NothingSum = show.Counted(n, "store") + ": nothing"
 		if len(v.Stores) == 0 { // the heading says so already
 			v.NothingSum = "What each store answered"
 		}
@@ -51,19 +54,19 @@ func (s *Server) lookup(r *request) (response, error) {
 	v.Sum = lookupSum(found, silent, len(result.Stores))
 	story, missing := s.timeline(r, term, result, now)
 	v.Timeline, v.TimelineMissing = story, templates.Sentence(missing)
-	return page{component: templates.Lookup(v)}, nil
+	return web.Page{Component: templates.Lookup(v)}, nil
 }
 
 // lookedUp asks every store.
-func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
+func (s *Server) lookedUp(r *web.Request, term string) (admin.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
-		return admin.LookupResult{}, badParameter("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
+		return admin.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return admin.LookupResult{}, err
 	}
-	result, err := service.Lookup(r.Context(), r.asker(), term) // bounds itself, store by store
+	result, err := service.Lookup(r.Context(), r.Asker(), term) // bounds itself, store by store
 	for i := range result.Stores {
 		for j := range result.Stores[i].Found {
 			found := &result.Stores[i].Found[j]
@@ -75,9 +78,9 @@ func (s *Server) lookedUp(r *request, term string) (admin.LookupResult, error) {
 
 // lookupSum says what was found. A store that did not answer is never silence about a marker.
 func lookupSum(found, silent, stores int) string {
-	text := "No marker in " + counted(stores, "store")
+	text := "No marker in " + show.Counted(stores, "store")
 	if found > 0 {
-		text = counted(found, "marker") + " in " + counted(stores, "store")
+		text = show.Counted(found, "marker") + " in " + show.Counted(stores, "store")
 	}
 	switch {
 	case silent == 0:
@@ -85,20 +88,20 @@ func lookupSum(found, silent, stores int) string {
 	case silent == stores:
 		return "Unknown: no store answered"
 	default:
-		return text + "; " + counted(silent, "store") + " did not answer"
+		return text + "; " + show.Counted(silent, "store") + " did not answer"
 	}
 }
 
-func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
+func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
-		Name: templates.Plain(a.Store, nameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
+		Name: templates.Plain(a.Store, show.NameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range pipelinesOf(snap, a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, nameLimit), Href: markersAddress(s.cfg.base(), name)})
+		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: markersAddress(s.cfg.base(), name)})
 	}
 	if len(a.Found) > 0 {
-		out.Word = counted(len(a.Found), "marker")
+		out.Word = show.Counted(len(a.Found), "marker")
 	}
 	if a.Err != "" {
 		out.Word, out.Tier, out.Err = "did not answer", dedup.TierUnknown.String(), templates.Sentence(a.Err)
@@ -113,19 +116,19 @@ func (s *Server) lookupStore(r *request, snap *dedup.Snapshot, a admin.LookupAns
 	return out
 }
 
-func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Time) templates.LookupHit {
+func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
 	j.Store = store
 	offset := clockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
-		State: string(j.State), Key: templates.Plain(j.Key, 2*keyLimit), Reasons: texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
-		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*keyLimit).Short}},
+		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
+		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
 	}
 	if j.Owner != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, keyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, show.KeyLimit).Short})
 	}
 	if j.Retry != nil {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, nameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, keyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, show.NameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, show.KeyLimit).Short})
 	}
 	if o := j.Other; o != nil {
 		text := "another id, which the store takes for the one that was looked up: it is the marker of another message"
@@ -135,7 +138,7 @@ func (s *Server) lookupHit(r *request, store string, j admin.Judged, now time.Ti
 		h.Facts = append(h.Facts, templates.Fact{Label: "Its id", Value: text})
 	}
 	if detail := detailText(j.Marker); detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, partLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, show.PartLimit).Short})
 	}
 	return h
 }

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -132,7 +133,7 @@ func TestWhileTheStoreIsDownTheListIsMarkedOldAndCannotAct(t *testing.T) {
 	if doc.Find(".act-bar fieldset").Not("[disabled]").Length() != 0 || !strings.Contains(oneLine(doc.Find(".blocked")), "Store orders does not answer") {
 		t.Errorf("the controls: %s", oneLine(doc.Find(".act-bar")))
 	}
-	if got := oneLine(doc.Find("th .stale-mark")); got != "as of "+moment(st.Stats.Pass.Ended, time.Now().UTC()).Text {
+	if got := oneLine(doc.Find("th .stale-mark")); got != "as of "+show.Moment(st.Stats.Pass.Ended, time.Now().UTC()).Text {
 		t.Errorf("the verdicts are marked %q", got)
 	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -57,7 +59,7 @@ func encodeKey(key string) string { return url.QueryEscape(key) }
 func decodeKey(text string) (string, error) {
 	key, err := url.QueryUnescape(text)
 	if err != nil || key == "" {
-		return "", invalid("The form names a marker that cannot be read; load the page again")
+		return "", web.Invalid("The form names a marker that cannot be read; load the page again")
 	}
 	return key, nil
 }
@@ -66,12 +68,12 @@ func decodeKey(text string) (string, error) {
 func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time) templates.MarkerLine {
 	l := templates.MarkerLine{
 		Anchor: anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
-		ID: templates.Plain(shownID(m.Marker), keyLimit), BusinessKey: templates.Plain(m.BusinessKey, keyLimit), Verdict: string(m.verdict),
-		Why: templates.Sentence(readableTimes(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), now)), Life: lifeOf(m.Marker, offset, now),
-		Owner: templates.Plain(m.Owner, nameLimit), Detail: templates.Plain(detailText(m.Marker), partLimit),
+		ID: templates.Plain(shownID(m.Marker), show.KeyLimit), BusinessKey: templates.Plain(m.BusinessKey, show.KeyLimit), Verdict: string(m.verdict),
+		Why: templates.Sentence(show.ReadableTimes(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), now)), Life: lifeOf(m.Marker, offset, now),
+		Owner: templates.Plain(m.Owner, show.NameLimit), Detail: templates.Plain(detailText(m.Marker), show.PartLimit),
 	}
 	if m.Status != "" && m.Status != string(m.State) {
-		l.Status = templates.Plain(m.Status, nameLimit)
+		l.Status = templates.Plain(m.Status, show.NameLimit)
 	}
 	if m.changed != nil {
 		l.Changed = changeView(*m.changed, base, now)
@@ -84,9 +86,9 @@ func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time
 
 // changeView says what was done to a marker since the list was read.
 func changeView(c admin.Change, base string, now time.Time) *templates.MarkerChange {
-	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: ago(c.At, now)}
+	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: show.Ago(c.At, now)}
 	if c.By != "" {
-		v.Text += " by " + templates.Plain(c.By, nameLimit).Short
+		v.Text += " by " + templates.Plain(c.By, show.NameLimit).Short
 	}
 	if c.Operation != "" {
 		v.Href = operationAddress(base, c.Operation)
@@ -113,10 +115,10 @@ func lifeOf(m dedup.Marker, offset time.Duration, now time.Time) templates.Life 
 	switch {
 	case exact:
 		l.Age = templates.Span(age.Span)
-		full = append(full, "since "+moment(m.Since.Add(-offset), now).Full)
+		full = append(full, "since "+show.Moment(m.Since.Add(-offset), now).Full)
 	case age.Known:
 		l.Age = "≥ " + templates.Span(age.Span)
-		full = append(full, "first seen "+moment(m.FirstSeen, now).Full)
+		full = append(full, "first seen "+show.Moment(m.FirstSeen, now).Full)
 	}
 	if l.Never {
 		l.Left = "never expires"
@@ -125,7 +127,7 @@ func lifeOf(m dedup.Marker, offset time.Duration, now time.Time) templates.Life 
 		return l
 	}
 	left := m.Expires.Sub(now.Add(offset))
-	full = append(full, "expires "+moment(m.Expires.Add(-offset), now).Full)
+	full = append(full, "expires "+show.Moment(m.Expires.Add(-offset), now).Full)
 	l.Full = strings.Join(full, ", ")
 	if left <= 0 {
 		l.Over, l.Left = true, "expired "+templates.Span(-left)+" ago"

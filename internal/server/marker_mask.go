@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // masked returns a marker as a role may see it: every marker that is shown, in whatever form, has passed here. Values can be
@@ -45,5 +46,5 @@ func (s masker) owner(owner string) string {
 	if owner == "" || holders.MatchString(owner) {
 		return owner
 	}
-	return fmt.Sprintf("keyed:%s, %s", s.keyed(owner)[:12], counted(len(owner), "byte"))
+	return fmt.Sprintf("keyed:%s, %s", s.keyed(owner)[:12], show.Counted(len(owner), "byte"))
 }

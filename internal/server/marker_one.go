@@ -12,6 +12,8 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,15 +24,15 @@ const (
 )
 
 // oneMarker answers the page of one marker, read live.
-func (s *Server) oneMarker(r *request) (response, error) {
+func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	store, key := r.URL.Query().Get("store"), r.URL.Query().Get("key")
 	snap := s.snapshots.Snapshot()
 	st, ok := findStore(snap, store)
 	switch {
 	case store == "" || key == "":
-		return nil, invalid("Name a marker as ?store=NAME&key=KEY")
+		return nil, web.Invalid("Name a marker as ?store=NAME&key=KEY")
 	case !ok:
-		return nil, notFound("There is no store named " + templates.Plain(store, nameLimit).Short)
+		return nil, web.NotFound("There is no store named " + templates.Plain(store, show.NameLimit).Short)
 	}
 	service, err := s.service()
 	if err != nil {
@@ -38,7 +40,7 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Look(ctx, r.asker(), store, key)
+	got, err := service.Look(ctx, r.Asker(), store, key)
 	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
 	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
 		return s.silentStore(r, store, err, templates.Resend{}), nil
@@ -46,13 +48,13 @@ func (s *Server) oneMarker(r *request) (response, error) {
 	if err != nil && !gone {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
 	got.Marker = s.masker.masked(got.Marker, r.Who)
-	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), nameLimit).Short)
+	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), show.NameLimit).Short)
 	v := templates.MarkerView{
-		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*keyLimit), Gone: gone, ReadAt: moment(now, now),
-		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(shownID(got.Marker), nameLimit)}),
+		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(shownID(got.Marker), show.NameLimit)}),
 		Self:   markerAddress(frame.Base, store, key), History: s.historyLines(r, got.History, now),
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
 	}
@@ -63,25 +65,25 @@ func (s *Server) oneMarker(r *request) (response, error) {
 			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
 		}
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
-		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*keyLimit).Short}, {Label: "Store", Value: store}}
-		return page{component: templates.OneMarker(v)}, nil
+		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*show.KeyLimit).Short}, {Label: "Store", Value: store}}
+		return web.Page{Component: templates.OneMarker(v)}, nil
 	}
 	s.describeMarker(&v, r, st, got, now)
-	return page{component: templates.OneMarker(v)}, nil
+	return web.Page{Component: templates.OneMarker(v)}, nil
 }
 
 // describeMarker fills the page of a marker that is there.
-func (s *Server) describeMarker(v *templates.MarkerView, r *request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
+func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
 	offset := clockOffset(got.Sighting)
-	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), texts(got.Reasons, now)
+	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), show.Texts(got.Reasons, now)
 	v.Life = lifeOf(got.Marker, offset, now)
-	v.ReadAt = moment(got.At, now)
+	v.ReadAt = show.Moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(detailText(got.Marker), partLimit)
+	v.Detail = templates.Plain(detailText(got.Marker), show.PartLimit)
 	v.Value = s.masker.valueView(got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
-			{Label: "Key", Value: templates.Plain(got.Retry.Key, keyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, nameLimit).Short},
+			{Label: "Key", Value: templates.Plain(got.Retry.Key, show.KeyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, show.NameLimit).Short},
 			{Label: "Expires", Value: expiryText(got.Retry.ExpiresMillis, offset, now)},
 		}
 	}
@@ -127,7 +129,7 @@ func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, 
 	if got.Since.IsZero() {
 		add("Since", "not known: the store keeps no time of it")
 	} else {
-		add("Since", moment(got.Since.Add(-offset), now).Full)
+		add("Since", show.Moment(got.Since.Add(-offset), now).Full)
 	}
 	add("Expires", expiryText(got.ExpiresMillis, offset, now))
 	add("Store", st.Name+", "+schemeText(st.Scheme))
@@ -144,23 +146,14 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 		return ""
 	}
 	at := time.UnixMilli(millis).Add(-offset)
-	return moment(at, now).Full + ", " + ago(at, now)
-}
-
-// texts are sentences with their times in the zone of the reader.
-func texts(list []string, now time.Time) []templates.Text {
-	out := make([]templates.Text, 0, len(list))
-	for _, s := range list {
-		out = append(out, templates.Sentence(readableTimes(s, now)))
-	}
-	return out
+	return show.Moment(at, now).Full + ", " + show.Ago(at, now)
 }
 
 // valueView is the value of a marker as the role allows: its type, size and hash for viewers, its shape for operators, all
 // of it for admins.
 func (s masker) valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
-	v := templates.ValueView{Type: templates.Plain(g.Type, nameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: s.hash(who, hex.EncodeToString(sum[:])), HashName: hashName(who)}
+	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: s.hash(who, hex.EncodeToString(sum[:])), HashName: hashName(who)}
 	switch {
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."

@@ -11,6 +11,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -118,13 +121,13 @@ func (m markersPage) shows(list string) bool {
 // view builds the page.
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
-		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*nameLimit),
-		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: late(m.snap, m.now),
-		AsOf: moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, nameLimit), Heading: listHeading(m.q.state),
+		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*show.NameLimit),
+		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: show.Late(m.snap, m.now),
+		AsOf: show.Moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, show.NameLimit), Heading: listHeading(m.q.state),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Overview", nameLimit), Href: m.base + "/"},
-			{Label: templates.Plain(m.p.Pipeline.Name, nameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
-			{Label: templates.Plain("Markers", nameLimit)},
+			{Label: templates.Plain("Overview", show.NameLimit), Href: m.base + "/"},
+			{Label: templates.Plain(m.p.Pipeline.Name, show.NameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
+			{Label: templates.Plain("Markers", show.NameLimit)},
 		},
 	}
 	if m.st != nil {
@@ -144,8 +147,8 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
 	v.Judged = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.PermanentList)
-	if m.st != nil && m.st.Stats.Pass != nil && lost(m.st.Health) {
-		v.VerdictsAsOf = moment(m.st.Stats.Pass.Ended, m.now)
+	if m.st != nil && m.st.Stats.Pass != nil && show.IsLost(m.st.Health) {
+		v.VerdictsAsOf = show.Moment(m.st.Stats.Pass.Ended, m.now)
 	}
 	return v
 }
@@ -169,31 +172,32 @@ func (m markersPage) selected() selected {
 			}
 		}
 	}
-	m.q.sorted(s.matching)
+	s.matching = m.q.sorted(s.matching)
 	return s
 }
 
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
-	list := m.selected()
-	matching := list.matching
-	if m.q.state == string(admin.ProcessingList) && list.listed > 0 {
-		v.Verdicts = m.verdictTabs(list.verdicts)
+	from := m.selected()
+	if m.q.state == string(admin.ProcessingList) && from.listed > 0 {
+		v.Verdicts = m.verdictTabs(from.verdicts)
 	}
-	v.Listed = m.listedText(list.listed, len(matching))
-	pages := max(1, (len(matching)+markersPerPage-1)/markersPerPage)
-	page := min(m.q.page, pages)
-	v.PageNote = pageNote(m.q.page, pages)
-	first := (page - 1) * markersPerPage
-	for _, x := range matching[first:min(first+markersPerPage, len(matching))] {
+	v.Listed = m.listedText(from.listed, len(from.matching))
+	shown, at := list.Cut(from.matching, markersPerPage, m.q.page)
+	v.PageNote = at.Note
+	for _, x := range shown {
 		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
 	}
-	v.Pages = m.pages(page, pages)
-	v.Empty = m.empty(list.listed)
-	if list.listed > 0 {
-		v.CSV, v.CSVText = m.csvLink(list.listed)
+	v.Pages = at.Links(func(n int) string {
+		link := m.q
+		link.page = n
+		return link.address(m.path)
+	})
+	v.Empty = m.empty(from.listed)
+	if from.listed > 0 {
+		v.CSV, v.CSVText = m.csvLink(from.listed)
 	}
-	v.Act = m.actBar(len(matching))
+	v.Act = m.actBar(len(from.matching))
 }
 
 // browsed fills the page from a live reading.
@@ -211,8 +215,8 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 		x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
 		v.Rows = append(v.Rows, markerLine(judgedMarker{Marker: x}, m.base, m.offset(), m.now))
 	}
-	v.Listed = counted(len(v.Rows), "marker") + " on this page"
-	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", moment(m.live.At, m.now).Text, counted(int(m.live.Examined), "key or row"))
+	v.Listed = show.Counted(len(v.Rows), "marker") + " on this page"
+	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(int(m.live.Examined), "key or row"))
 	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
 	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
 	v.CSV, v.CSVText = m.csvLink(0)
@@ -232,7 +236,7 @@ func (m markersPage) offset() time.Duration {
 }
 
 // markers answers the page of the markers of one pipeline.
-func (s *Server) markersOf(r *request) (response, error) {
+func (s *Server) markersOf(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -240,24 +244,24 @@ func (s *Server) markersOf(r *request) (response, error) {
 	if m.q.live() && r.Fragment != "status" {
 		m.browse(s, r)
 	}
-	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, nameLimit).Short)
+	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + m.p.Pipeline.Name)
-	return page{component: templates.Markers(m.view(frame))}, nil
+	return web.Page{Component: templates.Markers(m.view(frame))}, nil
 }
 
 // markersPage reads the address of a page of markers.
-func (s *Server) markersPage(r *request) (markersPage, error) {
+func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 	snap := s.snapshots.Snapshot()
 	name := r.PathValue("name")
 	p, ok := snap.Pipeline(name)
 	if !ok {
 		return markersPage{}, noPipeline(name)
 	}
-	q, err := parseMarkersQuery(r.URL.Query())
-	if err != nil {
+	var q markersQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
@@ -267,18 +271,18 @@ func (s *Server) markersPage(r *request) (markersPage, error) {
 }
 
 // changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
-func (s *Server) changed(r *request, st *dedup.StoreStatus) map[string]admin.Change {
+func (s *Server) changed(r *web.Request, st *dedup.StoreStatus) map[string]admin.Change {
 	if s.markers == nil || st == nil || st.Stats.Pass == nil {
 		return nil
 	}
-	changes, err := s.markers.Changed(r.Context(), r.asker(), st.Name, st.Stats.Pass.Started)
+	changes, err := s.markers.Changed(r.Context(), r.Asker(), st.Name, st.Stats.Pass.Started)
 	if err != nil {
 		s.log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
 	}
 	return changes
 }
 
-func (m *markersPage) browse(s *Server, r *request) {
+func (m *markersPage) browse(s *Server, r *web.Request) {
 	service, err := s.service()
 	if err != nil {
 		m.liveErr = err
@@ -286,7 +290,7 @@ func (m *markersPage) browse(s *Server, r *request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
-	got, err := service.Browse(ctx, r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+	got, err := service.Browse(ctx, r.Asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: m.q.cursor, Limit: markersPerPage,
 	})
 	if err != nil {
@@ -305,11 +309,11 @@ func (m markersPage) examined() templates.Figure {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		pass := m.st.Stats.Pass
 		if pass.Unfit() {
-			return pipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
+			return show.PipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
 		}
-		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+within(m.p.Pipeline.Store))
+		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+show.Within(m.p.Pipeline.Store))
 		f.Formula = "each key that matches, read once and decoded by the scheme"
 		f.Why = "what changed since the pass is not in it; each count of a state on this page comes from it"
 	}
-	return pipelineFigure(m.p, f, "unknown", m.now)
+	return show.PipelineFigure(m.p, f, "unknown", m.now)
 }

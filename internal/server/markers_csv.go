@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -11,6 +10,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -20,14 +22,12 @@ const (
 	exportFor  = time.Minute
 	// exportPage is how many markers one reading of the store gives; the store bounds what it looks at for them.
 	exportPage = 200
-	// exportWrite bounds the writing of one page: the time that a whole answer has would end a long table half way.
-	exportWrite = 30 * time.Second
 )
 
 // markersCSV answers with a list of markers as a table, such as the messages that were lost, to be sent again by their
 // producer. A pass keeps the oldest of a long list only: where the store can be asked for the list, it is read live then, and
 // for the states that no pass lists.
-func (s *Server) markersCSV(r *request) (response, error) {
+func (s *Server) markersCSV(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -72,12 +72,12 @@ type markersTable struct {
 	kept selected
 }
 
-func (t *markersTable) write(w http.ResponseWriter, r *request) error {
+func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	m := t.page
 	cut := m.cut(t.kept.listed)
 	name := m.p.Pipeline.Name + "-" + m.q.state
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", csvType)
+		w.Header().Set("Content-Type", web.CSVType)
 		w.WriteHeader(http.StatusOK)
 		return nil
 	}
@@ -87,21 +87,18 @@ func (t *markersTable) write(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	table := csvBody{rows: [][]string{markerColumns()}}
-	for _, x := range t.kept.matching {
-		table.rows = append(table.rows, markerCells(x))
-	}
+	table := list.NewTable("", markerColumns(), t.kept.matching)
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		table.notes = []string{counted(int(cut), "more marker") + " " + plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
+		table.Notes = []string{show.Counted(int(cut), "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
 	}
-	table.filename = name + ".csv"
-	return table.write(w, r)
+	table.Filename = name + ".csv"
+	return web.CSV{Table: table}.Write(w, r)
 }
 
 // writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
 // without that leaves the answer to the caller.
-func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string) (begun bool, err error) {
+func (t *markersTable) writeLive(w http.ResponseWriter, r *web.Request, name string) (begun bool, err error) {
 	service, err := t.server.service()
 	if err != nil {
 		return false, err
@@ -110,7 +107,7 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 	case t.server.exports <- struct{}{}:
 		defer func() { <-t.server.exports }()
 	default:
-		return false, &httpError{http.StatusServiceUnavailable, dedup.Unavailable, "Busy", "Another list is being read from a store; try again in a minute", time.Minute}
+		return false, &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: "Another list is being read from a store; try again in a minute", RetryAfter: time.Minute}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), exportFor)
 	defer cancel()
@@ -119,9 +116,9 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 	if err != nil {
 		return false, err
 	}
-	csvHeader(w, name+".csv")
-	e.rc, e.out = http.NewResponseController(w), csv.NewWriter(w)
-	if err := e.send(append([][]string{markerColumns()}, first...)); err != nil {
+	web.AttachAs(w, name+".csv")
+	e.rc, e.out = http.NewResponseController(w), list.NewWriter(w, list.HeadsOf(markerColumns()))
+	if err := e.send(first); err != nil {
 		return true, err
 	}
 	return true, e.rest(ctx)
@@ -131,9 +128,9 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *request, name string)
 type export struct {
 	table   *markersTable
 	service markerService
-	r       *request
+	r       *web.Request
 	rc      *http.ResponseController
-	out     *csv.Writer
+	out     *list.Writer
 	cursor  string
 	// seen are the keys that were written: the walk over a store may meet a marker twice.
 	seen map[string]bool
@@ -143,12 +140,12 @@ type export struct {
 func (e *export) rest(ctx context.Context) error {
 	for e.cursor != "" {
 		if len(e.seen) >= exportRows {
-			return e.stop("cut after " + counted(len(e.seen), "marker") + ": filter the list for the others")
+			return e.stop("cut after " + show.Counted(len(e.seen), "marker") + ": filter the list for the others")
 		}
 		rows, err := e.read(ctx)
 		switch {
 		case e.r.Context().Err() != nil:
-			return &goneError{e.r.Context().Err()}
+			return &web.Gone{Err: e.r.Context().Err()}
 		case ctx.Err() != nil:
 			return e.stop("cut after " + templates.Span(exportFor) + ": the rest of the store was not looked at, so there may be more; filter the list or ask the store itself")
 		case err != nil:
@@ -162,20 +159,21 @@ func (e *export) rest(ctx context.Context) error {
 }
 
 func (e *export) stop(why string) error {
-	return e.send([][]string{noteRow(why, len(markerColumns()))})
+	e.out.Note(why)
+	return e.send(nil)
 }
 
 // read returns the next page of the list.
-func (e *export) read(ctx context.Context) ([][]string, error) {
+func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 	m := e.table.page
-	got, err := e.service.Browse(ctx, e.r.asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
+	got, err := e.service.Browse(ctx, e.r.Asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: e.cursor, Limit: exportPage,
 	})
 	if err != nil {
 		return nil, err
 	}
 	e.cursor = got.Next
-	var rows [][]string
+	var rows []judgedMarker
 	for i, x := range got.Markers {
 		j := judgedMarker{Marker: e.table.server.masker.masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
@@ -185,53 +183,42 @@ func (e *export) read(ctx context.Context) ([][]string, error) {
 			continue
 		}
 		e.seen[x.Key] = true
-		rows = append(rows, markerCells(j))
+		rows = append(rows, j)
 	}
 	return rows, nil
 }
 
 // send writes rows and sees them on their way.
-func (e *export) send(rows [][]string) error {
-	if err := e.rc.SetWriteDeadline(time.Now().Add(exportWrite)); err != nil {
+func (e *export) send(rows []judgedMarker) error {
+	if err := e.rc.SetWriteDeadline(time.Now().Add(web.ExportWrite)); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
 	for _, row := range rows {
-		if err := e.out.Write(defused(row)); err != nil {
-			return &goneError{err}
-		}
+		e.out.Row(list.Cells(markerColumns(), row))
 	}
-	e.out.Flush()
-	if err := cmp.Or(e.out.Error(), e.rc.Flush()); err != nil {
-		return &goneError{err}
+	if err := cmp.Or(e.out.Flush(), e.rc.Flush()); err != nil {
+		return &web.Gone{Err: err}
 	}
 	return nil
 }
 
-func markerColumns() []string {
-	return []string{"id", "business_key", "key", "state", "status", "verdict", "since", "expires", "failures", "owner", "detail"}
-}
-
-func markerCells(x judgedMarker) []string {
-	attempts := ""
-	if x.Attempts != nil {
-		attempts = strconv.FormatInt(*x.Attempts, 10)
+func markerColumns() []list.Column[judgedMarker] {
+	return []list.Column[judgedMarker]{
+		{Head: "id", Cell: func(m judgedMarker) string { return templates.Escape(m.ID) }},
+		{Head: "business_key", Cell: func(m judgedMarker) string { return templates.Escape(m.BusinessKey) }},
+		{Head: "key", Cell: func(m judgedMarker) string { return templates.Escape(m.Key) }},
+		{Head: "state", Cell: func(m judgedMarker) string { return templates.Escape(string(m.State)) }},
+		{Head: "status", Cell: func(m judgedMarker) string { return templates.Escape(m.Status) }},
+		{Head: "verdict", Cell: func(m judgedMarker) string { return string(m.verdict) }},
+		{Head: "since", Cell: func(m judgedMarker) string { return list.Time(m.Since) }},
+		{Head: "expires", Cell: func(m judgedMarker) string { return list.Time(m.Expires) }},
+		{Head: "failures", Cell: func(m judgedMarker) string {
+			if m.Attempts == nil {
+				return ""
+			}
+			return list.Whole(*m.Attempts)
+		}},
+		{Head: "owner", Cell: func(m judgedMarker) string { return templates.Escape(m.Owner) }},
+		{Head: "detail", Cell: func(m judgedMarker) string { return templates.Escape(m.Detail) }},
 	}
-	return []string{
-		templates.Escape(x.ID), templates.Escape(x.BusinessKey), templates.Escape(x.Key), templates.Escape(string(x.State)), templates.Escape(x.Status), string(x.verdict),
-		csvTime(x.Since), csvTime(x.Expires), attempts, templates.Escape(x.Owner), templates.Escape(x.Detail),
-	}
-}
-
-func plural(n int64, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
-func csvTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }

@@ -14,6 +14,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // withFailed puts n failed markers on the shelf and, as a pass does, the first 1,000 of them into its list.
@@ -38,7 +39,7 @@ func (s *site) table(path string) (rows [][]string, filename string) {
 	res := s.as("viewer", "GET", path, "")
 	body := s.body(res)
 	rows, err := csv.NewReader(strings.NewReader(body)).ReadAll()
-	if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != csvType || rows[0][0] != "id" {
+	if err != nil || res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != web.CSVType || rows[0][0] != "id" {
 		s.t.Fatalf("%s: %s, %v: %.300s", path, res.Status, err, body)
 	}
 	return rows[1:], res.Header.Get("Content-Disposition")

@@ -2,11 +2,12 @@ package server
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -51,11 +52,8 @@ func (s *Server) service() (markerService, error) {
 	return s.markers, nil
 }
 
-// asker is who asks, for the service.
-func (r *request) asker() admin.Caller { return r.caller(r.Who) }
-
 // whyNoControls says why this reader cannot change markers of a store, and "" if they can.
-func (s *Server) whyNoControls(r *request, store string) string {
+func (s *Server) whyNoControls(r *web.Request, store string) string {
 	switch {
 	case s.markers == nil:
 		return "This dashboard was started without access to single markers."
@@ -63,20 +61,12 @@ func (s *Server) whyNoControls(r *request, store string) string {
 		return "This dashboard is read-only: markers are shown and never changed."
 	}
 	if why := s.markers.WhyNot(store); why != "" {
-		return "Nothing can be changed here: " + endSentence(why)
+		return "Nothing can be changed here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(adminRole) {
 		return "Changing markers needs the role " + adminRole.String() + "; you are signed in as " + r.Who.Role.String() + "."
 	}
 	return ""
-}
-
-// endSentence ends a text that has no end yet with a full stop.
-func endSentence(s string) string {
-	if s == "" || strings.ContainsAny(s[len(s)-1:], ".?!") {
-		return s
-	}
-	return s + "."
 }
 
 // findStore returns the status of a store and whether there is one.
@@ -105,11 +95,11 @@ func pipelinesOf(snap *dedup.Snapshot, store string) []string {
 
 // pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
 func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
-	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", nameLimit), Href: base + "/"}}
+	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"}}
 	if names := pipelinesOf(snap, store); len(names) > 0 {
 		crumbs = append(crumbs,
-			templates.Crumb{Label: templates.Plain(names[0], nameLimit), Href: base + "/pipelines/" + names[0]},
-			templates.Crumb{Label: templates.Plain("Markers", nameLimit), Href: markersAddress(base, names[0])})
+			templates.Crumb{Label: templates.Plain(names[0], show.NameLimit), Href: base + "/pipelines/" + names[0]},
+			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: markersAddress(base, names[0])})
 	}
 	return crumbs
 }

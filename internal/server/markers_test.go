@@ -11,6 +11,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -180,7 +181,7 @@ func TestTheTimesInVerdictsAreInTheZoneOfTheReaderAndInTheAPIInUTC(t *testing.T)
 				query = "&tz="
 			}
 			text := oneLine(s.page("admin", path+query+url.QueryEscape(zone)).Find("main"))
-			if want := moment(seen, time.Now().In(in)).Text; !strings.Contains(text, "held no message at "+want+" and") {
+			if want := show.Moment(seen, time.Now().In(in)).Text; !strings.Contains(text, "held no message at "+want+" and") {
 				t.Errorf("%s in %s does not say %s: %.1200s", path, zone, want, text)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -44,15 +45,15 @@ func tabName(list string) string {
 
 func (m markersPage) tabs() []templates.Tab {
 	var tabs []templates.Tab
-	for _, list := range markerLists() {
-		if !m.shows(list) {
+	for _, name := range markerLists() {
+		if !m.shows(name) {
 			continue
 		}
-		link := markersQuery{state: list, text: m.q.text, sort: "age", page: 1}
-		t := templates.Tab{Label: tabName(list), Count: "unknown", Href: link.address(m.path), Active: list == m.q.state}
-		if n := m.total(list); n >= 0 {
+		link := markersQuery{state: name, text: m.q.text}
+		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
+		if n := m.total(name); n >= 0 {
 			t.Count = templates.Number(float64(n))
-			if n > 0 && (list == string(admin.GaveUpList) || list == string(admin.FailedList) && m.st.Scheme.OnFail == "ack") {
+			if n > 0 && (name == string(admin.GaveUpList) || name == string(admin.FailedList) && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
 		}
@@ -79,7 +80,7 @@ func (m markersPage) verdictTabs(counts map[dedup.Verdict]int) []templates.Tab {
 }
 
 func (m markersPage) filter() templates.MarkerFilter {
-	plain := markersQuery{state: m.q.state, sort: m.q.sort, descending: m.q.descending, page: 1}
+	plain := markersQuery{state: m.q.state, order: m.q.order}
 	f := templates.MarkerFilter{
 		Action: m.path, State: m.q.state, Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
 	}
@@ -87,9 +88,9 @@ func (m markersPage) filter() templates.MarkerFilter {
 		return f // a live reading comes in the store's own order
 	}
 	for _, c := range [][2]string{{"age", "oldest first"}, {"-age", "youngest first"}, {"expiry", "expires soonest"}, {"-expiry", "expires last"}, {"id", "id"}} {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.sortValue() == c[0]})
+		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.order.String() == c[0]})
 	}
-	if m.q.sortValue() == "-id" {
+	if m.q.order.String() == "-id" {
 		f.Sorts = append(f.Sorts, templates.Choice{Value: "-id", Label: "id, reversed", Chosen: true})
 	}
 	return f
@@ -108,19 +109,9 @@ func (m markersPage) listedText(listed, matching int) string {
 		text = templates.Number(float64(matching)) + " of " + text + " match"
 	}
 	if m.st != nil && m.st.Stats.Pass != nil {
-		text += ", as of the pass that ended at " + moment(m.st.Stats.Pass.Ended, m.now).Text
+		text += ", as of the pass that ended at " + show.Moment(m.st.Stats.Pass.Ended, m.now).Text
 	}
 	return text
-}
-
-func (m markersPage) pages(page, pages int) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		link := m.q
-		link.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: link.address(m.path), Current: n == page})
-	}
-	return links
 }
 
 // notes say what must be known before the lists are read.
@@ -133,18 +124,18 @@ func (m markersPage) notes() []templates.Problem {
 		}
 		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
 	}
-	if lost(m.st.Health) {
+	if show.IsLost(m.st.Health) {
 		mend := "It has not answered since the start."
 		if pass := m.st.Stats.Pass; pass != nil {
-			mend = "What follows is from the last complete pass, which ended " + ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
+			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: statement("store " + m.st.Name + " cannot be read: " + within(m.st.Health.Err)), Mend: templates.Sentence(mend),
+			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Mend: templates.Sentence(mend),
 		})
 	}
 	if m.st.Scheme.Blind != "" {
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + endSentence(m.st.Scheme.Blind)),
+			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + show.EndSentence(m.st.Scheme.Blind)),
 		})
 	}
 	if others := pipelinesOf(m.snap, m.st.Name); len(others) > 1 {
@@ -154,7 +145,7 @@ func (m markersPage) notes() []templates.Problem {
 		})
 	}
 	if m.st.Evidence.Missing != "" && m.q.state == string(admin.ProcessingList) {
-		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + endSentence(m.st.Evidence.Missing))})
+		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + show.EndSentence(m.st.Evidence.Missing))})
 	}
 	return notes
 }
@@ -190,13 +181,13 @@ func (m markersPage) empty(listed int) templates.Empty {
 	case m.st == nil || m.st.Stats.Pass == nil:
 		return templates.Empty{Heading: "No markers known yet", Text: "They are shown after the first complete pass over the store."}
 	case m.st.Stats.Pass.Unfit():
-		return templates.Empty{Heading: "No markers known", Text: capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
+		return templates.Empty{Heading: "No markers known", Text: show.Capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
-		return templates.Empty{Heading: "No marker matches this filter", Text: counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
+		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(admin.ProcessingList):
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
-			return templates.Empty{Heading: "Nothing is known to be in progress", Text: counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
-				Href: markersQuery{state: string(dedup.StateUnknown), sort: "age", page: 1}.address(m.path), Link: "See what could not be decoded"}
+			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
+				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {
 			return templates.Empty{Heading: "Nothing was in progress at the last pass", Text: "The store cannot be read now: what has come into progress since is not known."}
@@ -224,8 +215,8 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 	if m.q.state == string(admin.GaveUpList) {
 		a.Clear = true // the retry counter is the marker
 	}
-	if m.st != nil && lost(m.st.Health) {
-		a.Blocked = "Store " + within(m.st.Name) + " does not answer: its markers can be changed when it does."
+	if m.st != nil && show.IsLost(m.st.Health) {
+		a.Blocked = "Store " + show.Within(m.st.Name) + " does not answer: its markers can be changed when it does."
 	}
 	if matching == 0 && a.Missing.Short == "" {
 		a.Clear, a.Expiry = false, false

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 )
 
 // A masker hides values from those who may not see them. It turns hashes of what is hidden into ones that nobody can try guesses
@@ -65,4 +66,4 @@ type reader struct {
 }
 
 // reader returns who asks.
-func (s *Server) reader(r *request) reader { return reader{s.masker, r.Who} }
+func (s *Server) reader(r *web.Request) reader { return reader{s.masker, r.Who} }

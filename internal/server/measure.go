@@ -8,6 +8,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -33,7 +36,7 @@ func (s *Server) measuring() (measureService, error) {
 }
 
 // measurable tells which pipelines who asks can measure: an operator, where nothing forbids it.
-func (s *Server) measurable(r *request) func(pipeline string) bool {
+func (s *Server) measurable(r *web.Request) func(pipeline string) bool {
 	return func(pipeline string) bool {
 		return s.measure != nil && r.Who.Can(operator) && s.measure.WhyNot(pipeline) == ""
 	}
@@ -42,7 +45,7 @@ func (s *Server) measurable(r *request) func(pipeline string) bool {
 func measurementAddress(base, id string) string { return base + "/measurements/" + url.PathEscape(id) }
 
 // measureSection is what the page of a pipeline says of exact measurements: nothing where they are off and there was none.
-func (s *Server) measureSection(r *request, pipeline string, most int, now time.Time) (templates.MeasureSection, error) {
+func (s *Server) measureSection(r *web.Request, pipeline string, most int, now time.Time) (templates.MeasureSection, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return templates.MeasureSection{}, err
@@ -57,7 +60,7 @@ func (s *Server) measureSection(r *request, pipeline string, most int, now time.
 	v := templates.MeasureSection{Shown: why != admin.MeasurementsOff || len(all) > 0, Action: path}
 	switch {
 	case why != "":
-		v.Action, v.WhyNot = "", capital(endSentence(why))
+		v.Action, v.WhyNot = "", show.Capital(show.EndSentence(why))
 	case !r.Who.Can(operator):
 		v.Action, v.WhyNot = "", "Measuring needs the role "+operator.String()+"; you are signed in as "+r.Who.Role.String()+"."
 	}
@@ -77,7 +80,7 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 		if m.Result == nil {
 			continue
 		}
-		text := "Last measured " + ago(m.Ended, now) + ": " + measuredRate(m.Result) + " " + measuredBand(m.Result) + " " + measuredOf(m.Result) + "."
+		text := "Last measured " + show.Ago(m.Ended, now) + ": " + measuredRate(m.Result) + " " + measuredBand(m.Result) + " " + measuredOf(m.Result) + "."
 		if m.Live != nil {
 			text += " " + calibrationText(m.Live)
 		}
@@ -87,8 +90,8 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 }
 
 func measureRow(base string, m dedup.Measurement, now time.Time) templates.MeasureRow {
-	row := templates.MeasureRow{Href: measurementAddress(base, m.ID), At: moment(m.Started, now), Running: !m.State.Final(),
-		By: templates.Plain(m.By, nameLimit), Why: templates.Sentence(m.Why)}
+	row := templates.MeasureRow{Href: measurementAddress(base, m.ID), At: show.Moment(m.Started, now), Running: !m.State.Final(),
+		By: templates.Plain(m.By, show.NameLimit), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {
 		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(float64(m.Result.Messages))
@@ -117,61 +120,61 @@ func measureWord(m dedup.Measurement) (word, tier string) {
 }
 
 // startMeasurement begins to measure, and leads to the page that follows it.
-func (s *Server) startMeasurement(r *request) (response, error) {
+func (s *Server) startMeasurement(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	seconds, err := strconv.Atoi(r.PostForm.Get("seconds"))
 	if err != nil || seconds < 0 || seconds > 1e6 {
-		return nil, badParameter("seconds", "must be 60 to 120")
+		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
-	m, err := service.Start(r.Context(), r.asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(seconds) * time.Second})
+	m, err := service.Start(r.Context(), r.Asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(seconds) * time.Second})
 	if err != nil {
 		return nil, err
 	}
-	return redirect{measurementAddress(s.cfg.base(), m.ID)}, nil
+	return web.Redirect{To: measurementAddress(s.cfg.base(), m.ID)}, nil
 }
 
 // stopMeasurement ends a measurement before its time.
-func (s *Server) stopMeasurement(r *request) (response, error) {
+func (s *Server) stopMeasurement(r *web.Request) (web.Response, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Stop(r.Context(), r.asker(), r.PathValue("id")); err != nil {
+	if err := service.Stop(r.Context(), r.Asker(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
-	return redirect{measurementAddress(s.cfg.base(), r.PathValue("id"))}, nil
+	return web.Redirect{To: measurementAddress(s.cfg.base(), r.PathValue("id"))}, nil
 }
 
 // measurements lists the measurements of a pipeline.
-func (s *Server) measurements(r *request) (response, error) {
-	name, now := r.PathValue("name"), time.Now().In(zone(r))
+func (s *Server) measurements(r *web.Request) (web.Response, error) {
+	name, now := r.PathValue("name"), time.Now().In(web.Zone(r))
 	section, err := s.measureSection(r, name, admin.MeasurementsListed, now)
 	if err != nil {
 		return nil, err
 	}
 	section.All = ""
-	v := templates.MeasurementsView{Frame: s.frame(r, "Measurements of "+templates.Plain(name, nameLimit).Short), Crumbs: s.measureCrumbs(name),
-		Heading: "Measurements of " + templates.Plain(name, nameLimit).Short, Section: section,
+	v := templates.MeasurementsView{Frame: s.frame(r, "Measurements of "+templates.Plain(name, show.NameLimit).Short), Crumbs: s.measureCrumbs(name),
+		Heading: "Measurements of " + templates.Plain(name, show.NameLimit).Short, Section: section,
 		Empty: templates.Empty{Heading: "No measurement yet", Text: "An exact measurement traces the deliveries of a minute and joins each with its message's marker."}}
-	return page{component: templates.Measurements(v)}, nil
+	return web.Page{Component: templates.Measurements(v)}, nil
 }
 
 func (s *Server) measureCrumbs(pipeline string) []templates.Crumb {
 	base := s.cfg.base()
 	return []templates.Crumb{
-		{Label: templates.Plain("Overview", nameLimit), Href: base + "/"},
-		{Label: templates.Plain(pipeline, nameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"},
+		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 }
 
 // measurementAsked returns the measurement that the address names, as who asks may see it.
-func (s *Server) measurementAsked(r *request) (dedup.Measurement, error) {
+func (s *Server) measurementAsked(r *web.Request) (dedup.Measurement, error) {
 	service, err := s.measuring()
 	if err != nil {
 		return dedup.Measurement{}, err
@@ -207,19 +210,19 @@ func withoutSenders(r dedup.SessionResult) *dedup.SessionResult {
 
 // measurement answers the page of one measurement. While it runs, the page follows it: by the stream of hints, or without the script by
 // loading itself again.
-func (s *Server) measurement(r *request) (response, error) {
+func (s *Server) measurement(r *web.Request) (web.Response, error) {
 	m, err := s.measurementAsked(r)
 	if err != nil {
 		return nil, err
 	}
-	return page{component: templates.Measurement(s.measurementView(r, m))}, nil
+	return web.Page{Component: templates.Measurement(s.measurementView(r, m))}, nil
 }
 
-func (s *Server) measurementView(r *request, m dedup.Measurement) templates.MeasurementView {
-	now, base := time.Now().In(zone(r)), s.cfg.base()
-	name := templates.Plain(m.Pipeline, nameLimit).Short
+func (s *Server) measurementView(r *web.Request, m dedup.Measurement) templates.MeasurementView {
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
+	name := templates.Plain(m.Pipeline, show.NameLimit).Short
 	v := templates.MeasurementView{Self: measurementAddress(base, m.ID), Crumbs: s.measureCrumbs(m.Pipeline), Heading: "Measurement of " + name,
-		Running: !m.State.Final(), Why: templates.Sentence(capital(endSentence(m.Why))), Meta: measureMeta(m, now)}
+		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}
 	v.State, v.Tier = measureWord(m)
 	title := "Measurement of " + name + " · " + v.State
 	if v.Running {

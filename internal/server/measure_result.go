@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -23,7 +24,7 @@ func showMeasuring(v *templates.MeasurementView, m dedup.Measurement, now time.T
 	}
 	v.Done = min(v.Total, max(0, int(now.Sub(m.Began).Seconds())))
 	v.Quarter = strconv.Itoa(v.Done * 4 / max(v.Total, 1) * 25)
-	if v.Seen = counted(int(m.Seen), "delivery") + " seen"; m.Seen != 1 {
+	if v.Seen = show.Counted(int(m.Seen), "delivery") + " seen"; m.Seen != 1 {
 		v.Seen = templates.Number(float64(m.Seen)) + " deliveries seen"
 	}
 	if v.Done == v.Total {
@@ -38,9 +39,9 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 	}
 	facts := []templates.Fact{
 		{Label: "Queues", Value: templates.Plain(strings.Join(queues, ", "), 200).Short},
-		{Label: "Broker", Value: templates.Plain(m.Broker, nameLimit).Short},
-		{Label: "By", Value: templates.Plain(m.By, nameLimit).Short},
-		{Label: "Started", Value: moment(m.Started, now).Full},
+		{Label: "Broker", Value: templates.Plain(m.Broker, show.NameLimit).Short},
+		{Label: "By", Value: templates.Plain(m.By, show.NameLimit).Short},
+		{Label: "Started", Value: show.Moment(m.Started, now).Full},
 	}
 	if r := m.Result; r != nil {
 		how := "times of markers"
@@ -75,7 +76,7 @@ func measuredBand(r *dedup.SessionResult) string {
 }
 
 func measuredOf(r *dedup.SessionResult) string {
-	return "of " + templates.Number(float64(r.Messages)) + " " + plural(r.Messages, "message", "messages")
+	return "of " + templates.Number(float64(r.Messages)) + " " + show.Plural(r.Messages, "message", "messages")
 }
 
 // inPoints is a difference of two rates in points.
@@ -127,7 +128,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	measuredLatency(v, r)
 	for _, o := range r.Origins {
 		v.Origins = append(v.Origins, templates.OriginRow{Exchange: exchangeText(o.Exchange), RoutingKey: templates.Plain(o.RoutingKey, 120),
-			UserID: templates.Plain(o.UserID, nameLimit), AppID: templates.Plain(o.AppID, nameLimit),
+			UserID: templates.Plain(o.UserID, show.NameLimit), AppID: templates.Plain(o.AppID, show.NameLimit),
 			Copies: templates.Number(float64(o.Copies)), Duplicates: templates.Number(float64(o.Duplicates))})
 	}
 	for _, p := range r.Repeated {
@@ -139,7 +140,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	case left > 0:
 		v.RepeatedNote = templates.Number(float64(r.RepeatedIDs)) + " messages were duplicated; the " + templates.Number(float64(len(r.Repeated))) + " most often are kept."
 	default:
-		v.RepeatedNote = counted(int(r.RepeatedIDs), "message") + " " + plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
+		v.RepeatedNote = show.Counted(int(r.RepeatedIDs), "message") + " " + show.Plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
 	}
 	return v
 }
@@ -147,7 +148,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 // exchangeText names an exchange; the default one has no name.
 func exchangeText(name string) templates.Text {
 	if name == "" {
-		return templates.Plain("(default)", nameLimit)
+		return templates.Plain("(default)", show.NameLimit)
 	}
 	return templates.Plain(name, 120)
 }
@@ -181,7 +182,7 @@ func measuredParts(r *dedup.SessionResult) []templates.MeasuredPart {
 func measuredLatency(v *templates.MeasuredView, r *dedup.SessionResult) {
 	l := r.Latency
 	if l.N == 0 {
-		v.LatencyNote = "Unknown: " + endSentence(r.LatencyWhy)
+		v.LatencyNote = "Unknown: " + show.EndSentence(r.LatencyWhy)
 		return
 	}
 	for _, x := range []struct {
@@ -211,7 +212,7 @@ func measuredLatency(v *templates.MeasuredView, r *dedup.SessionResult) {
 
 func repeatedRow(base string, p dedup.RepeatedID, now time.Time) templates.RepeatedRow {
 	row := templates.RepeatedRow{ID: templates.MarkerLine{ID: templates.Plain(p.ID, 80), Href: lookupAddress(base, p.ID)},
-		Deliveries: templates.Number(float64(p.Deliveries)), Duplicates: templates.Number(float64(p.Duplicates)), Cause: repeatCause(p), First: moment(p.First, now)}
+		Deliveries: templates.Number(float64(p.Deliveries)), Duplicates: templates.Number(float64(p.Duplicates)), Cause: repeatCause(p), First: show.Moment(p.First, now)}
 	if p.Deliveries > 1 {
 		row.Gap = templates.Latency(p.Gap.Seconds())
 	}

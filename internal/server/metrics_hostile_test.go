@@ -104,25 +104,3 @@ func TestNoTwoQueuesShareALabel(t *testing.T) {
 		t.Error("a name that can be written as it is was not")
 	}
 }
-
-func FuzzLabelsAreReadByPrometheusAsTheyWereMeant(f *testing.F) {
-	for _, name := range hostileNames() {
-		f.Add(name, name+"x")
-	}
-	f.Fuzz(func(t *testing.T, a, b string) {
-		written := valid([]string{a, b})
-		if (a == b) != (written[0] == written[1]) {
-			t.Fatalf("%q and %q are %q and %q", a, b, written[0], written[1])
-		}
-		text := "m{a=\"" + strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`).Replace(written[0]) + "\"} 1\n"
-		p := textparse.NewPromParser([]byte(text), labels.NewSymbolTable(), false)
-		if _, err := p.Next(); err != nil {
-			t.Fatalf("%q: %v", a, err)
-		}
-		var l labels.Labels
-		p.Labels(&l)
-		if got := l.Get("a"); got != written[0] {
-			t.Fatalf("%q is read as %q", written[0], got)
-		}
-	})
-}

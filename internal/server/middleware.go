@@ -18,6 +18,8 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // newHandler builds the chain that each request passes, outermost first: id, log and recovery; headers; host; body limit;
@@ -110,65 +112,65 @@ func (s *Server) observed(c echo.Context, id string, took time.Duration, cut boo
 		status = http.StatusInternalServerError
 	}
 	if path != "/events" {
-		s.metrics.observe(path, c.Request().Method, status, took)
+		s.metrics.Observe(path, c.Request().Method, status, took)
 	}
-	s.log.Debug("request", "request", id, "method", clean(c.Request().Method, 20), "path", clean(c.Request().URL.Path, 200),
+	s.log.Debug("request", "request", id, "method", show.Clean(c.Request().Method, 20), "path", show.Clean(c.Request().URL.Path, 200),
 		"status", status, "took", took, "from", c.RealIP())
 }
 
 // writeError answers with an error, unless an answer is under way already. The answer does not end with the request's
 // context: a body that came too slowly ends that, and its sender still waits for an answer.
 func (s *Server) writeError(err error, c echo.Context) {
-	var cut *cutError
+	var cut *web.Cut
 	if errors.As(err, &cut) {
-		s.log.Error("an answer was cut short", "request", c.Get(requestIDKey), "err", cut.err)
+		s.log.Error("an answer was cut short", "request", c.Get(requestIDKey), "err", cut.Err)
 		panic(http.ErrAbortHandler)
 	}
-	var gone *goneError
+	var gone *web.Gone
 	if c.Response().Committed || errors.As(err, &gone) {
 		return
 	}
 	c.SetRequest(c.Request().WithContext(context.WithoutCancel(c.Request().Context())))
 	r := s.newRequest(c)
-	k, ok := c.Get(kindKey).(kind)
+	k, ok := c.Get(kindKey).(web.Kind)
 	if !ok {
 		k = s.kindOf(r.URL.Path)
 	}
 	s.knowAgain(c, r, k, err)
 	s.logFailure(r, err)
-	if err := s.errorResponse(r, k, err).write(c.Response(), r); err != nil && !errors.As(err, &gone) {
+	if err := s.errorResponse(r, k, err).Write(c.Response(), r); err != nil && !errors.As(err, &gone) {
 		s.log.Error("error page failed", "request", r.ID, "err", err)
 	}
 }
 
 // knowAgain finds out who asked for what ended in an error. An address that there is not, or a method, is refused before anybody is asked
 // for, and its page must not lose the navigation of those who are signed in. Who cannot be told is nobody.
-func (s *Server) knowAgain(c echo.Context, r *request, k kind, failed error) {
+func (s *Server) knowAgain(c echo.Context, r *web.Request, k web.Kind, failed error) {
 	if who, ok := c.Get(principalKey).(auth.Principal); ok {
 		r.Who = who
 		return
 	}
-	if status := describe(failed).status; k != pageKind || status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
+	if status := describe(failed).Status; k != web.PageKind || status != http.StatusNotFound && status != http.StatusMethodNotAllowed {
 		return
 	}
-	r.kind = k
+	r.Kind = k
 	if err := s.identify(r); err != nil {
 		r.Who = auth.Principal{}
 	}
 }
 
 // logFailure logs what went wrong here, with its cause: the answer names only what was made to be shown.
-func (s *Server) logFailure(r *request, err error) {
+func (s *Server) logFailure(r *web.Request, err error) {
 	level := slog.LevelError
 	switch d := describe(err); {
-	case !d.ours():
+	case !d.Ours():
 		return
 	case errors.Is(err, context.Canceled):
 		level = slog.LevelDebug // the client left; nothing is wrong
-	case d.status != http.StatusInternalServerError:
+	case d.Status != http.StatusInternalServerError:
 		level = slog.LevelWarn
 	}
-	s.log.Log(r.Context(), level, "request failed", "request", r.ID, "path", clean(r.URL.Path, 200), "err", err)
+	s.log.Log(r.Context(), level, "request failed", "request", r.ID, "path", show.Clean(r.URL.Path, 200), "err", err)
 }
 
 // contentPolicy allows what is ours and nothing inline. Trusted Types are left out because htmx parses HTML.
@@ -200,10 +202,7 @@ func (s *Server) secureHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) checkHost(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if host := c.Request().Host; !s.cfg.allowsHost(host) {
-			return &httpError{
-				http.StatusMisdirectedRequest, wrongHost, "Wrong host",
-				fmt.Sprintf("This dashboard does not answer for the host %s; set server.public_url or server.allowed_hosts if it should", clean(host, 100)), 0,
-			}
+			return &web.Error{Status: http.StatusMisdirectedRequest, Kind: wrongHost, Heading: "Wrong host", Message: fmt.Sprintf("This dashboard does not answer for the host %s; set server.public_url or server.allowed_hosts if it should", show.Clean(host, 100))}
 		}
 		return next(c)
 	}
@@ -228,7 +227,7 @@ func (s *Server) checkOrigin(origins *http.CrossOriginProtection) echo.Middlewar
 				r := s.newRequest(c)
 				_ = s.identify(r) // it is refused in any case
 				s.noteRefused(r, "it came from another site")
-				return &httpError{http.StatusForbidden, "cross_origin", "Not allowed", "This request came from another site and was refused", 0}
+				return &web.Error{Status: http.StatusForbidden, Kind: "cross_origin", Heading: "Not allowed", Message: "This request came from another site and was refused"}
 			}
 			return next(c)
 		}
@@ -260,9 +259,9 @@ const (
 )
 
 // newRequest makes our request of echo's.
-func (s *Server) newRequest(c echo.Context) *request {
+func (s *Server) newRequest(c echo.Context) *web.Request {
 	id, _ := c.Get(requestIDKey).(string)
-	r := &request{Request: c.Request(), ID: id}
+	r := &web.Request{Request: c.Request(), ID: id}
 	if plain, marked := unmarked(r.URL); marked {
 		r.Request, r.ByItself = r.WithContext(r.Context()), true
 		r.URL = plain
@@ -291,90 +290,90 @@ func fragmentID(target string) string {
 var validPipeline = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // adapt turns a route into a handler of echo: who is asking, may they, answer.
-func (s *Server) adapt(rt route) echo.HandlerFunc {
+func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		c.Set(kindKey, rt.kind)
+		c.Set(kindKey, rt.Kind)
 		r := s.newRequest(c)
-		r.kind = rt.kind
-		if strings.Contains(rt.path, "{name}") {
+		r.Kind = rt.Kind
+		if strings.Contains(rt.Path, "{name}") {
 			name := c.Param("name")
 			if !validPipeline.MatchString(name) {
-				return notFound("There is no such pipeline")
+				return web.NotFound("There is no such pipeline")
 			}
 			r.SetPathValue("name", name)
 		}
-		if strings.Contains(rt.path, "{id}") {
+		if strings.Contains(rt.Path, "{id}") {
 			r.SetPathValue("id", c.Param("id"))
 		}
-		if rt.kind == staticKind {
-			return s.answer(c, r, rt.handler)
+		if rt.Kind == web.StaticKind {
+			return s.answer(c, r, rt.Handler)
 		}
 		c.Response().Header().Add("Vary", "Cookie, Authorization, HX-Request-Type, HX-Target")
-		if err := s.identify(r); err != nil && !(rt.kind == probeKind && rt.needs == anybody) {
-			if describe(err).status == http.StatusUnauthorized {
+		if err := s.identify(r); err != nil && !(rt.Kind == web.ProbeKind && rt.Needs == anybody) {
+			if describe(err).Status == http.StatusUnauthorized {
 				s.noteRefused(r, "the token is not known or has expired")
 			}
 			return err // a probe tells less instead: it must not depend on accounts
 		}
 		c.Set(principalKey, r.Who)
-		if err := checkQuery(r, rt.path); err != nil {
+		if err := checkQuery(r, rt.Path); err != nil {
 			return err
 		}
 		if denied, err := s.guard(r, rt); denied != nil || err != nil {
-			if rt.method != http.MethodGet {
-				s.noteRefused(r, "it needs the role "+rt.needs.String())
+			if rt.Method != http.MethodGet {
+				s.noteRefused(r, "it needs the role "+rt.Needs.String())
 			}
 			return s.finish(c, r, denied, err)
 		}
-		if rt.acts { // an error means that the connection knows no deadline, and so has none
+		if rt.Acts { // an error means that the connection knows no deadline, and so has none
 			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(actTimeout))
 		}
-		return s.answer(c, r, rt.handler)
+		return s.answer(c, r, rt.Handler)
 	}
 }
 
-func (s *Server) answer(c echo.Context, r *request, h handler) error {
+func (s *Server) answer(c echo.Context, r *web.Request, h web.Handler) error {
 	res, err := h(r)
 	return s.finish(c, r, res, err)
 }
 
 // finish stores what the handler changed in the session, sets its cookies and writes the response.
-func (s *Server) finish(c echo.Context, r *request, res response, err error) error {
-	byItself := r.ByItself || r.Fragment != "" || c.Get(kindKey) == streamKind // regions of live pages, and the stream of hints
+func (s *Server) finish(c echo.Context, r *web.Request, res web.Response, err error) error {
+	byItself := r.ByItself || r.Fragment != "" || c.Get(kindKey) == web.StreamKind // regions of live pages, and the stream of hints
 	if err := s.sessions.save(r, !byItself); err != nil {
 		return err
 	}
-	for _, cookie := range r.cookies {
+	for _, cookie := range r.Cookies {
 		http.SetCookie(c.Response(), cookie)
 	}
 	if err != nil {
 		return err
 	}
-	return res.write(c.Response(), r)
+	return res.Write(c.Response(), r)
 }
 
 // noteRefused records a request that was refused.
-func (s *Server) noteRefused(r *request, why string) {
-	s.gate.RequestRefused(r.Context(), r.asker(), r.Method+" "+clean(strings.TrimPrefix(r.URL.Path, s.cfg.base()), 200), why)
+func (s *Server) noteRefused(r *web.Request, why string) {
+	s.gate.RequestRefused(r.Context(), r.Asker(), r.Method+" "+show.Clean(strings.TrimPrefix(r.URL.Path, s.cfg.base()), 200), why)
 }
 
 // guard returns nothing if the principal may pass, and otherwise where to go instead or why not.
-func (s *Server) guard(r *request, rt route) (response, error) {
-	if r.Who.Can(rt.needs) {
+func (s *Server) guard(r *web.Request, rt web.Route) (web.Response, error) {
+	if r.Who.Can(rt.Needs) {
 		return nil, nil
 	}
 	if r.Who.Role != auth.Nobody {
-		return nil, &httpError{http.StatusForbidden, "forbidden", "Not allowed", "This needs the role " + rt.needs.String() + "; you are signed in as " + r.Who.Role.String(), 0}
+		return nil, &web.Error{Status: http.StatusForbidden, Kind: "forbidden", Heading: "Not allowed", Message: "This needs the role " + rt.Needs.String() + "; you are signed in as " + r.Who.Role.String()}
 	}
-	if rt.kind != pageKind {
-		return nil, &httpError{http.StatusUnauthorized, unauthorized, "Sign in", "Give a token as `Authorization: Bearer TOKEN`, or sign in", 0}
+	if rt.Kind != web.PageKind {
+		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Sign in", Message: "Give a token as `Authorization: Bearer TOKEN`, or sign in"}
 	}
 	if r.Fragment != "" {
 		// A live region must not be filled with the sign-in page.
-		return nil, &httpError{http.StatusUnauthorized, unauthorized, "Signed out", "Your session has ended; reload the page to sign in", 0}
+		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Signed out", Message: "Your session has ended; reload the page to sign in"}
 	}
 	if s.firstAdmin.Wanted() {
-		return redirect{s.cfg.base() + "/welcome"}, nil
+		return web.Redirect{To: s.cfg.base() + "/welcome"}, nil
 	}
-	return redirect{s.loginPath(r)}, nil
+	return web.Redirect{To: s.loginPath(r)}, nil
 }

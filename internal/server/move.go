@@ -15,6 +15,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -30,7 +33,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 		return req, noPipeline(req.Pipeline)
 	}
 	if req.Queue == "" || len(req.Queue) > maxRef || len(req.Scan) > maxRef {
-		return req, badParameter("queue", "must name one, with at most 255 bytes")
+		return req, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	verb, which, _ := strings.Cut(form.Get("do"), "-")
 	switch verb {
@@ -41,7 +44,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "restore":
 		req.Do = admin.RestoreLetters
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	var err error
 	switch which {
@@ -55,7 +58,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
 		req.Whole = true
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	if req.Whole {
 		req.Scan = ""
@@ -80,24 +83,24 @@ func mostOf(form url.Values, otherwise int64) (int64, error) {
 func selectedRefs(form url.Values) ([]string, error) {
 	for _, ref := range form["sel"] {
 		if ref == "" || len(ref) > maxRef {
-			return nil, badParameter("sel", "must be the reference of a message")
+			return nil, list.Bad("sel", "must be the reference of a message")
 		}
 	}
 	if len(form["sel"]) == 0 {
-		return nil, &httpError{
-			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No message was selected",
-			message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+		return nil, &web.Error{
+			Status: http.StatusBadRequest, Kind: dedup.Invalid, Heading: "No message was selected",
+			Message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
 		}
 	}
 	return slices.Clone(form["sel"]), nil
 }
 
 // planMove freezes a selection and leads to its review.
-func (s *Server) planMove(r *request) (response, error) {
+func (s *Server) planMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
-	req, err := parseMoveForm(r.PostForm, time.Now().In(zone(r)))
+	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +118,7 @@ func (s *Server) planMove(r *request) (response, error) {
 		if err != nil {
 			return nil, err
 		}
-		view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+		view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 		if err != nil {
 			return nil, err
 		}
@@ -126,9 +129,9 @@ func (s *Server) planMove(r *request) (response, error) {
 
 // plannedOnce plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
-func (s *Server) plannedOnce(r *request, req admin.MoveRequest) (response, error) {
+func (s *Server) plannedOnce(r *web.Request, req admin.MoveRequest) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	if !req.Whole {
 		req.Most = 0
@@ -141,12 +144,12 @@ func (s *Server) plannedOnce(r *request, req admin.MoveRequest) (response, error
 }
 
 // planned makes a plan and leads to its review, or offers that of fewer messages.
-func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
+func (s *Server) planned(r *web.Request, req admin.MoveRequest) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.PlanMove(r.Context(), r.asker(), req)
+	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
 	var many *admin.TooMany
 	switch {
 	case errors.As(err, &many):
@@ -154,51 +157,51 @@ func (s *Server) planned(r *request, req admin.MoveRequest) (response, error) {
 	case err != nil:
 		return nil, err
 	}
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), plan.ID))}, nil
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), plan.ID))}, nil
 }
 
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
-func (s *Server) offerFewer(r *request, many *admin.TooMany) response {
+func (s *Server) offerFewer(r *web.Request, many *admin.TooMany) web.Response {
 	d := describe(many)
-	view := templates.ErrorView{Frame: s.errorFrame(r, d.heading), Status: d.status, Heading: d.heading, Message: endSentence(clean(d.message, 2000)), Back: s.back(r)}
-	again := templates.FormAgain{Action: keepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
+	view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(show.Clean(d.Message, 2000)), Back: s.back(r)}
+	again := templates.FormAgain{Action: web.KeepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {
 		for _, value := range r.PostForm[name] {
 			again.Fields = append(again.Fields, templates.FormField{Name: name, Value: value})
 		}
 	}
 	view.Again = &again
-	return page{d.status, templates.Error(view)}
+	return web.Page{Status: d.Status, Component: templates.Error(view)}
 }
 
 // fewerWord is the button that plans a move of fewer messages.
 func fewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
 
 // changeMove plans again with other choices: a plan itself never changes.
-func (s *Server) changeMove(r *request) (response, error) {
+func (s *Server) changeMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	req, err := changedMove(plan, r.PostForm)
 	if err != nil {
 		return nil, err
 	}
-	again, err := service.PlanMove(r.Context(), r.asker(), req)
+	again, err := service.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), again.ID))}, nil
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), again.ID))}, nil
 }
 
 // changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
@@ -209,7 +212,7 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	case plan.Edited != nil:
 		req.Edit = &plan.Edited.Edit
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
-		return req, conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
+		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
 	req.Choices = map[admin.Class]admin.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
@@ -221,7 +224,7 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 			continue
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
-			return req, badParameter("choice-"+string(c), "must be keep, clear_first or leave_out")
+			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
 		req.Choices[c] = chosen
 	}
@@ -245,7 +248,7 @@ func rateOf(form url.Values, otherwise float64) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || n > 100_000 || n < 0 && n != -1 {
-		return 0, badParameter("rate", "must be a number from 0 to 100000, or -1 for no limit")
+		return 0, list.Bad("rate", "must be a number from 0 to 100000, or -1 for no limit")
 	}
 	return n, nil
 }
@@ -257,41 +260,41 @@ func wholeNumber(form url.Values, name string, otherwise, least, most int) (int,
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
-		return 0, badParameter(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+		return 0, list.Bad(name, "must be a whole number from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
 	}
 	return n, nil
 }
 
 // unstarted leads to the review: whoever loads the address of a start again, which a refused one leaves in the browser, means that.
-func (s *Server) unstarted(r *request) (response, error) {
-	return redirect{keepZone(r, moveAddress(s.cfg.base(), r.PathValue("id")))}, nil
+func (s *Server) unstarted(r *web.Request) (web.Response, error) {
+	return web.Redirect{To: web.KeepZone(r, moveAddress(s.cfg.base(), r.PathValue("id")))}, nil
 }
 
 // move answers the review page. A plan that was started leads to its job.
-func (s *Server) move(r *request) (response, error) {
+func (s *Server) move(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	plan, job, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if job != "" {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
-	return page{component: templates.Move(s.moveView(r, plan))}, nil
+	return web.Page{Component: templates.Move(s.moveView(r, plan))}, nil
 }
 
 // moveView is the review page of a plan.
-func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
-	now, base := time.Now().In(zone(r)), s.cfg.base()
+func (s *Server) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
+	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	v := templates.MoveView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
-		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
-		Change: keepZone(r, moveAddress(base, p.ID)+"/change"), Action: keepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
+		Crumbs: append(deadCrumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
+		Change: web.KeepZone(r, moveAddress(base, p.ID)+"/change"), Action: web.KeepZone(r, moveAddress(base, p.ID)+"/start"), Button: moveTitle(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: deadAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
-		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(s.whyNoMoves(r, p.Request.Pipeline)),
 	}
 	if p.Edited != nil {
 		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)
@@ -307,12 +310,12 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(endSentence(capital(g.Text)))})
+		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
 	}
-	v.Back = keepZone(r, v.Back)
+	v.Back = web.KeepZone(r, v.Back)
 	for i := range v.Crumbs {
 		if v.Crumbs[i].Href != "" {
-			v.Crumbs[i].Href = keepZone(r, v.Crumbs[i].Href)
+			v.Crumbs[i].Href = web.KeepZone(r, v.Crumbs[i].Href)
 		}
 	}
 	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
@@ -321,7 +324,7 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(endSentence(capital(p.IDChange)))})
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(p.IDChange)))})
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
@@ -330,61 +333,64 @@ func (s *Server) moveView(r *request, p admin.MovePlan) templates.MoveView {
 }
 
 // fewerForm plans the same move of fewer messages.
-func (s *Server) fewerForm(r *request, p admin.MovePlan, n int64) *templates.FormAgain {
-	return &templates.FormAgain{Action: keepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
+func (s *Server) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: web.KeepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
 // startMove carries a plan out and leads to the job.
-func (s *Server) startMove(r *request) (response, error) {
+func (s *Server) startMove(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
 	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	job, err := service.StartJob(r.Context(), r.asker(), req)
+	job, err := service.StartJob(r.Context(), r.Asker(), req)
 	if err == nil {
-		return redirect{keepZone(r, jobAddress(s.cfg.base(), job))}, nil
+		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
 	var many *admin.TooMany
 	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
 	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
-	plan, done, again := service.PlannedMove(r.Context(), r.asker(), req.PlanID)
+	plan, done, again := service.PlannedMove(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.moveView(r, plan)
-	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
 	if many != nil {
 		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
-		return page{http.StatusConflict, templates.Move(v)}, nil
+		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
 	}
-	return page{http.StatusUnprocessableEntity, templates.Move(v)}, nil
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Move(v)}, nil
 }
 
 // moveKeysCSV answers with the business keys that a plan touches.
-func (s *Server) moveKeysCSV(r *request) (response, error) {
+func (s *Server) moveKeysCSV(r *web.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := service.PlannedMove(r.Context(), r.asker(), r.PathValue("id"))
+	p, _, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	rows := [][]string{{"id", "business_key", "target", "class", "choice", "what_will_happen", "bytes", "ref"}}
-	for _, l := range p.Letters {
-		rows = append(rows, []string{
-			templates.Escape(l.ID), templates.Escape(l.BusinessKey), templates.Escape(l.Target), string(l.Prediction.Class), string(l.Choice), letterEffect(p.Request.Do, l), strconv.Itoa(l.Bytes), l.Ref,
-		})
-	}
-	table := csvBody{filename: "affected-keys-" + p.Request.Pipeline + ".csv", rows: rows}
+	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[admin.PlannedLetter]{
+		{Head: "id", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.ID) }},
+		{Head: "business_key", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
+		{Head: "target", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.Target) }},
+		{Head: "class", Cell: func(l admin.PlannedLetter) string { return string(l.Prediction.Class) }},
+		{Head: "choice", Cell: func(l admin.PlannedLetter) string { return string(l.Choice) }},
+		{Head: "what_will_happen", Cell: func(l admin.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
+		{Head: "bytes", Cell: func(l admin.PlannedLetter) string { return list.Whole(l.Bytes) }},
+		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
+	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
 	}
-	return table, nil
+	return web.CSV{Table: table}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -138,7 +139,7 @@ func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
 
 func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
 	line := templates.MoveLine{
-		ID: templates.Plain(cmp.Or(l.ID, "without an id"), keyLimit), Key: templates.Plain(l.BusinessKey, keyLimit), Target: templates.Plain(l.Target, nameLimit), Size: templates.Bytes(float64(l.Bytes)),
+		ID: templates.Plain(cmp.Or(l.ID, "without an id"), show.KeyLimit), Key: templates.Plain(l.BusinessKey, show.KeyLimit), Target: templates.Plain(l.Target, show.NameLimit), Size: templates.Bytes(float64(l.Bytes)),
 		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
 	}
 	if l.Stays != "" {
@@ -156,7 +157,7 @@ func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.M
 // letterEffect says what happens to one message of a plan.
 func letterEffect(do admin.Move, l admin.PlannedLetter) string {
 	if l.Stays != "" {
-		return "Stays where it is: " + endSentence(l.Stays)
+		return "Stays where it is: " + show.EndSentence(l.Stays)
 	}
 	return effectOf(do, l.Prediction.Class, l.Choice, l.Prediction.MayRepeat)
 }
@@ -166,7 +167,7 @@ func undoWords(p admin.MovePlan) []string {
 	var words []string
 	switch p.Request.Do {
 	case admin.Discard:
-		words = append(words, "It can be undone: the messages wait in the parking queue "+within(p.Parking)+" and can be restored from there.")
+		words = append(words, "It can be undone: the messages wait in the parking queue "+show.Within(p.Parking)+" and can be restored from there.")
 	case admin.RestoreLetters:
 		words = append(words, "The messages go back to their dead-letter queue; nothing consumes them there.")
 	default:

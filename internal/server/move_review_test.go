@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -248,7 +249,7 @@ func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
 	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	p := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Rate: 2}, Letters: []admin.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
 	words := foretoldWords(p, noon)
-	for _, part := range []string{"for this rate and canary", moment(noon, noon).Text, moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
+	for _, part := range []string{"for this rate and canary", show.Moment(noon, noon).Text, show.Moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
 		if !strings.Contains(words, part) {
 			t.Errorf("%q is missing in %q", part, words)
 		}

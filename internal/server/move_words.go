@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -42,18 +43,18 @@ func moveSentence(p admin.MovePlan) string {
 	text := moveTitle(p)
 	switch p.Request.Do {
 	case admin.Discard:
-		text += " from " + within(p.Source.Name) + " to the parking queue " + within(p.Parking)
+		text += " from " + show.Within(p.Source.Name) + " to the parking queue " + show.Within(p.Parking)
 	case admin.RestoreLetters:
-		text += " from the parking queue " + within(cmp.Or(p.Parking, p.Source.Name)) + " to " + within(p.Request.Queue)
+		text += " from the parking queue " + show.Within(cmp.Or(p.Parking, p.Source.Name)) + " to " + show.Within(p.Request.Queue)
 	default:
-		text += " from " + within(p.Source.Name) + " to " + targetsText(targetNames(p))
+		text += " from " + show.Within(p.Source.Name) + " to " + targetsText(targetNames(p))
 	}
 	details := moveDetails(p)
 	if p.Request.Canary > 0 {
-		details = append(details, "the first "+agree(p.Request.Canary, "one", templates.Number(float64(p.Request.Canary)))+" as a canary")
+		details = append(details, "the first "+show.Agree(p.Request.Canary, "one", templates.Number(float64(p.Request.Canary)))+" as a canary")
 	}
 	if p.Request.Filter != "" {
-		details = append(details, "selected by "+within(p.Request.Filter))
+		details = append(details, "selected by "+show.Within(p.Request.Filter))
 	}
 	if len(details) > 0 {
 		text += ": " + strings.Join(details, ", ")
@@ -102,23 +103,23 @@ func targetLines(p admin.MovePlan) []templates.GroupLine {
 		if p.Most > 0 {
 			n = min(n, int(p.Most))
 		}
-		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, keyLimit), Count: n})
+		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, show.KeyLimit), Count: n})
 	}
 	return lines
 }
 
 func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
-		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
-		{Label: "Broker", Value: templates.Plain(p.Broker, nameLimit).Short},
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
 		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
 	}
 	if f, err := admin.ParseFilter(p.Request.Filter, now); err == nil {
 		facts = append(facts, boundFacts(f, now)...)
 	}
 	if p.Scanned > 0 {
-		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + moment(p.ScannedAt, now).Text},
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + show.Moment(p.ScannedAt, now).Text},
 			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
 	}
 	if p.Most > 0 {
@@ -136,9 +137,9 @@ func foretoldWords(p admin.MovePlan, now time.Time) string {
 		return ""
 	}
 	first, last := p.Letters[0].Expected, p.Letters[len(p.Letters)-1].Expected
-	times := "the first is expected at its consumer at " + moment(first, now).Text
+	times := "the first is expected at its consumer at " + show.Moment(first, now).Text
 	if len(p.Letters) > 1 {
-		times += ", the last that is listed at " + moment(last, now).Text
+		times += ", the last that is listed at " + show.Moment(last, now).Text
 	}
 	return "The classes are foretold for this rate and canary, as if it were started at once: " + times + ". Another rate can change them. Each marker is read again right before its message is sent; " +
 		"one that may run twice only by then is left, and the job says so."

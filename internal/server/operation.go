@@ -8,6 +8,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,29 +25,29 @@ const (
 
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
-func (s *Server) operation(r *request) (response, error) {
+func (s *Server) operation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	o, err := service.Operation(r.Context(), r.asker(), r.PathValue("id"))
+	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	number, err := pageNumber(r.URL.Query())
-	if err != nil {
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	return page{component: templates.Operation(s.operationView(r, o, number))}, nil
+	return web.Page{Component: templates.Operation(s.operationView(r, o, number))}, nil
 }
 
-func (s *Server) operationView(r *request, o admin.Operation, number int) templates.OperationView {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.OperationView{
 		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
-			templates.Crumb{Label: templates.Plain("Operations", nameLimit), Href: base + "/operations"}),
+			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
 	}
 	for _, out := range o.Outcomes {
 		if !out.At.IsZero() {
@@ -62,18 +65,16 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
 	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
 	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
-	pages := max(1, (len(o.Plan.Items)+admin.MaxNow-1)/admin.MaxNow)
-	v.PageNote, number = pageNote(number, pages), min(number, pages)
-	v.Pages = s.numbered(v.Self, number, pages)
-	first := (number - 1) * admin.MaxNow
-	present := s.present(r, o, first, min(first+admin.MaxNow, len(o.Plan.Items)))
+	shown, at := list.Cut(o.Plan.Items, admin.MaxNow, number)
+	v.PageNote, v.Pages = at.Note, at.Links(list.Numbered(v.Self))
+	present := s.present(r, o, at.First, at.First+len(shown))
 	v.NowMissing = templates.Sentence(present.missing)
 	if len(present.known) > 0 {
-		v.NowAt = moment(now, now)
+		v.NowAt = show.Moment(now, now)
 	}
 	v.Undo = s.undoView(r, o, present, now)
-	for i := first; i < min(first+admin.MaxNow, len(o.Plan.Items)); i++ {
-		v.Items = append(v.Items, s.outcomeLine(o, i, present, now))
+	for i := range shown {
+		v.Items = append(v.Items, s.outcomeLine(o, at.First+i, present, now))
 	}
 	return v
 }
@@ -81,11 +82,11 @@ func (s *Server) operationView(r *request, o admin.Operation, number int) templa
 func operationHeading(o admin.Operation, done int) string {
 	switch {
 	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.RestoreMarkers:
-		return "Restoring " + counted(len(o.Plan.Items), "marker")
+		return "Restoring " + show.Counted(len(o.Plan.Items), "marker")
 	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.SetExpiry:
-		return "Setting an expiry on " + counted(len(o.Plan.Items), "marker")
+		return "Setting an expiry on " + show.Counted(len(o.Plan.Items), "marker")
 	case o.Ended.IsZero():
-		return "Clearing " + counted(len(o.Plan.Items), "marker")
+		return "Clearing " + show.Counted(len(o.Plan.Items), "marker")
 	}
 	good := 0
 	for _, out := range o.Outcomes {
@@ -93,7 +94,7 @@ func operationHeading(o admin.Operation, done int) string {
 			good++
 		}
 	}
-	return fmt.Sprintf("%s %d of %s", pastWord(o.Plan.Request.Deed), good, counted(len(o.Plan.Items), "marker"))
+	return fmt.Sprintf("%s %d of %s", pastWord(o.Plan.Request.Deed), good, show.Counted(len(o.Plan.Items), "marker"))
 }
 
 func succeeded(r dedup.Result) bool {
@@ -142,8 +143,8 @@ func totals(o admin.Operation) []templates.Total {
 
 func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, nameLimit).Short},
-		{Label: "Started", Value: moment(o.Started, now).Full},
+		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
+		{Label: "Started", Value: show.Moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
 		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
@@ -157,13 +158,13 @@ func operationNotes(o admin.Operation) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
-		say(dedup.TierUnknown, "Nothing was changed: "+plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
+		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
 	}
 	if o.Stopped != "" {
-		say(dedup.Severe, "It was stopped before its end: "+endSentence(o.Stopped), "What has no result was not begun.")
+		say(dedup.Severe, "It was stopped before its end: "+show.EndSentence(o.Stopped), "What has no result was not begun.")
 	}
 	for _, out := range o.Outcomes {
 		if out.Outcome.Result == dedup.UnknownOutcome {
@@ -177,27 +178,27 @@ func operationNotes(o admin.Operation) []templates.Problem {
 func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), keyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), show.KeyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
 		if out.Item != i {
 			continue
 		}
-		l.Result, l.At = string(out.Outcome.Result), moment(out.At, now)
-		l.Text = templates.Sentence(readableTimes(capital(out.Outcome.Text), now))
+		l.Result, l.At = string(out.Outcome.Result), show.Moment(out.At, now)
+		l.Text = templates.Sentence(show.ReadableTimes(show.Capital(out.Outcome.Text), now))
 		if out.Begun && out.At.IsZero() {
 			l.Word = "under way"
 		}
 		if o.Undone == "" && out.Restorable.After(now) && !p.there(i) {
-			l.Restorable = "can be restored until " + moment(out.Restorable, now).Text
+			l.Restorable = "can be restored until " + show.Moment(out.Restorable, now).Text
 		}
 	}
 	return l
 }
 
 // undoView offers to restore what was cleared, where something can be restored, and else says why nothing can.
-func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Time) templates.UndoView {
+func (s *Server) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
 	switch {
 	case o.Undone != "":
 		return templates.UndoView{Undone: s.operationAddress(o.Undone)}
@@ -226,16 +227,16 @@ func (s *Server) undoView(r *request, o admin.Operation, p present, now time.Tim
 		return templates.UndoView{Missing: templates.Sentence(whyNoUndo(again, over))}
 	}
 	if p.missing != "" {
-		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ", as soon as the store answers.")}
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + show.Moment(until, now).Text + ", as soon as the store answers.")}
 	}
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
-		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + moment(until, now).Text + ". " + why)}
+		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + show.Moment(until, now).Text + ". " + why)}
 	}
-	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: moment(until, now).Text, Count: n}
+	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: show.Moment(until, now).Text, Count: n}
 }
 
 // operations answers the list of recent operations.
-func (s *Server) operations(r *request) (response, error) {
+func (s *Server) operations(r *web.Request) (web.Response, error) {
 	v := templates.OperationsView{Frame: s.frame(r, "Operations"), Empty: templates.Empty{
 		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
 	}}
@@ -243,20 +244,20 @@ func (s *Server) operations(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Operations(r.Context(), r.asker(), operationsListed)
+	list, err := service.Operations(r.Context(), r.Asker(), operationsListed)
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	for _, o := range list {
 		v.Rows = append(v.Rows, s.operationLine(o, now))
 	}
-	return page{component: templates.Operations(v)}, nil
+	return web.Page{Component: templates.Operations(v)}, nil
 }
 
 func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, nameLimit), Reason: templates.Sentence(o.Reason), Started: moment(o.Started, now),
+		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0
@@ -292,7 +293,7 @@ func (s *Server) operationLine(o admin.OperationSummary, now time.Time) template
 }
 
 func listedTitle(o admin.OperationSummary) string {
-	n := counted(o.Items, "marker")
+	n := show.Counted(o.Items, "marker")
 	switch o.Deed {
 	case admin.SetExpiry:
 		return "Set an expiry on " + n

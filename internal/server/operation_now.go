@@ -6,6 +6,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // present is what is there now of the markers on a page of an operation, by item.
@@ -16,7 +18,7 @@ type present struct {
 }
 
 // present reads the markers of a page live. An operation that runs is not read: its page loads again every few seconds.
-func (s *Server) present(r *request, o admin.Operation, first, end int) present {
+func (s *Server) present(r *web.Request, o admin.Operation, first, end int) present {
 	p := present{known: map[int]*dedup.Sighting{}}
 	if o.Ended.IsZero() || first == end {
 		return p
@@ -30,9 +32,9 @@ func (s *Server) present(r *request, o admin.Operation, first, end int) present 
 	for _, item := range o.Plan.Items[first:end] {
 		keys = append(keys, item.Seen.Key)
 	}
-	now, err := service.Now(r.Context(), r.asker(), o.Plan.Request.Store, keys)
+	now, err := service.Now(r.Context(), r.Asker(), o.Plan.Request.Store, keys)
 	if err != nil {
-		p.missing = "What is there now is not known: " + endSentence(dedup.PublicText(err))
+		p.missing = "What is there now is not known: " + show.EndSentence(dedup.PublicText(err))
 		return p
 	}
 	for i, g := range now {
@@ -57,7 +59,7 @@ func (p present) text(item int, now time.Time) string {
 	}
 	text := string(g.State)
 	if since := cmp.Or(g.Since, g.FirstSeen); !since.IsZero() {
-		text += " since " + moment(since.Add(-clockOffset(*g)), now).Text
+		text += " since " + show.Moment(since.Add(-clockOffset(*g)), now).Text
 	}
 	return text
 }
@@ -66,9 +68,9 @@ func (p present) text(item int, now time.Time) string {
 func whyNoUndo(again, over int) string {
 	switch {
 	case again > 0 && over > 0:
-		return "Nothing is left to undo: " + counted(again, "message") + " of it " + plural(int64(again), "has", "have") + " a marker again, and the others would have expired by now."
+		return "Nothing is left to undo: " + show.Counted(again, "message") + " of it " + show.Plural(int64(again), "has", "have") + " a marker again, and the others would have expired by now."
 	case again > 0:
-		return "Nothing is left to undo: " + plural(int64(again), "its message has", "each of its messages has") + " a marker again."
+		return "Nothing is left to undo: " + show.Plural(int64(again), "its message has", "each of its messages has") + " a marker again."
 	case over > 0:
 		return "Nothing is left to undo: what was cleared would have expired by now, or was kept for its 7 days."
 	default:

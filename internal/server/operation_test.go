@@ -11,6 +11,8 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -62,12 +64,12 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 func TestAnOperationThatHasEndedGoesOnReadingWhatIsThereNow(t *testing.T) {
 	s := stocked(t, nil)
 	_, operation := s.cleared(nil)
-	r := &request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
+	r := &web.Request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
 	service, err := s.service()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := service.Operation(t.Context(), r.asker(), operation[strings.LastIndex(operation, "/")+1:])
+	o, err := service.Operation(t.Context(), r.Asker(), operation[strings.LastIndex(operation, "/")+1:])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +131,7 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 	if got := trail.Find(".entries tbody tr").Length(); got != 26 {
 		t.Errorf("the trail has %d entries, want 26: 2 of the operation and 2 of each of 12 markers", got)
 	}
-	if text := oneLine(trail.Find(".entries")); isoTime.MatchString(text) {
+	if text := oneLine(trail.Find(".entries")); show.IsoTime.MatchString(text) {
 		t.Errorf("the trail shows a time as machines write it: %.300s", text)
 	}
 	for path, want := range map[string]int{

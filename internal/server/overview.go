@@ -9,17 +9,14 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // judge returns the verdict on a pipeline.
 type judge func(*dedup.PipelineStatus) alerts.Verdict
-
-// judged is a pipeline with its verdict.
-type judged struct {
-	*dedup.PipelineStatus
-	verdict alerts.Verdict
-}
 
 // overviewView builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
 // zone of now. Measurable tells which pipelines who asks can measure.
@@ -28,7 +25,7 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	if snap == nil {
 		snap = &dedup.Snapshot{}
 	}
-	v.AsOf, v.Every, v.Late = moment(snap.At, now), templates.Span(snap.Interval), late(snap, now)
+	v.AsOf, v.Every, v.Late = show.Moment(snap.At, now), templates.Span(snap.Interval), show.Late(snap, now)
 	v.Seconds = int(snap.Interval.Seconds())
 	v.Brokers, v.Stores = sourceCards(snap, now)
 	v.Stores, v.Calm = foldCalm(v.Stores)
@@ -40,23 +37,28 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	v.Tiers = tierCounts(all, q, frame.Base)
 	v.Stats = headline(all, now)
 	v.Filter = filterView(all, q, frame.Base)
-	v.Columns = columns(q, frame.Base)
+	v.Columns = list.Heads(overviewColumns(), q.order, func(o list.Order) string {
+		link := q
+		link.order, link.page = o, 1
+		return link.address(frame.Base)
+	})
 
-	shown := slices.DeleteFunc(slices.Clone(all), func(p judged) bool { return !q.matches(p.PipelineStatus, p.verdict.Tier) })
+	shown := slices.DeleteFunc(slices.Clone(all), func(p show.Judged) bool { return !q.matches(p.PipelineStatus, p.Verdict.Tier) })
 	v.Matching = len(shown)
-	shown = sortPipelines(shown, q)
-	pages := max(1, (len(shown)+perPage-1)/perPage)
-	v.PageNote = pageNote(q.page, pages)
-	q.page = min(q.page, pages)
-	first := (q.page - 1) * perPage
-	for _, p := range shown[first:min(first+perPage, len(shown))] {
+	shown, at := list.Cut(sortPipelines(shown, q.order), perPage, q.page)
+	v.PageNote = at.Note
+	for _, p := range shown {
 		row := pipelineRow(snap, p, frame.Base, now)
 		if measurable(p.Pipeline.Name) {
 			offerMeasure(row.Href, &row.Duplicates, &row.Latency)
 		}
 		v.Rows = append(v.Rows, row)
 	}
-	v.Pages = pager(q, pages, frame.Base)
+	v.Pages = at.Links(func(n int) string {
+		link := q
+		link.page = n
+		return link.address(frame.Base)
+	})
 	v.Empty = emptyOverview(v, frame.Base)
 	return v
 }
@@ -76,20 +78,12 @@ func sourceCards(snap *dedup.Snapshot, now time.Time) (brokers, stores []templat
 	return brokers, foldLost("store", of, now)
 }
 
-// pageNote says that a page was asked for that there is not; empty when there is.
-func pageNote(asked, pages int) string {
-	if asked <= pages {
-		return ""
-	}
-	return "There is no page " + strconv.Itoa(asked) + ": this is the last, page " + strconv.Itoa(pages) + "."
-}
-
 // judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.
-func judgeAll(snap *dedup.Snapshot, judge judge, late string) []judged {
-	all := make([]judged, 0, len(snap.Pipelines))
+func judgeAll(snap *dedup.Snapshot, judge judge, late string) []show.Judged {
+	all := make([]show.Judged, 0, len(snap.Pipelines))
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		all = append(all, judged{p, verdictOf(p, judge, late)})
+		all = append(all, show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, late)})
 	}
 	return all
 }
@@ -101,11 +95,11 @@ func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict
 	return judge(p)
 }
 
-func tierCounts(all []judged, q overviewQuery, base string) []templates.TierCount {
+func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.TierCount {
 	counts, blind := map[dedup.Tier]int{}, 0
 	for _, p := range all {
-		counts[p.verdict.Tier]++
-		if p.verdict.Tier != dedup.TierUnknown && len(p.Down) > 0 {
+		counts[p.Verdict.Tier]++
+		if p.Verdict.Tier != dedup.TierUnknown && len(p.Down) > 0 {
 			blind++
 		}
 	}
@@ -131,38 +125,19 @@ func tiersWorstFirst() []dedup.Tier {
 	return []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning, dedup.TierUnknown, dedup.Normal}
 }
 
-func filterView(all []judged, q overviewQuery, base string) templates.Filter {
-	clear := overviewQuery{sort: q.sort, descending: q.descending, page: 1}
+func filterView(all []show.Judged, q overviewQuery, base string) templates.Filter {
+	clear := overviewQuery{order: q.order}
 	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
 	for _, t := range tiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
 	f.Labels = labelChoices(all, q)
-	for _, k := range sortKeys() {
-		down, up := "-"+k[0], k[0]
-		switch k[0] {
-		case "tier":
-			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]))
-		case "name":
-			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]))
-		case "consumers", "activity":
-			f.Sorts = append(f.Sorts, sortChoice(q, up, k[1]+", lowest first"))
-		default:
-			f.Sorts = append(f.Sorts, sortChoice(q, down, k[1]+", highest first"))
-		}
-	}
-	if !slices.ContainsFunc(f.Sorts, func(c templates.Choice) bool { return c.Chosen }) {
-		f.Sorts = append(f.Sorts, sortChoice(q, q.sortValue(), q.sort+", reversed"))
-	}
+	f.Sorts = list.Sorts(overviewColumns(), q.order)
 	return f
 }
 
-func sortChoice(q overviewQuery, value, label string) templates.Choice {
-	return templates.Choice{Value: value, Label: label, Chosen: q.sortValue() == value}
-}
-
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
-func labelChoices(all []judged, q overviewQuery) []templates.Choice {
+func labelChoices(all []show.Judged, q overviewQuery) []templates.Choice {
 	pairs := map[string]bool{}
 	for _, p := range all {
 		for name, value := range p.Pipeline.Labels {
@@ -175,51 +150,10 @@ func labelChoices(all []judged, q overviewQuery) []templates.Choice {
 	}
 	choices := []templates.Choice{{Label: "any"}}
 	for pair := range pairs {
-		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, nameLimit).Short, Chosen: q.label != "" && pair == chosen})
+		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, show.NameLimit).Short, Chosen: q.label != "" && pair == chosen})
 	}
-	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return compareText(a.Value, b.Value) })
+	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return show.CompareText(a.Value, b.Value) })
 	return choices
-}
-
-func columns(q overviewQuery, base string) []templates.Column {
-	heads := []struct {
-		key, label string
-		number     bool
-	}{
-		{"tier", "Tier", false}, {"risk", "Risk", false}, {"name", "Pipeline", false}, {"duplicates", "Duplicate rate", true},
-		{"", "Last hour", false}, {"latency", "Mean ack latency", true}, {"dead-letters", "Dead letters", true},
-		{"processing", "Processing", true}, {"backlog", "Backlog", true}, {"consumers", "Consumers", true},
-		{"activity", "Last ack", true},
-	}
-	var out []templates.Column
-	for _, h := range heads {
-		c := templates.Column{Label: h.label, Number: h.number}
-		if h.key != "" {
-			link := q
-			link.page = 1
-			link.sort, link.descending = h.key, h.key != "name"
-			if q.sort == h.key {
-				link.descending = !q.descending
-				c.Sorted = "ascending"
-				if q.descending {
-					c.Sorted = "descending"
-				}
-			}
-			c.Href = link.address(base)
-		}
-		out = append(out, c)
-	}
-	return out
-}
-
-func pager(q overviewQuery, pages int, base string) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		link := q
-		link.page = n
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: link.address(base), Current: n == q.page})
-	}
-	return links
 }
 
 func emptyOverview(v templates.OverviewView, base string) templates.Empty {
@@ -272,16 +206,16 @@ func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot,
 }
 
 // overview answers the first page.
-func (s *Server) overview(r *request) (response, error) {
-	q, err := parseOverviewQuery(r.URL.Query())
-	if err != nil {
+func (s *Server) overview(r *web.Request) (web.Response, error) {
+	var q overviewQuery
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, "Overview")
 	frame.Live = live("overview")
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	snap := s.snapshots.Snapshot()
 	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))
 	s.noteAttended(view.Tiers, snap, now)
-	return page{status: http.StatusOK, component: templates.Overview(view)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Overview(view)}, nil
 }

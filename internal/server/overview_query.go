@@ -1,12 +1,14 @@
 package server
 
 import (
-	"net/url"
+	"cmp"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 )
 
 // overviewQuery is the state of the overview that lives in its address.
@@ -16,103 +18,122 @@ type overviewQuery struct {
 	// label and value select pipelines by one label; label is empty when none is selected.
 	label string
 	value string
-	// sort is a column key; descending reverses it. The default is the worst first.
-	sort       string
-	descending bool
-	page       int
+	// order sorts by a column. The default is the worst first.
+	order list.Order
+	page  int
 }
 
 const (
-	sortWorst = "tier"
-	perPage   = 50
+	perPage = 50
 	// textLimit bounds the search text, in bytes.
 	textLimit = 200
 )
 
-// sortKeys are the columns that can be sorted by, in the order of the page, with the words of the form.
-func sortKeys() [][2]string {
-	return [][2]string{
-		{"tier", "worst first"}, {"risk", "risk"}, {"name", "name"}, {"duplicates", "duplicate rate"},
-		{"latency", "mean ack latency"}, {"dead-letters", "dead letters"}, {"processing", "processing markers"},
-		{"backlog", "backlog"}, {"consumers", "consumers"}, {"activity", "last ack"},
-	}
-}
+func worstFirst() list.Order { return list.Order{By: "tier", Descending: true} }
 
-// parseOverviewQuery reads the parameters of the overview. Unknown parameters are ignored; a bad value is an error
-// that names its parameter.
-func parseOverviewQuery(values url.Values) (overviewQuery, error) {
-	q := overviewQuery{text: values.Get("q"), sort: sortWorst, descending: true, page: 1}
-	if len(q.text) > textLimit {
-		return q, badParameter("q", "is longer than 200 bytes")
-	}
-	for _, word := range values["tier"] {
-		for _, w := range strings.Split(word, ",") {
-			tier, ok := dedup.ParseTier(w)
-			if !ok {
-				return q, badParameter("tier", "must be normal, warning, severe, emergency or unknown")
+func (q *overviewQuery) params() []list.Param {
+	return []list.Param{
+		list.Text("q", &q.text, textLimit),
+		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
+		list.Func("label", q.readLabel, func() string {
+			if q.label == "" {
+				return ""
 			}
-			if !slices.Contains(q.tiers, tier) {
-				q.tiers = append(q.tiers, tier)
-			}
-		}
+			return q.label + "=" + q.value
+		}),
+		list.SortBy(&q.order, worstFirst(), list.Keys(overviewColumns()), "is not a column of this page"),
+		list.PageNumber(&q.page),
 	}
-	if s := values.Get("label"); s != "" {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return q, badParameter("label", "must have the form name=value")
-		}
-		q.label, q.value = name, value
-	}
-	if s := values.Get("sort"); s != "" {
-		key := strings.TrimPrefix(s, "-")
-		if !slices.ContainsFunc(sortKeys(), func(k [2]string) bool { return k[0] == key }) {
-			return q, badParameter("sort", "is not a column of this page")
-		}
-		q.sort, q.descending = key, key != s
-	}
-	if s := values.Get("page"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 || n > 1_000_000 {
-			return q, badParameter("page", "must be a whole number from 1")
-		}
-		q.page = n
-	}
-	return q, nil
 }
 
-func badParameter(name, problem string) error {
-	return &dedup.Error{Kind: dedup.Invalid, Public: "The parameter " + name + " " + problem + "."}
+const tierWords = "must be normal, warning, severe, emergency or unknown"
+
+func (q *overviewQuery) readLabel(s string) error {
+	name, value, ok := strings.Cut(s, "=")
+	if s != "" && (!ok || name == "") {
+		return list.Bad("label", "must have the form name=value")
+	}
+	q.label, q.value = name, value
+	return nil
 }
 
-// address writes the query back; defaults are left out, so that the plain page has the plain address.
-func (q overviewQuery) address(base string) string {
-	v := url.Values{}
-	if q.text != "" {
-		v.Set("q", q.text)
+// address is the overview with this query.
+func (q overviewQuery) address(base string) string { return list.Address(base+"/", q.params()...) }
+
+// overviewColumns are the columns of the overview, and what each sorts by.
+func overviewColumns() []list.Column[show.Judged] {
+	rank := func(f func(show.Judged) dedup.Figure) func(show.Judged) list.Rank {
+		return func(p show.Judged) list.Rank { return list.ByNumber(knownValue(f(p))) }
 	}
-	for _, t := range q.tiers {
-		v.Add("tier", t.String())
+	down := func(key string) list.Order { return list.Order{By: key, Descending: true} }
+	return []list.Column[show.Judged]{
+		{Head: "Tier", Key: "tier", Offered: worstFirst(), Words: "worst first", Rank: func(p show.Judged) list.Rank { return list.ByNumber(worst(p)) }},
+		{Head: "Risk", Key: "risk", Offered: down("risk"), Words: "risk, highest first", Rank: rankOfRisk},
+		{Head: "Pipeline", Key: "name", Up: true, Offered: list.Order{By: "name"}, Words: "name", Rank: func(p show.Judged) list.Rank { return list.ByText(strings.ToLower(p.Pipeline.Name)) }},
+		{Head: "Duplicate rate", Number: true, Key: "duplicates", Offered: down("duplicates"), Words: "duplicate rate, highest first", Rank: rank(rankedRate)},
+		{Head: "Last hour"},
+		{Head: "Mean ack latency", Number: true, Key: "latency", Offered: down("latency"), Words: "mean ack latency, highest first", Rank: rank(rankedLatency)},
+		{Head: "Dead letters", Number: true, Key: "dead-letters", Offered: down("dead-letters"), Words: "dead letters, highest first", Rank: rank(rankedDead)},
+		{Head: "Processing", Number: true, Key: "processing", Offered: down("processing"), Words: "processing markers, highest first",
+			Rank: rank(func(p show.Judged) dedup.Figure { return processing(p.PipelineStatus) })},
+		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p show.Judged) dedup.Figure { return p.Ready })},
+		{Head: "Consumers", Number: true, Key: "consumers", Offered: list.Order{By: "consumers"}, Words: "consumers, lowest first",
+			Rank: rank(func(p show.Judged) dedup.Figure { return p.Consumers })},
+		{Head: "Last ack", Number: true, Key: "activity", Offered: list.Order{By: "activity"}, Words: "last ack, lowest first",
+			Rank: func(p show.Judged) list.Rank { return list.ByTime(p.LastActivity) }},
 	}
-	if q.label != "" {
-		v.Set("label", q.label+"="+q.value)
-	}
-	if key := q.sortValue(); key != "-"+sortWorst {
-		v.Set("sort", key)
-	}
-	if q.page > 1 {
-		v.Set("page", strconv.Itoa(q.page))
-	}
-	if len(v) == 0 {
-		return base + "/"
-	}
-	return base + "/?" + v.Encode()
 }
 
-func (q overviewQuery) sortValue() string {
-	if q.descending {
-		return "-" + q.sort
+func knownValue(f dedup.Figure) float64 {
+	if !f.Known() {
+		return math.NaN()
 	}
-	return q.sort
+	return f.Value
+}
+
+func rankOfRisk(p show.Judged) list.Rank {
+	if p.Verdict.Risk == dedup.RiskUnknown {
+		return list.Rank{}
+	}
+	return list.ByNumber(float64(p.Verdict.Risk))
+}
+
+func rankedRate(p show.Judged) dedup.Figure {
+	return shownRate(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
+}
+
+func rankedLatency(p show.Judged) dedup.Figure {
+	f := shownLatency(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
+	if f.Bounded() {
+		f.Value = f.High
+	}
+	return f
+}
+
+// rankedDead are the dead letters of a pipeline; those of a shared queue may be its own.
+func rankedDead(p show.Judged) dedup.Figure {
+	f := p.DeadLetters
+	f.Value = f.High
+	return f
+}
+
+// worst orders by tier, within a tier by what it may be, and within that by the duplicate rate.
+func worst(p show.Judged) float64 {
+	score := -100 * float64(p.Verdict.Tier.Rank())
+	if p.Verdict.Possible > p.Verdict.Tier && p.Verdict.Tier != dedup.TierUnknown {
+		score += 10 * float64(p.Verdict.Possible-p.Verdict.Tier)
+	}
+	if rate := knownValue(rankedRate(p)); !math.IsNaN(rate) {
+		score += math.Min(rate, 1) * 9
+	}
+	return score
+}
+
+// sortPipelines returns the pipelines in an order. Of equals those come first whose sources cannot be read; then they go by name.
+func sortPipelines(all []show.Judged, o list.Order) []show.Judged {
+	return list.Sorted(all, overviewColumns(), o, func(a, b show.Judged) int {
+		return cmp.Or(-cmp.Compare(min(1, len(a.Down)), min(1, len(b.Down))), show.CompareText(a.Pipeline.Name, b.Pipeline.Name))
+	})
 }
 
 func (q overviewQuery) filtered() bool {

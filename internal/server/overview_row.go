@@ -1,65 +1,62 @@
 package server
 
 import (
-	"cmp"
-	"maps"
 	"math"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // pipelineRow is one line of the overview.
-func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) templates.PipelineRow {
-	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time) templates.PipelineRow {
+	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	row := templates.PipelineRow{
-		Name:        templates.Plain(p.Pipeline.Name, nameLimit),
+		Name:        templates.Plain(p.Pipeline.Name, show.NameLimit),
 		Href:        base + "/pipelines/" + url.PathEscape(p.Pipeline.Name),
-		Queues:      templates.Plain(strings.Join(p.Pipeline.Queues, ", "), nameLimit),
-		Tier:        p.verdict.Tier.String(),
-		Possible:    possible(p.verdict.Tier, p.verdict.Possible),
-		Risk:        p.verdict.Risk.String(),
-		RiskDriver:  p.verdict.RiskDriver,
-		Duplicates:  pipelineFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now),
+		Queues:      templates.Plain(strings.Join(p.Pipeline.Queues, ", "), show.NameLimit),
+		Tier:        p.Verdict.Tier.String(),
+		Possible:    possible(p.Verdict.Tier, p.Verdict.Possible),
+		Risk:        p.Verdict.Risk.String(),
+		RiskDriver:  p.Verdict.RiskDriver,
+		Duplicates:  show.PipelineFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now),
 		Spark:       sparkOf(p.PipelineStatus, now),
-		Latency:     pipelineFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now),
-		DeadLetters: pipelineFigure(p.PipelineStatus, p.DeadLetters, "unknown", now),
-		Processing:  pipelineFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now),
-		NoExpiry:    figureView(p.MarkersNoExpiry, "unknown", now),
+		Latency:     show.PipelineFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now),
+		DeadLetters: show.PipelineFigure(p.PipelineStatus, p.DeadLetters, "unknown", now),
+		Processing:  show.PipelineFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now),
+		NoExpiry:    show.Figure(p.MarkersNoExpiry, "unknown", now),
 		Markers:     markersAddress(base, url.PathEscape(p.Pipeline.Name)),
 		Stuck:       strings.TrimSuffix(stuckNote(p.Stuck), " stuck"),
-		Ready:       pipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
-		Unacked:     figureView(p.Unacked, "unknown", now),
-		Consumers:   pipelineFigure(p.PipelineStatus, p.Consumers, "unknown", now),
-		Activity:    since(p.LastActivity, now),
+		Ready:       show.PipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
+		Unacked:     show.Figure(p.Unacked, "unknown", now),
+		Consumers:   show.PipelineFigure(p.PipelineStatus, p.Consumers, "unknown", now),
+		Activity:    show.Since(p.LastActivity, now),
 		Stale:       len(p.Down) > 0,
 	}
-	if p.verdict.Tier != dedup.Normal {
-		row.Why = statement(why(p, now))
+	if p.Verdict.Tier != dedup.Normal {
+		row.Why = show.Statement(why(p, now))
 		row.RaisedHref, row.RaisedLink = raisedBy(p, base)
 		row.More, row.MoreHref = moreFindings(p), row.Href+"#findings"
 	}
-	row.Cause = causeText(snap, p, late(snap, now), now)
+	row.Cause = causeText(snap, p, show.Late(snap, now), now)
 	if !row.Duplicates.Known && w.Redeliveries.Known() {
 		row.Redeliveries = templates.Percent(w.Redeliveries.Value) + " redelivered"
 	}
 	if w.AckP95.Known() {
-		row.LatencyP95 = "p95 " + figureText(w.AckP95)
+		row.LatencyP95 = "p95 " + show.FigureText(w.AckP95)
 	}
 	row.Duplicates, row.Latency = judgedRate(p, w, row.Duplicates, row.Href), judgedLatency(p, w, row.Latency, row.Href)
 	if f := shownLatency(p, w); f.Known() {
-		row.Latency.Note = roughWindow(f) // the tile has the rest
+		row.Latency.Note = show.RoughWindow(f) // the tile has the rest
 	}
 	row.Duplicates.Note = "" // where the rate is not known, the reason stands beside the name
-	if f := shownRate(p, w); f.Known() || bounds(f) != "" {
-		row.Duplicates.Note = roughWindow(f)
+	if f := shownRate(p, w); f.Known() || show.Bounds(f) != "" {
+		row.Duplicates.Note = show.RoughWindow(f)
 	}
 	for _, f := range []*templates.Figure{&row.DeadLetters, &row.Processing, &row.Ready, &row.Consumers} {
 		f.Note = "" // the pipeline's page has it
@@ -70,74 +67,66 @@ func pipelineRow(snap *dedup.Snapshot, p judged, base string, now time.Time) tem
 	return row
 }
 
-// bounds is what is certain of a rate that cannot be told: an interval too wide to judge by.
-func bounds(f dedup.Figure) string {
-	if f.Known() || f.N <= 0 || f.High <= f.Low {
-		return ""
-	}
-	return "within " + templates.PercentRange(f.Low, f.High)
-}
-
 // why says what made the tier; for a pipeline whose sources are down, which and since when. The error itself stands once
 // on the page: on the card of the source, or above the tiles of its pipeline. Where no card has it, it stands here.
-func why(p judged, now time.Time) string {
-	if p.verdict.Tier == dedup.TierUnknown && len(p.Down) == 0 {
+func why(p show.Judged, now time.Time) string {
+	if p.Verdict.Tier == dedup.TierUnknown && len(p.Down) == 0 {
 		return unknownTier(p)
 	}
-	if p.verdict.Tier != dedup.TierUnknown {
+	if p.Verdict.Tier != dedup.TierUnknown {
 		return sourcesDown(p, now)
 	}
-	g := lostSources(p.Down)[0]
-	if slices.ContainsFunc(g.sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
-		return g.down(now)
+	g := show.LostSources(p.Down)[0]
+	if slices.ContainsFunc(g.Sources, func(h dedup.SourceHealth) bool { return h.Kind == "broker" || h.Kind == "store" }) {
+		return g.Down(now)
 	}
-	return g.names() + " cannot be read: " + within(g.err)
+	return g.Names() + " cannot be read: " + show.Within(g.Err)
 }
 
 // unknownTier says in a few words why nothing can be told: all that sources refuse stands where the figure opens to it.
-func unknownTier(p judged) string {
+func unknownTier(p show.Judged) string {
 	const unknown = "duplicate rate unknown: "
-	why, isRate := strings.CutPrefix(p.verdict.Why, unknown)
-	f := p.verdict.Judged
+	why, isRate := strings.CutPrefix(p.Verdict.Why, unknown)
+	f := p.Verdict.Judged
 	switch {
 	case !isRate:
-		return p.verdict.Why
-	case bounds(f) != "":
+		return p.Verdict.Why
+	case show.Bounds(f) != "":
 		l := p.Pipeline.Limits
 		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + tiersFrom(alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l))
 	}
-	return unknown + brief(why)
+	return unknown + show.Brief(why)
 }
 
 // moreFindings says how many findings there are beyond those that the reason of the tier tells of; empty where there is none.
-func moreFindings(p judged) string {
-	if p.verdict.More == 0 {
+func moreFindings(p show.Judged) string {
+	if p.Verdict.More == 0 {
 		return ""
 	}
-	return "+" + counted(p.verdict.More, "more finding")
+	return "+" + show.Counted(p.Verdict.More, "more finding")
 }
 
 // raisedBy leads to the alert that raised the tier; both are empty where figures and findings alone made it.
-func raisedBy(p judged, base string) (href, link string) {
-	a := p.verdict.Alert
+func raisedBy(p show.Judged, base string) (href, link string) {
+	a := p.Verdict.Alert
 	if a == nil {
 		return "", ""
 	}
-	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), nameLimit).Short
+	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), show.NameLimit).Short
 }
 
 // sourcesDown is why a pipeline has its tier, after which broker and stores are down: what else is wrong is mostly of that. Their errors
 // stand once on the page, and are left out here.
-func sourcesDown(p judged, now time.Time) string {
-	why := p.verdict.Why
+func sourcesDown(p show.Judged, now time.Time) string {
+	why := p.Verdict.Why
 	var parts []string
 	for _, h := range p.Down {
-		if (h.Kind != "store" && h.Kind != "broker") || !lost(h) {
+		if (h.Kind != "store" && h.Kind != "broker") || !show.IsLost(h) {
 			continue
 		}
-		words := within(h.Name) + " down"
-		if at := lostSince(h); !at.IsZero() {
-			words += " since " + moment(at, now).Text
+		words := show.Within(h.Name) + " down"
+		if at := show.LostSince(h); !at.IsZero() {
+			words += " since " + show.Moment(at, now).Text
 		}
 		parts = append(parts, words)
 		for _, said := range []string{h.Name + " cannot be read: " + h.Err, ": " + h.Err} {
@@ -152,21 +141,9 @@ func sourcesDown(p judged, now time.Time) string {
 	return strings.Join(parts, "; ")
 }
 
-// capital begins a sentence.
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	r, size := utf8.DecodeRuneInString(s)
-	if r == utf8.RuneError { // what is no text stays, to be shown as what it is
-		return s
-	}
-	return string(unicode.ToUpper(r)) + s[size:]
-}
-
 // shownRate is the duplicate rate that was judged, else the one of the configured window.
-func shownRate(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if f := p.verdict.Judged; f.Known() || f.Window > 0 && bounds(f) != "" {
+func shownRate(p show.Judged, w *dedup.WindowFigures) dedup.Figure {
+	if f := p.Verdict.Judged; f.Known() || f.Window > 0 && show.Bounds(f) != "" {
 		return f
 	}
 	return w.DuplicateRate
@@ -188,16 +165,16 @@ func possible(tier, possible dedup.Tier) string {
 }
 
 // shownLatency is the mean ack latency that was judged, which may be that of a longer window, else the one of the configured window.
-func shownLatency(p judged, w *dedup.WindowFigures) dedup.Figure {
-	if p.verdict.JudgedLatency.Known() {
-		return p.verdict.JudgedLatency
+func shownLatency(p show.Judged, w *dedup.WindowFigures) dedup.Figure {
+	if p.Verdict.JudgedLatency.Known() {
+		return p.Verdict.JudgedLatency
 	}
 	return w.AckMean
 }
 
 func processing(p *dedup.PipelineStatus) dedup.Figure {
 	if f, ok := p.Markers[dedup.Processing]; ok {
-		return blameless(f)
+		return show.Blameless(f)
 	}
 	if p.Pipeline.Store == "" {
 		return dedup.Unknown(dedup.Count, "no store is configured")
@@ -211,7 +188,7 @@ func processing(p *dedup.PipelineStatus) dedup.Figure {
 func sparkOf(p *dedup.PipelineStatus, now time.Time) templates.Spark {
 	s := templates.Spark{
 		From: now.Add(-time.Hour), To: now, Step: 2 * time.Minute,
-		Points: points(p.Spark, now.Location()), Limit: p.Pipeline.Limits.DuplicateWarning, Stale: len(p.Down) > 0,
+		Points: show.Points(p.Spark, now.Location()), Limit: p.Pipeline.Limits.DuplicateWarning, Stale: len(p.Down) > 0,
 	}
 	s.Points = slices.DeleteFunc(s.Points, func(q templates.Point) bool { return q.At.Before(s.From) || q.At.After(s.To) })
 	s.Label = "Duplicate rate in the last hour: " + trend(s.Points)
@@ -236,111 +213,4 @@ func trend(points []templates.Point) string {
 		direction = "falling"
 	}
 	return "last " + templates.Percent(last) + ", highest " + templates.Percent(highest) + ", " + direction
-}
-
-// sortPipelines returns the pipelines sorted by the column of the query. What is unknown comes last either way, and
-// equals go by name. It sorts small keys: the pipelines themselves are large to move.
-func sortPipelines(list []judged, q overviewQuery) []judged {
-	type key struct {
-		index int
-		value float64
-		blind int // of equals those come first whose sources cannot be read
-		name  string
-	}
-	keys := make([]key, len(list))
-	for i, p := range list {
-		keys[i] = key{i, sortValue(p, q.sort), -min(1, len(p.Down)), strings.ToLower(p.Pipeline.Name)}
-	}
-	slices.SortStableFunc(keys, func(a, b key) int {
-		if q.sort == "name" {
-			return inOrder(cmp.Compare(a.name, b.name), q.descending)
-		}
-		unknown := cmp.Compare(rankUnknown(math.IsNaN(a.value)), rankUnknown(math.IsNaN(b.value)))
-		return cmp.Or(unknown, inOrder(cmp.Compare(a.value, b.value), q.descending), cmp.Compare(a.blind, b.blind), cmp.Compare(a.name, b.name))
-	})
-	sorted := make([]judged, len(keys))
-	for i, k := range keys {
-		sorted[i] = list[k.index]
-	}
-	return sorted
-}
-
-func inOrder(c int, descending bool) int {
-	if descending {
-		return -c
-	}
-	return c
-}
-
-func rankUnknown(unknown bool) int {
-	if unknown {
-		return 1
-	}
-	return 0
-}
-
-// sortValue is the number that a column sorts by; NaN when it is unknown.
-func sortValue(p judged, key string) float64 {
-	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
-	value := func(f dedup.Figure) float64 {
-		if !f.Known() {
-			return math.NaN()
-		}
-		return f.Value
-	}
-	switch key {
-	case "risk":
-		if p.verdict.Risk == dedup.RiskUnknown {
-			return math.NaN()
-		}
-		return float64(p.verdict.Risk)
-	case "duplicates":
-		return value(shownRate(p, w))
-	case "latency":
-		f := shownLatency(p, w)
-		if f.Bounded() {
-			f.Value = f.High
-		}
-		return value(f)
-	case "dead-letters": // those of a shared queue may be its own
-		f := p.DeadLetters
-		f.Value = f.High
-		return value(f)
-	case "processing":
-		return value(processing(p.PipelineStatus))
-	case "backlog":
-		return value(p.Ready)
-	case "consumers":
-		return value(p.Consumers)
-	case "activity":
-		if p.LastActivity.IsZero() {
-			return math.NaN()
-		}
-		return float64(p.LastActivity.Unix())
-	default:
-		return worst(p, value(shownRate(p, w)))
-	}
-}
-
-// worst orders by tier, within a tier by what it may be, and within that by the duplicate rate.
-func worst(p judged, rate float64) float64 {
-	score := -100 * float64(p.verdict.Tier.Rank())
-	if p.verdict.Possible > p.verdict.Tier && p.verdict.Tier != dedup.TierUnknown {
-		score += 10 * float64(p.verdict.Possible-p.verdict.Tier)
-	}
-	if !math.IsNaN(rate) {
-		score += math.Min(rate, 1) * 9
-	}
-	return score
-}
-
-func compareText(a, b string) int { return cmp.Compare(strings.ToLower(a), strings.ToLower(b)) }
-
-// sortedLabels lists labels as facts, in the order of their names.
-func sortedLabels(labels map[string]string) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(labels)) {
-		out = append(out, name+"="+labels[name])
-	}
-	return out
 }

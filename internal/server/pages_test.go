@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
@@ -50,8 +51,8 @@ func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *go
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := parseOverviewQuery(values)
-	if err != nil {
+	var q overviewQuery
+	if err := list.Read(values, q.params()...); err != nil {
 		t.Fatal(err)
 	}
 	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
@@ -260,7 +261,8 @@ func TestABadParameterIsNamed(t *testing.T) {
 		"sort=up": "sort", "tier=bad": "tier", "page=0": "page", "page=x": "page", "label=x": "label", "q=" + strings.Repeat("x", 201): "q",
 	} {
 		values, _ := url.ParseQuery(query)
-		_, err := parseOverviewQuery(values)
+		var q overviewQuery
+		err := list.Read(values, q.params()...)
 		if dedup.KindOf(err) != dedup.Invalid || err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}
@@ -280,8 +282,8 @@ func TestAnAddressKeepsItsQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := parseOverviewQuery(u.Query())
-		if err != nil {
+		var q overviewQuery
+		if err := list.Read(u.Query(), q.params()...); err != nil {
 			t.Fatal(err)
 		}
 		if got := q.address(""); got != address {
@@ -319,8 +321,8 @@ func TestManyPipelinesArePagedByFifty(t *testing.T) {
 
 func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 	snap := demo.Scene("many", noon)
-	q, err := parseOverviewQuery(url.Values{})
-	if err != nil {
+	var q overviewQuery
+	if err := list.Read(url.Values{}, q.params()...); err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {

@@ -9,6 +9,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,21 +19,21 @@ import (
 func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*nameLimit), Self: q.address(path), Starting: snap.Round == 0,
-		AsOf: moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: late(snap, now), Range: rangeView(q, path, now),
+		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.address(path), Starting: snap.Round == 0,
+		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: rangeView(q, path, now),
 	}
-	j := judged{p, verdictOf(p, judge, v.Late)}
-	v.Tier, v.Possible = j.verdict.Tier.String(), possible(j.verdict.Tier, j.verdict.Possible)
-	v.Why = statement(why(j, now))
+	j := show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, v.Late)}
+	v.Tier, v.Possible = j.Verdict.Tier.String(), possible(j.Verdict.Tier, j.Verdict.Possible)
+	v.Why = show.Statement(why(j, now))
 	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
 	v.More, v.MoreHref = moreFindings(j), "#findings"
-	v.Risk, v.RiskDriver = j.verdict.Risk.String(), j.verdict.RiskDriver
+	v.Risk, v.RiskDriver = j.Verdict.Risk.String(), j.Verdict.RiskDriver
 	v.Cause = causeText(snap, j, v.Late, now)
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
-	for _, g := range lostSources(p.Down) {
+	for _, g := range show.LostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: statement(g.names() + " cannot be read: " + within(g.err)), Mend: templates.Sentence(g.silence(now)),
+			Tier: dedup.Severe.String(), Text: show.Statement(g.Names() + " cannot be read: " + show.Within(g.Err)), Mend: templates.Sentence(g.Silence(now)),
 		})
 	}
 	for _, f := range p.Findings {
@@ -51,7 +53,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
-	v.Effects = effectsSection(p, path, 0, effectsShown, now)
+	v.Effects = effectsSection(p, path, 1, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)
@@ -60,19 +62,16 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 
 // findingView is a finding as it is shown: what is wrong, what was seen of it, and what to do.
 func findingView(f dedup.Finding) templates.Problem {
-	p := templates.Problem{Tier: f.Tier.String(), Text: statement(f.Text), Mend: statement(f.Mend)}
+	p := templates.Problem{Tier: f.Tier.String(), Text: show.Statement(f.Text), Mend: show.Statement(f.Mend)}
 	if f.Evidence != "" {
-		p.Evidence = templates.Sentence(endSentence(f.Evidence)) // it may begin with a key
+		p.Evidence = templates.Sentence(show.EndSentence(f.Evidence)) // it may begin with a key
 	}
 	return p
 }
 
-// statement is a text that stands alone: it begins with a capital and ends with a full stop.
-func statement(s string) templates.Text { return templates.Sentence(endSentence(capital(s))) }
-
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
-func parts(p judged, path string, now time.Time) []templates.JudgedPart {
-	w := figuresOf(p.PipelineStatus, p.Pipeline.Limits.Window)
+func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
+	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
 	if note := stuckNote(p.Stuck); note != "" {
 		markers.Link, markers.Href = note, path+"/markers?state="+string(admin.ProcessingList)
@@ -91,8 +90,8 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 	rate := judgedRate(p, w, tileFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now), path)
 	latency := judgedLatency(p, w, tileFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now), path)
 	return []templates.JudgedPart{
-		{Label: "Duplicate rate", Figure: rate, Tier: p.verdict.DuplicateTier.String(), Risk: p.verdict.DuplicateRisk.String()},
-		{Label: "Mean ack latency", Figure: latency, Tier: p.verdict.LatencyTier.String(), Risk: p.verdict.LatencyRisk.String()},
+		{Label: "Duplicate rate", Figure: rate, Tier: p.Verdict.DuplicateTier.String(), Risk: p.Verdict.DuplicateRisk.String()},
+		{Label: "Mean ack latency", Figure: latency, Tier: p.Verdict.LatencyTier.String(), Risk: p.Verdict.LatencyRisk.String()},
 		dead,
 		markers,
 		backlog,
@@ -102,10 +101,10 @@ func parts(p judged, path string, now time.Time) []templates.JudgedPart {
 
 // tileFigure is figureView of a figure of a pipeline for a tile: that a source is down is said at length once on a page.
 func tileFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now time.Time) templates.Figure {
-	f = blameless(f)
-	v := figureView(f, word, now)
-	if !f.Known() && bounds(f) == "" {
-		v.Note = templates.Sentence(brief(shortWhy(p, f.Why))).Short
+	f = show.Blameless(f)
+	v := show.Figure(f, word, now)
+	if !f.Known() && show.Bounds(f) == "" {
+		v.Note = templates.Sentence(show.Brief(show.ShortWhy(p, f.Why))).Short
 	}
 	return v
 }
@@ -126,7 +125,7 @@ func oldestNote(f dedup.Figure) string {
 
 // waitingFigure is the age of the oldest waiting message, in the words that ages have everywhere.
 func waitingFigure(p *dedup.PipelineStatus, now time.Time) templates.Figure {
-	v := pipelineFigure(p, p.OldestWaiting, "unknown", now)
+	v := show.PipelineFigure(p, p.OldestWaiting, "unknown", now)
 	if p.OldestWaiting.Known() {
 		v.Text = ageText(p.OldestWaiting)
 	}
@@ -147,7 +146,7 @@ func stuckNote(f dedup.Figure) string {
 	if !f.Known() || f.Value <= 0 {
 		return ""
 	}
-	return figureText(f) + " stuck"
+	return show.FigureText(f) + " stuck"
 }
 
 // listOfFinding is the list of markers that a finding is about; empty where there is none.
@@ -179,7 +178,7 @@ func activityNote(at, now time.Time) string {
 	if at.IsZero() {
 		return "no ack seen yet"
 	}
-	return "last ack " + ago(at, now)
+	return "last ack " + show.Ago(at, now)
 }
 
 func identity(p *dedup.PipelineStatus) []templates.Fact {
@@ -187,7 +186,7 @@ func identity(p *dedup.PipelineStatus) []templates.Fact {
 	list := []templates.Fact{
 		{Label: "Broker", Value: c.Broker}, {Label: "Virtual host", Value: c.Vhost}, {Label: "Queues", Value: strings.Join(c.Queues, ", ")},
 		{Label: "Store", Value: c.Store}, {Label: "Lock", Value: c.Lock}, {Label: "Id from", Value: c.IDFrom}, {Label: "Reported counters", Value: c.ReportedStore},
-		{Label: "Labels", Value: strings.Join(sortedLabels(c.Labels), ", ")},
+		{Label: "Labels", Value: strings.Join(show.SortedLabels(c.Labels), ", ")},
 	}
 	if c.MaxProcessing > 0 {
 		list = append(list, templates.Fact{Label: "Longest honest work", Value: templates.Span(c.MaxProcessing)})
@@ -210,7 +209,7 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 }
 
 func noPipeline(name string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, nameLimit).Short + "."}
+	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}
 }
 
 // drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
@@ -230,18 +229,18 @@ func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
 }
 
 // pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
-func (s *Server) pipeline(r *request) (response, error) {
+func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	snap := s.withJobs(r, s.snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, noPipeline(r.PathValue("name"))
 	}
-	now := time.Now().In(zone(r))
+	now := time.Now().In(web.Zone(r))
 	q, err := parseChartQuery(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
 	}
-	frame := s.frame(r, templates.Plain(p.Pipeline.Name, nameLimit).Short)
+	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = live("pipeline:" + p.Pipeline.Name)
 	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
 	if s.measurable(r)(p.Pipeline.Name) {
@@ -253,12 +252,12 @@ func (s *Server) pipeline(r *request) (response, error) {
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if s.measure != nil && (r.Fragment == "" || r.Fragment == "status") {
 		if view.Measure, err = s.measureSection(r, p.Pipeline.Name, measurementsShown, now); err != nil {
-			view.Measure = templates.MeasureSection{Shown: true, WhyNot: endSentence(dedup.PublicText(err))}
+			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
 		}
 		view.How.Measured = view.Measure.Last
 	}
 	if r.Fragment == "" || r.Fragment == "charts" {
 		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
 	}
-	return page{status: http.StatusOK, component: templates.Pipeline(view)}, nil
+	return web.Page{Status: http.StatusOK, Component: templates.Pipeline(view)}, nil
 }

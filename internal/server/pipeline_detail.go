@@ -8,12 +8,13 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
 func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who reader, now time.Time) {
-	v.Store = templates.Plain(p.Pipeline.Store, nameLimit).Short
+	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
 		if note := stuckNote(p.Stuck); note != "" {
@@ -31,7 +32,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 		if !ok {
 			continue
 		}
-		c := templates.StateCount{State: string(state), Count: figureView(blameless(f), "unknown", now)}
+		c := templates.StateCount{State: string(state), Count: show.Figure(show.Blameless(f), "unknown", now)}
 		if f.Known() && f.Value > 0 {
 			c.Share = max(1, int(f.Value/total*1000))
 		}
@@ -84,9 +85,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 func lockText(st *dedup.StoreStatus, now time.Time) string {
 	held := "not walked over yet"
 	if pass := st.Stats.Pass; pass != nil {
-		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + ago(pass.Ended, now)
+		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + show.Ago(pass.Ended, now)
 	}
-	return templates.Plain(st.Name, nameLimit).Short + ": " + held + "; " + schemeText(st.Scheme)
+	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + schemeText(st.Scheme)
 }
 
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
@@ -104,14 +105,14 @@ func oldestText(p *dedup.PipelineStatus) string {
 // noExpiryText is how many markers never expire: unknown only with its reason.
 func noExpiryText(p *dedup.PipelineStatus) string {
 	if f := p.MarkersNoExpiry; f.Known() {
-		return figureText(f)
+		return show.FigureText(f)
 	}
 	return unknownText(p, p.MarkersNoExpiry.Why)
 }
 
 // unknownText says why a fact is unknown.
 func unknownText(p *dedup.PipelineStatus, why string) string {
-	return "unknown: " + templates.Sentence(shortWhy(p, cmp.Or(why, "no reading yet"))).Short
+	return "unknown: " + templates.Sentence(show.ShortWhy(p, cmp.Or(why, "no reading yet"))).Short
 }
 
 // schemeText says in one line what consumers of the scheme do.
@@ -141,9 +142,9 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
-			Queue: templates.Plain(q.Name, keyLimit), Vhost: templates.Plain(q.Vhost, nameLimit), Type: templates.Plain(q.Type, nameLimit).Short,
-			Found: templates.Sentence(foundText(q)), Depth: figureView(blameless(q.Depth), "unknown", now),
-			Consumers: figureView(blameless(q.Consumers), "unknown", now),
+			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
+			Found: templates.Sentence(foundText(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
+			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
 		})
 	}
 }
@@ -153,7 +154,7 @@ func sourceErr(p *dedup.PipelineStatus, h dedup.SourceHealth) string {
 	if h.Err != "" && slices.ContainsFunc(p.Down, func(d dedup.SourceHealth) bool { return d.Err == h.Err }) {
 		return "The reason stands at the top of this page."
 	}
-	return endSentence(h.Err)
+	return show.EndSentence(h.Err)
 }
 
 // sourceRows are the sources that the pipeline depends on; all of them when it names none.
@@ -165,7 +166,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		}
 		word, tier := sourceWord(h)
 		row := templates.SourceRow{
-			Name: templates.Plain(h.Name, nameLimit), Tier: tier, Word: word, Since: moment(h.Since, now), Last: since(h.LastSuccess, now),
+			Name: templates.Plain(h.Name, show.NameLimit), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
 			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {

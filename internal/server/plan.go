@@ -12,6 +12,9 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -39,7 +42,7 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Deed, req.Operation = admin.RestoreMarkers, form.Get("operation")
 		return req, restoreItems(&req, form["item"])
 	default:
-		return req, badParameter("do", "must be one of the buttons of the page")
+		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	if strings.HasSuffix(do, "-all") {
 		req.Filter = &admin.MarkerFilter{List: admin.List(form.Get("list")), Verdict: dedup.Verdict(form.Get("verdict")), Match: form.Get("match")}
@@ -53,9 +56,9 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		req.Keys = append(req.Keys, key)
 	}
 	if len(req.Keys) == 0 {
-		return req, &httpError{
-			status: http.StatusBadRequest, kind: dedup.Invalid, heading: "No marker was selected",
-			message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
+		return req, &web.Error{
+			Status: http.StatusBadRequest, Kind: dedup.Invalid, Heading: "No marker was selected",
+			Message: "Go back and tick the markers that you mean, or review all that match. Nothing was changed.",
 		}
 	}
 	return req, nil
@@ -65,7 +68,7 @@ func restoreItems(req *admin.PlanRequest, items []string) error {
 	for _, text := range items {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return badParameter("item", "must be the number of an item")
+			return list.Bad("item", "must be the number of an item")
 		}
 		req.Items = append(req.Items, n)
 	}
@@ -73,9 +76,9 @@ func restoreItems(req *admin.PlanRequest, items []string) error {
 }
 
 // makePlan freezes a selection and leads to its review.
-func (s *Server) makePlan(r *request) (response, error) {
+func (s *Server) makePlan(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	req, err := parsePlanForm(r.PostForm)
 	if err != nil {
@@ -85,14 +88,14 @@ func (s *Server) makePlan(r *request) (response, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := service.Plan(r.Context(), r.asker(), req)
+	plan, err := service.Plan(r.Context(), r.Asker(), req)
 	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
 		return s.silentStore(r, req.Store, err, resendPlan(s.cfg.base()+"/markers/plan", r.PostForm)), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return redirect{s.planAddress(plan.ID)}, nil
+	return web.Redirect{To: s.planAddress(plan.ID)}, nil
 }
 
 func (s *Server) planAddress(id string) string {
@@ -104,59 +107,46 @@ func (s *Server) operationAddress(id string) string { return operationAddress(s.
 func operationAddress(base, id string) string { return base + "/operations/" + url.PathEscape(id) }
 
 // plan answers the review page. A plan that was carried out leads to its operation.
-func (s *Server) plan(r *request) (response, error) {
+func (s *Server) plan(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	plan, operation, err := service.Planned(r.Context(), r.asker(), r.PathValue("id"))
+	plan, operation, err := service.Planned(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if operation != "" {
-		return redirect{s.operationAddress(operation)}, nil
+		return web.Redirect{To: s.operationAddress(operation)}, nil
 	}
-	number, err := pageNumber(r.URL.Query())
-	if err != nil {
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	return page{component: templates.Plan(s.planView(r, plan, number))}, nil
-}
-
-func pageNumber(values url.Values) (int, error) {
-	s := values.Get("page")
-	if s == "" {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > 1_000_000 {
-		return 0, badParameter("page", "must be a whole number from 1")
-	}
-	return n, nil
+	return web.Page{Component: templates.Plan(s.planView(r, plan, number))}, nil
 }
 
 // planView is the review page of a plan.
-func (s *Server) planView(r *request, p admin.Plan, number int) templates.PlanView {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) planView(r *web.Request, p admin.Plan, number int) templates.PlanView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.PlanView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + lowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
-		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", nameLimit)}),
+		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
 	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
 		v.Back = markersAddress(base, names[0])
 	}
-	pages := max(1, (len(p.Items)+planPerPage-1)/planPerPage)
-	v.PageNote, number = pageNote(number, pages), min(number, pages)
-	first := (number - 1) * planPerPage
+	shown, at := list.Cut(p.Items, planPerPage, number)
+	v.PageNote = at.Note
 	v.LeftSum = leftSum(p)
-	for i, item := range p.Items[first:min(first+planPerPage, len(p.Items))] {
-		v.Items = append(v.Items, s.planLine(p, first+i+1, item, now))
+	for i, item := range shown {
+		v.Items = append(v.Items, s.planLine(p, at.First+i+1, item, now))
 	}
 	v.Evidence, v.Instead = shareEvidence(p, v.Items, now), s.clearInstead(p)
-	v.Pages = s.numbered(s.planAddress(p.ID), number, pages)
-	v.Shown = counted(len(p.Items), "marker")
+	v.Pages = at.Links(list.Numbered(s.planAddress(p.ID)))
+	v.Shown = show.Counted(len(p.Items), "marker")
 	v.LeftOut = leftLines(p, now)
 	return v
 }
@@ -182,7 +172,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 		e := templates.PlanEvidence{Verdict: string(verdict), Count: n}
 		common := map[templates.Text]bool{}
 		for _, reason := range first {
-			if t := templates.Sentence(readableTimes(reason, now)); n > 1 && counts[reason] == n && !common[t] {
+			if t := templates.Sentence(show.ReadableTimes(reason, now)); n > 1 && counts[reason] == n && !common[t] {
 				common[t] = true
 				e.Reasons = append(e.Reasons, t)
 			}
@@ -200,15 +190,6 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 	return shared
 }
 
-// numbered are the links of a pager.
-func (s *Server) numbered(path string, current, pages int) []templates.PageLink {
-	var links []templates.PageLink
-	for n := 1; n <= pages; n++ {
-		links = append(links, templates.PageLink{Label: strconv.Itoa(n), Href: path + "?page=" + strconv.Itoa(n), Current: n == current})
-	}
-	return links
-}
-
 func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {
 	seen := item.Seen
 	if seen.Store == "" {
@@ -217,7 +198,7 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
 	return templates.PlanLine{
 		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
-		Reasons: texts(item.Reasons, now), Effect: templates.Sentence(readableTimes(capital(item.Effect), now) + blockedUntil(p, item, now)),
+		Reasons: show.Texts(item.Reasons, now), Effect: templates.Sentence(show.ReadableTimes(show.Capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }
 
@@ -228,7 +209,7 @@ func seenText(item admin.PlanItem, now time.Time) string {
 		text += ", a " + item.Seen.Type
 	}
 	if item.Size > 0 {
-		text += " of " + counted(int(item.Size), "byte")
+		text += " of " + show.Counted(int(item.Size), "byte")
 	}
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
@@ -238,8 +219,8 @@ func seenText(item admin.PlanItem, now time.Time) string {
 
 func planFacts(p admin.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Made", Value: moment(p.Made, now).Text + " by " + templates.Plain(p.By, nameLimit).Short},
-		{Label: "Holds until", Value: moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 	}
 	if p.Takes > 0 {
 		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
@@ -273,8 +254,8 @@ func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
 	}
 	if n, ttl := stillBlocked(p); n > 0 {
-		say(dedup.Warning, counted(n, "processing marker")+" of these "+plural(int64(n), "goes", "go")+" on holding "+plural(int64(n), "its message", "their messages")+
-			" back: still blocked until "+moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
+		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(int64(n), "goes", "go")+" on holding "+show.Plural(int64(n), "its message", "their messages")+
+			" back: still blocked until "+show.Moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
 		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. Its value is kept for 7 days, and clearing can be undone until then.", "")
@@ -283,35 +264,35 @@ func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 }
 
 // execute carries a plan out and leads to the operation.
-func (s *Server) execute(r *request) (response, error) {
+func (s *Server) execute(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
 	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	operation, err := service.Execute(r.Context(), r.asker(), req)
+	operation, err := service.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
-		return redirect{s.operationAddress(operation)}, nil
+		return web.Redirect{To: s.operationAddress(operation)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
 		return nil, err
 	}
 	// A missing reason or a typing mistake: the same page again, with what was entered.
-	plan, done, again := service.Planned(r.Context(), r.asker(), req.PlanID)
+	plan, done, again := service.Planned(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.planView(r, plan, 1)
-	v.Reason, v.Typed, v.Error = clean(req.Reason, 500), clean(req.Confirm, 200), endSentence(dedup.PublicText(err))
-	return page{http.StatusUnprocessableEntity, templates.Plan(v)}, nil
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Plan(v)}, nil
 }
 
 // deedTitle says what a plan does, as a heading and a button: "Clear 12 markers".
 func deedTitle(p admin.Plan) string {
-	n := counted(len(p.Items), "marker")
+	n := show.Counted(len(p.Items), "marker")
 	switch p.Request.Deed {
 	case admin.SetExpiry:
 		return "Set an expiry on " + n
@@ -360,11 +341,4 @@ func planWords() []string {
 		words = append(words, string(state))
 	}
 	return words
-}
-
-func lowerFirst(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToLower(s[:1]) + s[1:]
 }

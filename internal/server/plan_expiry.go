@@ -7,6 +7,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -24,7 +26,7 @@ func chosenTTL(form url.Values) (time.Duration, error) {
 	}
 	ttl, err := time.ParseDuration(strings.TrimSuffix(text, "in")) // 10min is 10m
 	if err != nil || ttl < time.Minute {
-		return 0, badParameter(name, "must be a time of a minute or more, such as 10m or 36h")
+		return 0, list.Bad(name, "must be a time of a minute or more, such as 10m or 36h")
 	}
 	return ttl, nil
 }
@@ -96,7 +98,7 @@ func blockedUntil(p admin.Plan, it admin.PlanItem, now time.Time) string {
 	if p.Request.Deed != admin.SetExpiry || it.Seen.State != dedup.Processing {
 		return ""
 	}
-	return ". Carried out now: until " + moment(now.Add(max(it.TTL, p.Request.TTL)), now).Text + "."
+	return ". Carried out now: until " + show.Moment(now.Add(max(it.TTL, p.Request.TTL)), now).Text + "."
 }
 
 // clearInstead offers to clear the markers of an expiry plan whose owners are dead by the evidence: that frees them at once.
@@ -113,8 +115,8 @@ func (s *Server) clearInstead(p admin.Plan) *templates.ClearInstead {
 	if len(v.Sels) == 0 {
 		return nil
 	}
-	v.Button = "Review clearing " + plural(int64(len(v.Sels)), "it", "these "+templates.Number(float64(len(v.Sels)))) + " instead"
-	v.Text = counted(len(v.Sels), "marker") + " of these " + plural(int64(len(v.Sels)), "is", "are") + " probably dead or orphan: clearing frees " +
-		plural(int64(len(v.Sels)), "its message", "their messages") + " at once, and can be undone for 7 days."
+	v.Button = "Review clearing " + show.Plural(int64(len(v.Sels)), "it", "these "+templates.Number(float64(len(v.Sels)))) + " instead"
+	v.Text = show.Counted(len(v.Sels), "marker") + " of these " + show.Plural(int64(len(v.Sels)), "is", "are") + " probably dead or orphan: clearing frees " +
+		show.Plural(int64(len(v.Sels)), "its message", "their messages") + " at once, and can be undone for 7 days."
 	return v
 }

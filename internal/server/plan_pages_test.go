@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // withUndecoded lets the last pass count a marker without expiry that it could not decode.
@@ -108,7 +109,7 @@ func TestReasonsAreGroupedTheMostFrequentFirst(t *testing.T) {
 func TestTimesInTextsAreWrittenAsOnPagesInTheZoneOfTheReader(t *testing.T) {
 	zone := time.FixedZone("CET", 3600)
 	now := time.Date(2026, 11, 21, 18, 0, 0, 0, zone)
-	got := readableTimes("processing since 2026-11-21T16:03:04Z, expires 2026-11-21T17:10:00.5Z", now)
+	got := show.ReadableTimes("processing since 2026-11-21T16:03:04Z, expires 2026-11-21T17:10:00.5Z", now)
 	if got != "processing since 17:03:04, expires 18:10:00" {
 		t.Error(got)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
@@ -254,7 +255,7 @@ func (s *site) readable(rt *rapid.T, path string) string {
 
 // says reports whether a text holds the whole reason, or all of it that a sentence may be long.
 func says(text, why string) bool {
-	for _, said := range []string{templates.Sentence(why).Short, statement(why).Short} {
+	for _, said := range []string{templates.Sentence(why).Short, show.Statement(why).Short} {
 		if strings.Contains(text, strings.Join(strings.Fields(said), " ")) {
 			return true
 		}

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"dedup-dashboard/internal/server/web"
 )
 
 // reloadMark is what a page adds to its address when it loads itself again, without the script. Nobody asked for such a page, so that it is no
@@ -24,7 +26,7 @@ func unmarked(u *url.URL) (*url.URL, bool) {
 }
 
 // reloadAddress is where a page loads itself from again.
-func reloadAddress(r *request) string {
+func reloadAddress(r *web.Request) string {
 	query := r.URL.RawQuery
 	if query != "" {
 		query += "&"

@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/server/api"
 )
 
 // TestAParameterThatIsGivenTwiceMeansEitherValue: the API kept the first tier alone, and emergencies were missing from the answer.
 func TestAParameterThatIsGivenTwiceMeansEitherValue(t *testing.T) {
 	s := stocked(t, nil)
 	names := func(query string) []string {
-		var body pipelinesJSON
+		var body api.PipelinesJSON
 		s.decode(s.as("viewer", "GET", "/api/v1/pipelines?"+query, ""), http.StatusOK, &body)
 		var all []string
 		for _, p := range body.Pipelines {

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -40,16 +41,16 @@ func (d deadQueuePage) restrict(b *templates.LetterBar, matching []admin.Letter)
 }
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
-func (s *Server) firstRefs(r *request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
-	f, err := admin.ParseFilter(filter, time.Now().In(zone(r)))
+func (s *Server) firstRefs(r *web.Request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
+	f, err := admin.ParseFilter(filter, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
-	view, err := service.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue)
+	view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.asker(), req.Scan)
+	scan, err := service.Kept(r.Context(), r.Asker(), req.Scan)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
 }
 
 // mayRetry says why a reader cannot plan the n messages of a job again that did not go through; empty when they can.
-func (s *Server) mayRetry(r *request, p admin.MovePlan, n int64) string {
+func (s *Server) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
 	req := p.Request
 	switch {
 	case r.Who.Can(adminRole):
@@ -115,14 +116,14 @@ func (s *Server) mayRetry(r *request, p admin.MovePlan, n int64) string {
 	case slices.Contains(slices.Collect(maps.Values(req.Choices)), admin.ClearFirst):
 		return needsAdmin(r.Who, "Clearing markers first")
 	}
-	if view, err := s.deadLetters.Queue(r.Context(), r.asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
+	if view, err := s.deadLetters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
 		return "Operators requeue at most " + messages(view.OperatorLimit) + " at once."
 	}
 	return ""
 }
 
 // restrictJob takes from a reader what would only be refused, and says why.
-func (s *Server) restrictJob(r *request, v *templates.JobView, j admin.Job) {
+func (s *Server) restrictJob(r *web.Request, v *templates.JobView, j admin.Job) {
 	if v.Retry != "" {
 		v.NoRetry = s.mayRetry(r, j.Plan, int64(v.RetryN))
 	}

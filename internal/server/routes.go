@@ -7,6 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/static"
 )
 
@@ -18,156 +19,133 @@ const (
 	adminRole = auth.Admin
 )
 
-// kind says how a route answers: with pages for people, or with what programs read.
-type kind string
-
-const (
-	pageKind   kind = "page"
-	apiKind    kind = "api"
-	probeKind  kind = "probe"
-	streamKind kind = "stream"
-	staticKind kind = "static"
-)
-
-// A route is one address of the dashboard.
-type route struct {
-	method string // GET answers HEAD too
-	path   string // below the base path; {name} is a pipeline or a page, {id} a plan, an operation, a job or a silence
-	needs  auth.Role
-	kind   kind
-	// acts marks what changes something beyond sessions and settings: it goes away with read_only.
-	acts    bool
-	handler handler
+// routes is the whole URL map: the routes of the server itself and of what has registered with it. What is not in it does not exist.
+func (s *Server) routes() []web.Route {
+	return append(s.ownRoutes(), s.registered...)
 }
 
-// routes is the whole URL map. What is not in it does not exist.
-func (s *Server) routes() []route {
-	return []route{
-		{"GET", "/", viewer, pageKind, false, s.overview},
-		{"GET", "/pipelines/{name}", viewer, pageKind, false, s.pipeline},
-		{"GET", "/pipelines/{name}/chart.csv", viewer, pageKind, false, s.chartCSV},
-		{"GET", "/pipelines/{name}/markers", viewer, pageKind, false, s.markersOf},
-		{"GET", "/pipelines/{name}/markers.csv", viewer, pageKind, false, s.markersCSV},
-		{"GET", "/pipelines/{name}/effects", viewer, pageKind, false, s.effects},
-		{"GET", "/pipelines/{name}/effects.csv", viewer, pageKind, false, s.effectsCSV},
-		{"GET", "/pipelines/{name}/measurements", viewer, pageKind, false, s.measurements},
-		{"POST", "/pipelines/{name}/measurements", operator, pageKind, true, s.startMeasurement},
-		{"GET", "/measurements/{id}", viewer, pageKind, false, s.measurement},
-		{"GET", "/measurements/{id}/repeated.csv", viewer, pageKind, false, s.repeatedCSV},
-		{"POST", "/measurements/{id}/stop", operator, pageKind, true, s.stopMeasurement},
-		{"GET", "/markers/one", viewer, pageKind, false, s.oneMarker},
-		{"GET", "/lookup", viewer, pageKind, false, s.lookup},
-		{"POST", "/markers/plan", adminRole, pageKind, true, s.makePlan},
-		{"GET", "/plans/{id}", adminRole, pageKind, false, s.plan},
-		{"POST", "/plans/{id}/execute", adminRole, pageKind, true, s.execute},
-		{"GET", "/dead-letters", viewer, pageKind, false, s.deadOverview},
-		{"GET", "/pipelines/{name}/dead-letters", viewer, pageKind, false, s.deadQueue},
-		{"POST", "/pipelines/{name}/dead-letters/scan", operator, pageKind, true, s.scan},
-		{"GET", "/pipelines/{name}/dead-letters.csv", operator, pageKind, false, s.lettersCSV},
-		{"GET", "/pipelines/{name}/dead-letters.ndjson", operator, pageKind, false, s.fromOwnPages(s.lettersNDJSON)},
-		{"GET", "/dead-letters/message", operator, pageKind, false, s.letter},
-		{"POST", "/dead-letters/reveal", adminRole, pageKind, true, s.reveal},
-		{"GET", "/dead-letters/download", adminRole, pageKind, false, s.fromOwnPages(s.download)},
-		{"GET", "/dead-letters/edit", adminRole, pageKind, false, s.fromOwnPages(s.editForm)},
-		{"POST", "/dead-letters/edit", adminRole, pageKind, true, s.edit},
-		{"POST", "/dead-letters/plan", operator, pageKind, true, s.planMove},
-		{"GET", "/moves/{id}", operator, pageKind, false, s.move},
-		{"GET", "/moves/{id}/keys.csv", operator, pageKind, false, s.moveKeysCSV},
-		{"POST", "/moves/{id}/change", operator, pageKind, true, s.changeMove},
-		{"POST", "/moves/{id}/start", operator, pageKind, true, s.startMove},
-		{"GET", "/moves/{id}/start", operator, pageKind, false, s.unstarted},
-		{"GET", "/jobs", operator, pageKind, false, s.jobs},
-		{"GET", "/jobs/{id}", operator, pageKind, false, s.job},
-		{"GET", "/jobs/{id}/items", operator, pageKind, false, s.jobItems},
-		{"GET", "/jobs/{id}/items.csv", operator, pageKind, false, s.jobItemsCSV},
-		{"POST", "/jobs/{id}/pause", operator, pageKind, true, s.pauseJob},
-		{"POST", "/jobs/{id}/resume", operator, pageKind, true, s.resumeJob},
-		{"POST", "/jobs/{id}/cancel", operator, pageKind, true, s.cancelJob},
-		{"POST", "/jobs/{id}/retry", operator, pageKind, true, s.retryJob},
-		{"POST", "/jobs/{id}/again", operator, pageKind, true, s.againJob},
-		{"GET", "/operations", operator, pageKind, false, s.operations},
-		{"GET", "/operations/{id}", operator, pageKind, false, s.operation},
-		{"GET", "/audit", operator, pageKind, false, s.auditPage},
-		{"POST", "/pipelines/{name}/dead-letters/baseline", operator, pageKind, true, s.acknowledge},
-		{"POST", "/pipelines/{name}/dead-letters/baseline/remove", operator, pageKind, true, s.forget},
-		{"GET", "/alerts", viewer, pageKind, false, s.alertsPage},
-		{"GET", "/alerts/rules", viewer, pageKind, false, s.rulesPage},
-		{"GET", "/alerts/one", viewer, pageKind, false, s.alertPage},
-		{"POST", "/alerts/acknowledge", operator, pageKind, true, s.acknowledgeAlert},
-		{"POST", "/alerts/acknowledge-selected", operator, pageKind, true, s.acknowledgeSelected},
-		{"POST", "/alerts/unacknowledge", operator, pageKind, true, s.unacknowledgeAlert},
-		{"POST", "/alerts/test", operator, pageKind, true, s.testChannel},
-		{"GET", "/silences", viewer, pageKind, false, s.silencesPage},
-		{"GET", "/silences/new", viewer, pageKind, false, s.newSilence},
-		{"POST", "/silences", operator, pageKind, true, s.makeSilence},
-		{"POST", "/silences/{id}/expire", operator, pageKind, true, s.expireSilence},
-		{"GET", "/docs", viewer, pageKind, false, s.guideIndex},
-		{"GET", "/docs/{name}", viewer, pageKind, false, s.guide},
-		{"GET", "/events", viewer, streamKind, false, s.events},
+func (s *Server) ownRoutes() []web.Route {
+	return []web.Route{
+		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
+		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
+		{Method: "GET", Path: "/pipelines/{name}/chart.csv", Needs: viewer, Kind: web.PageKind, Handler: s.chartCSV},
+		{Method: "GET", Path: "/pipelines/{name}/markers", Needs: viewer, Kind: web.PageKind, Handler: s.markersOf},
+		{Method: "GET", Path: "/pipelines/{name}/markers.csv", Needs: viewer, Kind: web.PageKind, Handler: s.markersCSV},
+		{Method: "GET", Path: "/pipelines/{name}/effects", Needs: viewer, Kind: web.PageKind, Handler: s.effects},
+		{Method: "GET", Path: "/pipelines/{name}/effects.csv", Needs: viewer, Kind: web.PageKind, Handler: s.effectsCSV},
+		{Method: "GET", Path: "/pipelines/{name}/measurements", Needs: viewer, Kind: web.PageKind, Handler: s.measurements},
+		{Method: "POST", Path: "/pipelines/{name}/measurements", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.startMeasurement},
+		{Method: "GET", Path: "/measurements/{id}", Needs: viewer, Kind: web.PageKind, Handler: s.measurement},
+		{Method: "GET", Path: "/measurements/{id}/repeated.csv", Needs: viewer, Kind: web.PageKind, Handler: s.repeatedCSV},
+		{Method: "POST", Path: "/measurements/{id}/stop", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.stopMeasurement},
+		{Method: "GET", Path: "/markers/one", Needs: viewer, Kind: web.PageKind, Handler: s.oneMarker},
+		{Method: "GET", Path: "/lookup", Needs: viewer, Kind: web.PageKind, Handler: s.lookup},
+		{Method: "POST", Path: "/markers/plan", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.makePlan},
+		{Method: "GET", Path: "/plans/{id}", Needs: adminRole, Kind: web.PageKind, Handler: s.plan},
+		{Method: "POST", Path: "/plans/{id}/execute", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.execute},
+		{Method: "GET", Path: "/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadOverview},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadQueue},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.scan},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters.csv", Needs: operator, Kind: web.PageKind, Handler: s.lettersCSV},
+		{Method: "GET", Path: "/pipelines/{name}/dead-letters.ndjson", Needs: operator, Kind: web.PageKind, Handler: s.fromOwnPages(s.lettersNDJSON)},
+		{Method: "GET", Path: "/dead-letters/message", Needs: operator, Kind: web.PageKind, Handler: s.letter},
+		{Method: "POST", Path: "/dead-letters/reveal", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.reveal},
+		{Method: "GET", Path: "/dead-letters/download", Needs: adminRole, Kind: web.PageKind, Handler: s.fromOwnPages(s.download)},
+		{Method: "GET", Path: "/dead-letters/edit", Needs: adminRole, Kind: web.PageKind, Handler: s.fromOwnPages(s.editForm)},
+		{Method: "POST", Path: "/dead-letters/edit", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.edit},
+		{Method: "POST", Path: "/dead-letters/plan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.planMove},
+		{Method: "GET", Path: "/moves/{id}", Needs: operator, Kind: web.PageKind, Handler: s.move},
+		{Method: "GET", Path: "/moves/{id}/keys.csv", Needs: operator, Kind: web.PageKind, Handler: s.moveKeysCSV},
+		{Method: "POST", Path: "/moves/{id}/change", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.changeMove},
+		{Method: "POST", Path: "/moves/{id}/start", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.startMove},
+		{Method: "GET", Path: "/moves/{id}/start", Needs: operator, Kind: web.PageKind, Handler: s.unstarted},
+		{Method: "GET", Path: "/jobs", Needs: operator, Kind: web.PageKind, Handler: s.jobs},
+		{Method: "GET", Path: "/jobs/{id}", Needs: operator, Kind: web.PageKind, Handler: s.job},
+		{Method: "GET", Path: "/jobs/{id}/items", Needs: operator, Kind: web.PageKind, Handler: s.jobItems},
+		{Method: "GET", Path: "/jobs/{id}/items.csv", Needs: operator, Kind: web.PageKind, Handler: s.jobItemsCSV},
+		{Method: "POST", Path: "/jobs/{id}/pause", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.pauseJob},
+		{Method: "POST", Path: "/jobs/{id}/resume", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.resumeJob},
+		{Method: "POST", Path: "/jobs/{id}/cancel", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.cancelJob},
+		{Method: "POST", Path: "/jobs/{id}/retry", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.retryJob},
+		{Method: "POST", Path: "/jobs/{id}/again", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.againJob},
+		{Method: "GET", Path: "/operations", Needs: operator, Kind: web.PageKind, Handler: s.operations},
+		{Method: "GET", Path: "/operations/{id}", Needs: operator, Kind: web.PageKind, Handler: s.operation},
+		{Method: "GET", Path: "/audit", Needs: operator, Kind: web.PageKind, Handler: s.auditPage},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledge},
+		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.forget},
+		{Method: "GET", Path: "/alerts", Needs: viewer, Kind: web.PageKind, Handler: s.alertsPage},
+		{Method: "GET", Path: "/alerts/rules", Needs: viewer, Kind: web.PageKind, Handler: s.rulesPage},
+		{Method: "GET", Path: "/alerts/one", Needs: viewer, Kind: web.PageKind, Handler: s.alertPage},
+		{Method: "POST", Path: "/alerts/acknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeAlert},
+		{Method: "POST", Path: "/alerts/acknowledge-selected", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeSelected},
+		{Method: "POST", Path: "/alerts/unacknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.unacknowledgeAlert},
+		{Method: "POST", Path: "/alerts/test", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.testChannel},
+		{Method: "GET", Path: "/silences", Needs: viewer, Kind: web.PageKind, Handler: s.silencesPage},
+		{Method: "GET", Path: "/silences/new", Needs: viewer, Kind: web.PageKind, Handler: s.newSilence},
+		{Method: "POST", Path: "/silences", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.makeSilence},
+		{Method: "POST", Path: "/silences/{id}/expire", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.expireSilence},
+		{Method: "GET", Path: "/docs", Needs: viewer, Kind: web.PageKind, Handler: s.guideIndex},
+		{Method: "GET", Path: "/docs/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.guide},
+		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 
-		{"GET", "/login", anybody, pageKind, false, s.loginForm},
-		{"POST", "/login", anybody, pageKind, false, s.login},
-		{"POST", "/logout", viewer, pageKind, false, s.logout},
-		{"POST", "/logout-all", viewer, pageKind, false, s.logoutAll},
-		{"GET", "/account", viewer, pageKind, false, s.account},
-		{"POST", "/account/password", viewer, pageKind, false, s.changePassword},
-		{"POST", "/settings", anybody, pageKind, false, s.settings},
-		{"GET", "/welcome", anybody, pageKind, false, s.welcome},
-		{"GET", "/setup", anybody, pageKind, false, s.setupForm},
-		{"POST", "/setup", anybody, pageKind, false, s.setup},
+		{Method: "GET", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.loginForm},
+		{Method: "POST", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.login},
+		{Method: "POST", Path: "/logout", Needs: viewer, Kind: web.PageKind, Handler: s.logout},
+		{Method: "POST", Path: "/logout-all", Needs: viewer, Kind: web.PageKind, Handler: s.logoutAll},
+		{Method: "GET", Path: "/account", Needs: viewer, Kind: web.PageKind, Handler: s.account},
+		{Method: "POST", Path: "/account/password", Needs: viewer, Kind: web.PageKind, Handler: s.changePassword},
+		{Method: "POST", Path: "/settings", Needs: anybody, Kind: web.PageKind, Handler: s.settings},
+		{Method: "GET", Path: "/welcome", Needs: anybody, Kind: web.PageKind, Handler: s.welcome},
+		{Method: "GET", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setupForm},
+		{Method: "POST", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setup},
 
-		{"GET", "/api/v1/pipelines", viewer, apiKind, false, s.apiPipelines},
-		{"GET", "/api/v1/pipelines/{name}", viewer, apiKind, false, s.apiPipeline},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/markers", Needs: viewer, Kind: web.APIKind, Handler: s.apiMarkers},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/effects", Needs: viewer, Kind: web.APIKind, Handler: s.apiEffects},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/measurements", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurements},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/measurements", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiMeasure},
+		{Method: "GET", Path: "/api/v1/measurements/{id}", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurement},
+		{Method: "POST", Path: "/api/v1/measurements/{id}/stop", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiStopMeasurement},
+		{Method: "GET", Path: "/api/v1/lookup", Needs: viewer, Kind: web.APIKind, Handler: s.apiLookup},
+		{Method: "POST", Path: "/api/v1/markers/plan", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiPlan},
+		{Method: "POST", Path: "/api/v1/plans/{id}/execute", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiExecute},
+		{Method: "GET", Path: "/api/v1/operations/{id}", Needs: operator, Kind: web.APIKind, Handler: s.apiOperation},
+		{Method: "GET", Path: "/api/v1/audit", Needs: operator, Kind: web.APIKind, Handler: s.apiAudit},
+		{Method: "GET", Path: "/api/v1/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.APIKind, Handler: s.apiDeadLetters},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiScan},
+		{Method: "GET", Path: "/api/v1/dead-letters/message", Needs: operator, Kind: web.APIKind, Handler: s.apiLetter},
+		{Method: "GET", Path: "/api/v1/dead-letters/export", Needs: operator, Kind: web.APIKind, Handler: s.fromOwnPages(s.lettersNDJSON)},
+		{Method: "POST", Path: "/api/v1/moves/plan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiPlanMove},
+		{Method: "POST", Path: "/api/v1/moves/{id}/start", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiStartMove},
+		{Method: "GET", Path: "/api/v1/jobs", Needs: operator, Kind: web.APIKind, Handler: s.apiJobs},
+		{Method: "GET", Path: "/api/v1/jobs/{id}", Needs: operator, Kind: web.APIKind, Handler: s.apiJob},
+		{Method: "GET", Path: "/api/v1/jobs/{id}/items", Needs: operator, Kind: web.APIKind, Handler: s.apiJobItems},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/pause", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiPauseJob},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/resume", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiResumeJob},
+		{Method: "POST", Path: "/api/v1/jobs/{id}/cancel", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiCancelJob},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledge},
+		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiForget},
 
-		{"GET", "/api/v1/pipelines/{name}/markers", viewer, apiKind, false, s.apiMarkers},
-		{"GET", "/api/v1/pipelines/{name}/effects", viewer, apiKind, false, s.apiEffects},
-		{"GET", "/api/v1/pipelines/{name}/measurements", viewer, apiKind, false, s.apiMeasurements},
-		{"POST", "/api/v1/pipelines/{name}/measurements", operator, apiKind, true, s.apiMeasure},
-		{"GET", "/api/v1/measurements/{id}", viewer, apiKind, false, s.apiMeasurement},
-		{"POST", "/api/v1/measurements/{id}/stop", operator, apiKind, true, s.apiStopMeasurement},
-		{"GET", "/api/v1/lookup", viewer, apiKind, false, s.apiLookup},
-		{"POST", "/api/v1/markers/plan", adminRole, apiKind, true, s.apiPlan},
-		{"POST", "/api/v1/plans/{id}/execute", adminRole, apiKind, true, s.apiExecute},
-		{"GET", "/api/v1/operations/{id}", operator, apiKind, false, s.apiOperation},
-		{"GET", "/api/v1/marks", viewer, apiKind, false, s.apiMarks},
-		{"POST", "/api/v1/marks", operator, apiKind, true, s.apiAddMark},
-		{"GET", "/api/v1/audit", operator, apiKind, false, s.apiAudit},
-		{"GET", "/api/v1/pipelines/{name}/dead-letters", viewer, apiKind, false, s.apiDeadLetters},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/scan", operator, apiKind, true, s.apiScan},
-		{"GET", "/api/v1/dead-letters/message", operator, apiKind, false, s.apiLetter},
-		{"GET", "/api/v1/dead-letters/export", operator, apiKind, false, s.fromOwnPages(s.lettersNDJSON)},
-		{"POST", "/api/v1/moves/plan", operator, apiKind, true, s.apiPlanMove},
-		{"POST", "/api/v1/moves/{id}/start", operator, apiKind, true, s.apiStartMove},
-		{"GET", "/api/v1/jobs", operator, apiKind, false, s.apiJobs},
-		{"GET", "/api/v1/jobs/{id}", operator, apiKind, false, s.apiJob},
-		{"GET", "/api/v1/jobs/{id}/items", operator, apiKind, false, s.apiJobItems},
-		{"POST", "/api/v1/jobs/{id}/pause", operator, apiKind, true, s.apiPauseJob},
-		{"POST", "/api/v1/jobs/{id}/resume", operator, apiKind, true, s.apiResumeJob},
-		{"POST", "/api/v1/jobs/{id}/cancel", operator, apiKind, true, s.apiCancelJob},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline", operator, apiKind, true, s.apiAcknowledge},
-		{"POST", "/api/v1/pipelines/{name}/dead-letters/baseline/remove", operator, apiKind, true, s.apiForget},
+		{Method: "GET", Path: "/api/v1/alerts", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlerts},
+		{Method: "GET", Path: "/api/v1/alerts/one", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlert},
+		{Method: "POST", Path: "/api/v1/alerts/acknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledgeAlert},
+		{Method: "POST", Path: "/api/v1/alerts/unacknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiUnacknowledgeAlert},
+		{Method: "GET", Path: "/api/v1/silences", Needs: viewer, Kind: web.APIKind, Handler: s.apiSilences},
+		{Method: "POST", Path: "/api/v1/silences", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAddSilence},
+		{Method: "POST", Path: "/api/v1/silences/{id}/expire", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiExpireSilence},
+		{Method: "GET", Path: "/api/v1/rules", Needs: viewer, Kind: web.APIKind, Handler: s.apiRules},
 
-		{"GET", "/api/v1/alerts", viewer, apiKind, false, s.apiAlerts},
-		{"GET", "/api/v1/alerts/one", viewer, apiKind, false, s.apiAlert},
-		{"POST", "/api/v1/alerts/acknowledge", operator, apiKind, true, s.apiAcknowledgeAlert},
-		{"POST", "/api/v1/alerts/unacknowledge", operator, apiKind, true, s.apiUnacknowledgeAlert},
-		{"GET", "/api/v1/silences", viewer, apiKind, false, s.apiSilences},
-		{"POST", "/api/v1/silences", operator, apiKind, true, s.apiAddSilence},
-		{"POST", "/api/v1/silences/{id}/expire", operator, apiKind, true, s.apiExpireSilence},
-		{"GET", "/api/v1/rules", viewer, apiKind, false, s.apiRules},
-
-		{"GET", "/metrics", viewer, probeKind, false, s.exposeMetrics},
-		{"GET", "/healthz", anybody, probeKind, false, s.healthz},
-		{"GET", "/readyz", anybody, probeKind, false, s.readyz},
-		{"GET", "/static/{file...}", anybody, staticKind, false, s.static},
+		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: s.exposeMetrics},
+		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: s.healthz},
+		{Method: "GET", Path: "/readyz", Needs: anybody, Kind: web.ProbeKind, Handler: s.readyz},
+		{Method: "GET", Path: "/static/{file...}", Needs: anybody, Kind: web.StaticKind, Handler: s.static},
 	}
 }
 
 // served returns the routes that exist under this configuration.
-func served(all []route, readOnly bool) []route {
-	var some []route
+func served(all []web.Route, readOnly bool) []web.Route {
+	var some []web.Route
 	for _, r := range all {
-		if !readOnly || !r.acts {
+		if !readOnly || !r.Acts {
 			some = append(some, r)
 		}
 	}
@@ -175,12 +153,12 @@ func served(all []route, readOnly bool) []route {
 }
 
 // register adds the routes to echo.
-func (s *Server) register(e *echo.Echo, routes []route) {
+func (s *Server) register(e *echo.Echo, routes []web.Route) {
 	for _, rt := range routes {
 		h := s.adapt(rt)
-		path := s.cfg.base() + echoPath.Replace(rt.path)
-		e.Add(rt.method, path, h)
-		if rt.method == http.MethodGet {
+		path := s.cfg.base() + echoPath.Replace(rt.Path)
+		e.Add(rt.Method, path, h)
+		if rt.Method == http.MethodGet {
 			e.Add(http.MethodHead, path, h) // echo would answer HEAD with 405
 		}
 	}
@@ -190,15 +168,20 @@ func (s *Server) register(e *echo.Echo, routes []route) {
 var echoPath = strings.NewReplacer("{name}", ":name", "{id}", ":id", "{file...}", "*")
 
 // kindOf returns how an address that is not in the table answers.
-func (s *Server) kindOf(path string) kind {
+func (s *Server) kindOf(path string) web.Kind {
 	below := strings.TrimPrefix(path, s.cfg.base())
 	if strings.HasPrefix(below, "/api/") || below == "/metrics" || below == "/healthz" || below == "/readyz" || below == "/events" {
-		return apiKind
+		return web.APIKind
 	}
-	return pageKind
+	return web.PageKind
+}
+
+// exposeMetrics answers in the Prometheus format.
+func (s *Server) exposeMetrics(r *web.Request) (web.Response, error) {
+	return web.Standard{Handler: s.metrics.Handler()}, nil
 }
 
 // static serves the assets.
-func (s *Server) static(r *request) (response, error) {
-	return standard{http.StripPrefix(s.cfg.base(), static.Handler())}, nil
+func (s *Server) static(r *web.Request) (web.Response, error) {
+	return web.Standard{Handler: http.StripPrefix(s.cfg.base(), static.Handler())}, nil
 }

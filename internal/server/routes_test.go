@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 )
 
 // wanted is what each route needs, written down a second time: a route that is added, or whose role changes, must be
@@ -130,13 +131,13 @@ func TestEveryRouteIsExpected(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	seen := map[string]bool{}
 	for _, rt := range s.routes() {
-		key := rt.method + " " + rt.path
+		key := rt.Method + " " + rt.Path
 		needs, ok := wanted[key]
 		if !ok {
 			t.Errorf("%s is not in the list of expected routes", key)
 		}
-		if needs != rt.needs {
-			t.Errorf("%s needs %s, expected %s", key, rt.needs, needs)
+		if needs != rt.Needs {
+			t.Errorf("%s needs %s, expected %s", key, rt.Needs, needs)
 		}
 		seen[key] = true
 	}
@@ -244,8 +245,8 @@ func (s *site) denied(path string, res *http.Response) bool {
 }
 
 func TestReadOnlyRemovesWhatActs(t *testing.T) {
-	all := []route{{method: "GET", path: "/"}, {method: "POST", path: "/clear", acts: true}}
-	if got := served(all, true); len(got) != 1 || got[0].path != "/" {
+	all := []web.Route{{Method: "GET", Path: "/"}, {Method: "POST", Path: "/clear", Acts: true}}
+	if got := served(all, true); len(got) != 1 || got[0].Path != "/" {
 		t.Errorf("read-only serves %v", got)
 	}
 	if got := served(all, false); len(got) != 2 {
@@ -256,8 +257,8 @@ func TestReadOnlyRemovesWhatActs(t *testing.T) {
 func TestAFormOnlyRouteThatActsIsNeverGet(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	for _, rt := range s.routes() {
-		if rt.acts && rt.method == "GET" {
-			t.Errorf("%s acts and answers GET", rt.path)
+		if rt.Acts && rt.Method == "GET" {
+			t.Errorf("%s acts and answers GET", rt.Path)
 		}
 	}
 }

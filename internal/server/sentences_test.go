@@ -7,6 +7,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -64,7 +65,7 @@ func TestAReasonIsBriefWhereItStandsBesideAFigure(t *testing.T) {
 		"":                                    "",
 		strings.Repeat("a word too many ", 9): "no source can tell yet",
 	} {
-		if got := brief(why); got != want {
+		if got := show.Brief(why); got != want {
 			t.Errorf("%q is %q in a few words, want %q", why, got, want)
 		}
 	}
@@ -76,7 +77,7 @@ func TestNoTileSaysMoreThanEightWordsOfWhatIsNotKnown(t *testing.T) {
 		for _, p := range snap.Pipelines {
 			_, page := pipelinePage(t, snap, p.Pipeline.Name, "", demo.History{})
 			page.Find(".now .part:has(.missing) .grounds").Each(func(_ int, s *goquery.Selection) {
-				if words := strings.Fields(s.Text()); len(words) > mostWords || len(words) == 0 {
+				if words := strings.Fields(s.Text()); len(words) > show.MostWords || len(words) == 0 {
 					t.Errorf("%s, %s: a tile says %q", scene, p.Pipeline.Name, oneLine(s))
 				}
 			})

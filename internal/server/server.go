@@ -1,4 +1,5 @@
-// Package server is the web: pages, the JSON API, /metrics, probes and the stream of hints. Echo lives here and nowhere else.
+// Package server is the web: pages, the JSON API, /metrics, probes and the stream of hints. Echo lives here and nowhere else; web/ is what handlers
+// get and give back, and packages outside the server register their routes by it.
 package server
 
 import (
@@ -18,6 +19,8 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/metrics"
+	"dedup-dashboard/internal/server/web"
 )
 
 // snapshots gives what is known now. Snapshot never returns nil: before the first round it is empty and has Round 0. Tried
@@ -57,8 +60,8 @@ type Deps struct {
 	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
-	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
-	Marks markService
+	// Pages are routes of packages outside the server.
+	Pages []web.Pages
 	// Measurements measures pipelines exactly, *admin.Measurements; without it nobody can.
 	Measurements measureService
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
@@ -83,7 +86,7 @@ type Server struct {
 	hub        *hub
 	// exports admits one long table at a time: each walks over a store.
 	exports chan struct{}
-	metrics *metrics
+	metrics *metrics.Metrics
 	judged  atomic.Pointer[judgedSnapshot]
 	// markers is nil when the dashboard was started without access to single markers.
 	markers markerService
@@ -92,10 +95,11 @@ type Server struct {
 	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
-	marks     markService
-	measure   measureService
-	alerts    AlertDeps
-	masker    masker
+	// registered are the routes of packages outside the server.
+	registered []web.Route
+	measure    measureService
+	alerts     AlertDeps
+	masker     masker
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -127,10 +131,13 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, marks: deps.Marks, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
 	}
-	s.metrics = newMetrics(s.snapshots, s.verdicts, s.hub, s.alerts)
+	s.metrics = metrics.New(s.metricDeps())
+	for _, pages := range deps.Pages {
+		s.registered = append(s.registered, pages(web.Site{Verdicts: s.verdictsAt, WithJobs: s.withJobs})...)
+	}
 	h, err := s.newHandler()
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -144,6 +151,24 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	return s, nil
+}
+
+func (s *Server) metricDeps() metrics.Deps {
+	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.verdicts, LivePages: s.hub.count}
+	if s.alerts.View != nil {
+		deps.Alerts = s.alerts.View
+	}
+	if channels := s.alerts.Channels; channels != nil {
+		deps.Channels = func(ctx context.Context) ([]metrics.Channel, error) {
+			states, err := channels.Channels(ctx)
+			all := make([]metrics.Channel, len(states))
+			for i, c := range states {
+				all[i] = metrics.Channel{Name: c.Name, Waiting: c.Waiting, Oldest: c.Oldest, LastSuccess: c.LastSuccess}
+			}
+			return all, err
+		}
+	}
+	return deps
 }
 
 // Handler returns the whole of the web, for tests.

@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // What a session holds.
@@ -70,21 +71,21 @@ func newSessions(cfg Config, store sessionStore) *sessions {
 }
 
 // tell has the sign-in page tell what was done, where there is no session that could.
-func (s *sessions) tell(r *request, done string) {
+func (s *sessions) tell(r *web.Request, done string) {
 	c := s.told
 	c.Value = done
-	r.setCookie(&c)
+	r.SetCookie(&c)
 }
 
 // takeTold returns what the sign-in page is to tell, once; empty for nothing.
-func (s *sessions) takeTold(r *request) string {
+func (s *sessions) takeTold(r *web.Request) string {
 	c, err := r.Cookie(s.told.Name)
 	if err != nil {
 		return ""
 	}
 	gone := s.told
 	gone.MaxAge = -1
-	r.setCookie(&gone)
+	r.SetCookie(&gone)
 	switch c.Value {
 	case toldChanged:
 		return "The password was changed. Sign in with the new one."
@@ -95,7 +96,7 @@ func (s *sessions) takeTold(r *request) string {
 }
 
 // takeChanged reports, once, whether the password was changed just before.
-func (s *sessions) takeChanged(r *request) bool {
+func (s *sessions) takeChanged(r *web.Request) bool {
 	if !s.loaded(r) || !s.manager.PopBool(r.Context(), sessionChanged) {
 		return false
 	}
@@ -104,12 +105,12 @@ func (s *sessions) takeChanged(r *request) bool {
 }
 
 // drop lets a request end without its session, which could not be stored.
-func (s *sessions) drop(r *request) {
+func (s *sessions) drop(r *web.Request) {
 	r.Request = r.WithContext(context.WithValue(r.Context(), loadedKey{}, nil))
 }
 
 // deviceMark returns the mark of the browser, empty if it has none.
-func (s *sessions) deviceMark(r *request) string {
+func (s *sessions) deviceMark(r *web.Request) string {
 	c, err := r.Cookie(s.device.Name)
 	if err != nil {
 		return ""
@@ -118,14 +119,14 @@ func (s *sessions) deviceMark(r *request) string {
 }
 
 // markDevice gives the browser a mark.
-func (s *sessions) markDevice(r *request, mark string) {
+func (s *sessions) markDevice(r *web.Request, mark string) {
 	c := s.device
 	c.Value = mark
-	r.setCookie(&c)
+	r.SetCookie(&c)
 }
 
 // token returns the value of the request's session cookie, empty if it has none.
-func (s *sessions) token(r *request) string {
+func (s *sessions) token(r *web.Request) string {
 	c, err := r.Cookie(s.cookie.Name)
 	if err != nil {
 		return ""
@@ -134,7 +135,7 @@ func (s *sessions) token(r *request) string {
 }
 
 // load puts the session of a token into the request's context.
-func (s *sessions) load(r *request, token string) error {
+func (s *sessions) load(r *web.Request, token string) error {
 	ctx, err := s.manager.Load(r.Context(), token)
 	if err != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Sessions cannot be read at the moment; look at the program's log", Err: fmt.Errorf("load session: %w", err)}
@@ -144,7 +145,7 @@ func (s *sessions) load(r *request, token string) error {
 }
 
 // begin signs a user in, under a new token: one that was planted before is worth nothing.
-func (s *sessions) begin(r *request, u auth.User) error {
+func (s *sessions) begin(r *web.Request, u auth.User) error {
 	if err := s.manager.RenewToken(r.Context()); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -155,7 +156,7 @@ func (s *sessions) begin(r *request, u auth.User) error {
 }
 
 // end signs out.
-func (s *sessions) end(r *request) error {
+func (s *sessions) end(r *web.Request) error {
 	if err := s.manager.Destroy(r.Context()); err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
@@ -185,7 +186,7 @@ func (s *sessions) endAll(name string) error {
 
 // save writes the session if it began, ended, or was in use and not written for a while. What a page does by itself, following the data, is
 // no use: a page that was left open must not keep a session alive.
-func (s *sessions) save(r *request, inUse bool) error {
+func (s *sessions) save(r *web.Request, inUse bool) error {
 	if !s.loaded(r) {
 		return nil
 	}
@@ -193,7 +194,7 @@ func (s *sessions) save(r *request, inUse bool) error {
 	if s.manager.Status(ctx) == scs.Destroyed {
 		gone := s.cookie
 		gone.MaxAge = -1
-		r.setCookie(&gone)
+		r.SetCookie(&gone)
 		return nil
 	}
 	now := time.Now()
@@ -215,7 +216,7 @@ func (s *sessions) save(r *request, inUse bool) error {
 	if seen == 0 {
 		fresh := s.cookie
 		fresh.Value = token
-		r.setCookie(&fresh)
+		r.SetCookie(&fresh)
 	}
 	return nil
 }
@@ -240,7 +241,7 @@ func (s standing) CommitCtx(ctx context.Context, token string, data []byte, expi
 // loadedKey marks contexts that hold a session: scs panics without one.
 type loadedKey struct{}
 
-func (s *sessions) loaded(r *request) bool { return r.Context().Value(loadedKey{}) != nil }
+func (s *sessions) loaded(r *web.Request) bool { return r.Context().Value(loadedKey{}) != nil }
 
 func proof(u auth.User) string {
 	sum := sha256.Sum256([]byte(u.PasswordHash))
@@ -248,7 +249,7 @@ func proof(u auth.User) string {
 }
 
 // identify finds out who is asking: by bearer token if there is one, else by session.
-func (s *Server) identify(r *request) error {
+func (s *Server) identify(r *web.Request) error {
 	raw, isBearer := bearer(r)
 	token := ""
 	if !isBearer {
@@ -260,7 +261,7 @@ func (s *Server) identify(r *request) error {
 	if isBearer {
 		p, ok := s.auth.Token(raw)
 		if !ok {
-			return &httpError{http.StatusUnauthorized, unauthorized, "Sign in", "The token is not known or has expired", 0}
+			return &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Sign in", Message: "The token is not known or has expired"}
 		}
 		r.Who = p
 		return nil
@@ -288,7 +289,7 @@ func (s *Server) sessionPrincipal(ctx context.Context) (auth.Principal, error) {
 
 // stillAllowed returns a check whether the request's credentials are good for the role by now: for streams, which outlive
 // sessions and tokens.
-func (s *Server) stillAllowed(r *request, role auth.Role) func() bool {
+func (s *Server) stillAllowed(r *web.Request, role auth.Role) func() bool {
 	if raw, ok := bearer(r); ok {
 		return func() bool {
 			p, ok := s.auth.Token(raw)
@@ -310,7 +311,7 @@ func (s *Server) stillAllowed(r *request, role auth.Role) func() bool {
 }
 
 // bearer returns the token of the Authorization header. Tokens in the query are never read: they end up in logs.
-func bearer(r *request) (string, bool) {
+func bearer(r *web.Request) (string, bool) {
 	const prefix = "bearer "
 	h := r.Header.Get("Authorization")
 	if len(h) < len(prefix) || !strings.EqualFold(h[:len(prefix)], prefix) {

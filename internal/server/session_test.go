@@ -14,6 +14,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 func (s *site) mayRead(cookie string) bool {
@@ -99,7 +100,7 @@ func TestARequestUnderWayDoesNotUndoASignOutEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cookie := s.signInAs("viewer")
 		time.Sleep(5 * time.Minute) // so long that the next request writes the time of last use
-		underWay := &request{Request: httptest.NewRequest("GET", "/", nil)}
+		underWay := &web.Request{Request: httptest.NewRequest("GET", "/", nil)}
 		underWay.Header.Set("Cookie", cookie)
 		if err := s.identify(underWay); err != nil || underWay.Who.Name != "viewer" {
 			t.Fatalf("%+v, %v", underWay.Who, err)
@@ -186,7 +187,7 @@ func TestAnOpenStreamEndsWithTheIdleTimeOfItsSession(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	s.Server.sessions = newSessions(s.cfg, &memoryStore{})
 	synctest.Test(t, func(t *testing.T) {
-		r := &request{Request: httptest.NewRequest("GET", "/events", nil)}
+		r := &web.Request{Request: httptest.NewRequest("GET", "/events", nil)}
 		r.Header.Set("Cookie", s.signInAs("viewer"))
 		allowed := s.stillAllowed(r, viewer)
 		time.Sleep(29 * time.Minute)

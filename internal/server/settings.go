@@ -8,32 +8,34 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // The cookies that hold how a browser wants its pages. They are no secret and prove nothing.
 const (
 	themeCookie = "dedup_theme"
-	zoneCookie  = "dedup_zone"
 	settingsAge = 365 * 24 * time.Hour
 )
 
 // settings stores theme and time zone in the browser and goes back to the page it came from.
-func (s *Server) settings(r *request) (response, error) {
+func (s *Server) settings(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	chosen := r.PostForm.Get("theme")
 	if chosen != "light" && chosen != "dark" {
 		chosen = ""
 	}
 	name := strings.TrimSpace(r.PostForm.Get("tz"))
-	if _, err := loadZone(name); err != nil {
-		return nil, invalid("There is no time zone " + clean(name, 64) + "; write it as Europe/Berlin or UTC")
+	if _, err := web.LoadZone(name); err != nil {
+		return nil, web.Invalid("There is no time zone " + show.Clean(name, 64) + "; write it as Europe/Berlin or UTC")
 	}
-	r.setCookie(s.settingsCookie(themeCookie, chosen))
-	r.setCookie(s.settingsCookie(zoneCookie, name))
-	return redirect{s.back(r)}, nil
+	r.SetCookie(s.settingsCookie(themeCookie, chosen))
+	r.SetCookie(s.settingsCookie(web.ZoneCookie, name))
+	return web.Redirect{To: s.back(r)}, nil
 }
 
 func (s *Server) settingsCookie(name, value string) *http.Cookie {
@@ -48,7 +50,7 @@ func (s *Server) settingsCookie(name, value string) *http.Cookie {
 }
 
 // back returns the page of ours that the form was on, and the overview when that is not known.
-func (s *Server) back(r *request) string {
+func (s *Server) back(r *web.Request) string {
 	u, err := url.Parse(r.Referer())
 	if err != nil || u.Host != r.Host {
 		return s.cfg.base() + "/"
@@ -74,70 +76,28 @@ func repeatable(path string) []string {
 
 // checkQuery refuses a query of which something would be left out unsaid: one that cannot be read, such as a filter with a bare semicolon, and a
 // parameter that has one value and was given twice. It also refuses a zone that there is not.
-func checkQuery(r *request, path string) error {
+func checkQuery(r *web.Request, path string) error {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return invalid("The address cannot be read behind its question mark: write a semicolon as %3B and a percent sign as %25")
+		return web.Invalid("The address cannot be read behind its question mark: write a semicolon as %3B and a percent sign as %25")
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
-			return badParameter(clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
+			return list.Bad(show.Clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
 		}
 	}
 	return checkZone(r)
 }
 
 // checkZone refuses a zone in the query that there is not: times would be read and shown in another one.
-func checkZone(r *request) error {
-	if _, err := loadZone(r.URL.Query().Get("tz")); err != nil {
-		return badParameter("tz", "must be a time zone such as Europe/Berlin or UTC")
+func checkZone(r *web.Request) error {
+	if _, err := web.LoadZone(r.URL.Query().Get("tz")); err != nil {
+		return list.Bad("tz", "must be a time zone such as Europe/Berlin or UTC")
 	}
 	return nil
 }
 
-// zone returns the time zone that was asked for: by the query, which makes links that show what was seen, else by the cookie of a
-// browser, else UTC. The API has no cookie of its own: the same request means the same with a token and in a browser.
-func zone(r *request) *time.Location {
-	if name := r.URL.Query().Get("tz"); name != "" {
-		if z, err := loadZone(name); err == nil {
-			return z
-		}
-	}
-	if c, err := r.Cookie(zoneCookie); err == nil && r.kind != apiKind {
-		if z, err := loadZone(c.Value); err == nil {
-			return z
-		}
-	}
-	return time.UTC
-}
-
-// keepZone is an address of ours that shows times in the zone which the address of the request asks for, as that does.
-func keepZone(r *request, address string) string {
-	name := r.URL.Query().Get("tz")
-	if name == "" {
-		return address
-	}
-	path, anchor, anchored := strings.Cut(address, "#")
-	mark := "?"
-	if strings.Contains(path, mark) {
-		mark = "&"
-	}
-	path += mark + url.Values{"tz": {name}}.Encode()
-	if anchored {
-		path += "#" + anchor
-	}
-	return path
-}
-
-// loadZone returns the zone of this name. The server's own zone has no name that is worth telling.
-func loadZone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" || len(name) > 64 {
-		return time.UTC, nil
-	}
-	return time.LoadLocation(name)
-}
-
-func theme(r *request) string {
+func theme(r *web.Request) string {
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value
 	}

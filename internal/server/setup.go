@@ -8,15 +8,17 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // welcome says how to find the one-time link, never what it is.
-func (s *Server) welcome(r *request) (response, error) {
+func (s *Server) welcome(r *web.Request) (web.Response, error) {
 	if !s.firstAdmin.Wanted() {
-		return redirect{s.cfg.base() + "/"}, nil
+		return web.Redirect{To: s.cfg.base() + "/"}, nil
 	}
-	return page{http.StatusForbidden, templates.Error(templates.ErrorView{
+	return web.Page{Status: http.StatusForbidden, Component: templates.Error(templates.ErrorView{
 		Frame: s.frame(r, "Welcome"), Status: http.StatusForbidden, Heading: "There is no admin yet",
 		Message: "Open the one-time link that the program printed in its terminal. It is also in the file first-admin-link " +
 			"in the program's data directory. It works for 15 minutes; then a fresh one takes its place there.",
@@ -24,9 +26,9 @@ func (s *Server) welcome(r *request) (response, error) {
 }
 
 // setupForm is the page behind the one-time link.
-func (s *Server) setupForm(r *request) (response, error) {
+func (s *Server) setupForm(r *web.Request) (web.Response, error) {
 	if !s.firstAdmin.Wanted() {
-		return redirect{s.cfg.base() + "/login"}, nil
+		return web.Redirect{To: s.cfg.base() + "/login"}, nil
 	}
 	token := r.URL.Query().Get("token")
 	if !s.firstAdmin.Valid(token) {
@@ -35,21 +37,18 @@ func (s *Server) setupForm(r *request) (response, error) {
 	return s.setupPage(r, http.StatusOK, token, "", ""), nil
 }
 
-func (s *Server) setupPage(r *request, status int, token, name, problem string) response {
-	return page{status, templates.Setup(templates.SetupView{Frame: s.frame(r, "First admin"), Token: token, Name: clean(name, 100), Error: problem})}
+func (s *Server) setupPage(r *web.Request, status int, token, name, problem string) web.Response {
+	return web.Page{Status: status, Component: templates.Setup(templates.SetupView{Frame: s.frame(r, "First admin"), Token: token, Name: show.Clean(name, 100), Error: problem})}
 }
 
 func linkError() error {
-	return &httpError{
-		http.StatusForbidden, dedup.Forbidden, "This link does not work any more",
-		"It was used, or it is older than 15 minutes. While there is no admin, a fresh one is in the file first-admin-link in the program's data directory.", 0,
-	}
+	return &web.Error{Status: http.StatusForbidden, Kind: dedup.Forbidden, Heading: "This link does not work any more", Message: "It was used, or it is older than 15 minutes. While there is no admin, a fresh one is in the file first-admin-link in the program's data directory."}
 }
 
 // setup makes the first admin and signs them in.
-func (s *Server) setup(r *request) (response, error) {
+func (s *Server) setup(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
-		return nil, formError(err)
+		return nil, web.FormError(err)
 	}
 	token, name, password := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("username")), r.PostForm.Get("password")
 	if !s.firstAdmin.Valid(token) {
@@ -66,7 +65,7 @@ func (s *Server) setup(r *request) (response, error) {
 		return nil, err
 	}
 	err = s.firstAdmin.Redeem(token, func(p auth.Principal) error {
-		return s.gate.CreateFirstAdmin(r.Context(), r.caller(p), auth.User{Name: name, Role: auth.Admin, PasswordHash: hash})
+		return s.gate.CreateFirstAdmin(r.Context(), r.Caller(p), auth.User{Name: name, Role: auth.Admin, PasswordHash: hash})
 	})
 	if errors.Is(err, auth.ErrLink) {
 		return nil, linkError()
@@ -78,12 +77,12 @@ func (s *Server) setup(r *request) (response, error) {
 }
 
 // setupProblem returns what is wrong with a new account, for the form; empty if nothing is.
-func (s *Server) setupProblem(r *request, name, password string) string {
+func (s *Server) setupProblem(r *web.Request, name, password string) string {
 	if !auth.ValidName(name) {
 		return "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit."
 	}
 	if err := auth.CheckPassword(password, name); err != nil {
-		return sentence(err.Error()) + "."
+		return show.Sentence(err.Error()) + "."
 	}
 	if _, taken, err := s.auth.Lookup(r.Context(), name); err == nil && taken {
 		return "There is a user of that name already."

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 )
 
 // sharersShown is how many names a list of those who share a queue holds.
@@ -13,10 +14,10 @@ const sharersShown = 5
 func sharersText(s dedup.Sharing) string {
 	var parts []string
 	if n := len(s.Pipelines); n > 0 {
-		parts = append(parts, plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
+		parts = append(parts, show.Plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
 	}
 	if n := len(s.Queues); n > 0 {
-		parts = append(parts, plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
+		parts = append(parts, show.Plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -24,11 +25,11 @@ func sharersText(s dedup.Sharing) string {
 func namesShown(names []string) string {
 	var shown []string
 	for _, name := range names[:min(sharersShown, len(names))] {
-		shown = append(shown, within(name))
+		shown = append(shown, show.Within(name))
 	}
 	text := strings.Join(shown, ", ")
 	if more := len(names) - len(shown); more > 0 {
-		text += " and " + counted(more, "other")
+		text += " and " + show.Counted(more, "other")
 	}
 	return text
 }
@@ -49,39 +50,4 @@ func sharedQueue(snap *dedup.Snapshot, p *dedup.PipelineStatus, ref dedup.QueueR
 		}
 	}
 	return nil
-}
-
-// sharingJSON is who else has messages in a dead-letter queue.
-type sharingJSON struct {
-	Pipelines []string `json:"pipelines"`
-	Queues    []string `json:"queues"`
-}
-
-func sharingOf(s dedup.Sharing) *sharingJSON {
-	if !s.Any() {
-		return nil
-	}
-	return &sharingJSON{append([]string{}, s.Pipelines...), append([]string{}, s.Queues...)}
-}
-
-// sharedQueueJSON is a dead-letter queue that is judged by itself.
-type sharedQueueJSON struct {
-	Subject      string     `json:"subject"`
-	Broker       string     `json:"broker"`
-	Vhost        string     `json:"vhost"`
-	Queue        string     `json:"queue"`
-	Pipelines    []string   `json:"pipelines"`
-	Queues       []string   `json:"queues"`
-	Depth        figureJSON `json:"depth"`
-	Inflow       figureJSON `json:"inflow"`
-	Acknowledged int64      `json:"acknowledged"`
-}
-
-func sharedQueuesOf(snap *dedup.Snapshot, r reading) []sharedQueueJSON {
-	all := []sharedQueueJSON{}
-	for _, q := range snap.SharedQueues {
-		all = append(all, sharedQueueJSON{q.Subject(), q.Broker, q.Vhost, q.Name, append([]string{}, q.Pipelines...), append([]string{}, q.Queues...),
-			r.figure(q.Depth), r.figure(q.Inflow), q.Acknowledged})
-	}
-	return all
 }

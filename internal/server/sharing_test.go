@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 )
 
 // shared lets the first two pipelines of the sample share the dead-letter queue of the first.
@@ -31,9 +32,9 @@ func TestASharedQueueIsABoundOfEachPipelineAndStandsOnce(t *testing.T) {
 	var list struct {
 		Pipelines []struct {
 			Name        string
-			DeadLetters figureJSON `json:"dead_letters"`
+			DeadLetters api.FigureJSON `json:"dead_letters"`
 		}
-		Shared []sharedQueueJSON `json:"shared_dead_letter_queues"`
+		Shared []api.SharedQueueJSON `json:"shared_dead_letter_queues"`
 	}
 	if err := json.Unmarshal([]byte(s.body(s.do("GET", "/api/v1/pipelines", "", "Authorization", "Bearer "+viewerToken))), &list); err != nil {
 		t.Fatal(err)

@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
 // loaded again.
-func (s *Server) silentStore(r *request, store string, err error, again templates.Resend) response {
-	now, snap, base := time.Now().In(zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *Server) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
+	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	if again.Action == "" {
 		again.Action = r.URL.RequestURI()
 	}
 	v := templates.SilentView{
-		Frame: s.frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, nameLimit), Again: again,
+		Frame: s.frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
 		Problem: templates.Problem{
-			Tier: dedup.Severe.String(), Text: statement(within(dedup.PublicText(err))),
+			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
 			Mend: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
 		},
 		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
@@ -29,9 +31,9 @@ func (s *Server) silentStore(r *request, store string, err error, again template
 		v.Back, v.BackWord = markersAddress(base, url.PathEscape(names[0])), "Back to the list of markers"
 	}
 	if st, ok := findStore(snap, store); ok && st.Stats.Pass != nil {
-		v.Meanwhile += " The list shows the last complete pass, which ended " + ago(st.Stats.Pass.Ended, now) + "."
+		v.Meanwhile += " The list shows the last complete pass, which ended " + show.Ago(st.Stats.Pass.Ended, now) + "."
 	}
-	return page{status: http.StatusServiceUnavailable, component: templates.Silent(v)}
+	return web.Page{Status: http.StatusServiceUnavailable, Component: templates.Silent(v)}
 }
 
 // resendPlan is the form of a plan with the fields that were sent.

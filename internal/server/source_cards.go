@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -15,7 +16,7 @@ func sourceWord(h dedup.SourceHealth) (word, tier string) {
 	case !h.Tried:
 		return "not tried yet", dedup.TierUnknown.String()
 	case h.OK && h.Note != "":
-		return templates.Plain(h.Note, nameLimit).Short, dedup.TierUnknown.String()
+		return templates.Plain(h.Note, show.NameLimit).Short, dedup.TierUnknown.String()
 	case h.OK:
 		return "reachable", dedup.Normal.String()
 	default:
@@ -27,12 +28,12 @@ func sourceWord(h dedup.SourceHealth) (word, tier string) {
 func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	word, tier := sourceWord(b.Health)
 	c := templates.SourceCard{
-		Kind: "broker", Name: templates.Plain(b.Name, nameLimit), Word: word, Tier: tier,
-		Since: moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), nameLimit),
+		Kind: "broker", Name: templates.Plain(b.Name, show.NameLimit), Word: word, Tier: tier,
+		Since: show.Moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), show.NameLimit),
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
-			c.Word = unreachableSince(lostSince(b.Health), now)
+			c.Word = show.UnreachableSince(show.LostSince(b.Health), now)
 			c.Problems = append(c.Problems, unreachable(b.Health, now))
 		}
 		return c
@@ -68,12 +69,12 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	word, tier := sourceWord(st.Health)
 	health := st.Stats.Health
 	c := templates.SourceCard{
-		Kind: "store", Name: templates.Plain(st.Name, nameLimit), Word: word, Tier: tier,
-		Since: moment(st.Health.Since, now), What: templates.Plain(strings.TrimSpace(st.Scheme.Preset+" "+health.Version), nameLimit),
+		Kind: "store", Name: templates.Plain(st.Name, show.NameLimit), Word: word, Tier: tier,
+		Since: show.Moment(st.Health.Since, now), What: templates.Plain(strings.TrimSpace(st.Scheme.Preset+" "+health.Version), show.NameLimit),
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {
-			c.Word = unreachableSince(lostSince(st.Health), now)
+			c.Word = show.UnreachableSince(show.LostSince(st.Health), now)
 			c.Problems = append(c.Problems, unreachable(st.Health, now))
 		}
 		return c
@@ -91,7 +92,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 		add("Memory", memoryText(health))
 	}
 	if health.EvictionPolicy != "" {
-		add("Eviction", templates.Plain(health.EvictionPolicy, nameLimit).Short)
+		add("Eviction", templates.Plain(health.EvictionPolicy, show.NameLimit).Short)
 	}
 	c.Problems = append(c.Problems, evictionProblem(health)...)
 	return cardWithWorst(c)
@@ -133,7 +134,7 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	if !evicted && !strings.HasPrefix(h.EvictionPolicy, "allkeys") {
 		return nil
 	}
-	text := "The policy " + within(h.EvictionPolicy) + " may evict markers: a message may then be processed twice."
+	text := "The policy " + show.Within(h.EvictionPolicy) + " may evict markers: a message may then be processed twice."
 	if evicted {
 		text = templates.Number(float64(*h.EvictedKeys)) + " keys were evicted; if markers were among them, messages may be processed twice."
 	}
@@ -148,14 +149,14 @@ func passText(s dedup.StoreStats, now time.Time) string {
 		return "none complete yet"
 	}
 	if s.Pass.Unfit() {
-		return ago(s.Pass.Ended, now) + ", " + unfitText(s.Pass)
+		return show.Ago(s.Pass.Ended, now) + ", " + unfitText(s.Pass)
 	}
-	return ago(s.Pass.Ended, now) + ", " + counted(int(s.Pass.Matched), "marker")
+	return show.Ago(s.Pass.Ended, now) + ", " + show.Counted(int(s.Pass.Matched), "marker")
 }
 
 // unfitText says that markers are there of which none is known.
 func unfitText(p *dedup.Pass) string {
-	return counted(int(p.Misfits), "key") + " found by match, but id fits none of them"
+	return show.Counted(int(p.Misfits), "key") + " found by match, but id fits none of them"
 }
 
 // underWay reports whether a pass has begun and has not seen everything yet.
@@ -190,33 +191,28 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 		text = "It does not answer."
 	}
 	if !h.LastSuccess.IsZero() {
-		text = endSentence(text) + " Last answer " + ago(h.LastSuccess, now) + "."
+		text = show.EndSentence(text) + " Last answer " + show.Ago(h.LastSuccess, now) + "."
 	}
 	if !h.Away.IsZero() {
-		text = endSentence(text) + " " + awayText(h.Away, now)
+		text = show.EndSentence(text) + " " + show.AwayText(h.Away, now)
 	}
-	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(endSentence(text))}
-}
-
-// awayText says that nobody asked in between.
-func awayText(a dedup.Absence, now time.Time) string {
-	return "The dashboard was not running from " + moment(a.From, now).Text + " to " + moment(a.Until, now).Text + "."
+	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(text))}
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.
 func nodeTrouble(nodes []dedup.Node) (down, alarms, partitions []string) {
 	for _, n := range nodes {
 		if !n.Running {
-			down = append(down, "Node "+within(n.Name)+" is down.")
+			down = append(down, "Node "+show.Within(n.Name)+" is down.")
 		}
 		if n.MemoryAlarm {
-			alarms = append(alarms, "Memory alarm on "+within(n.Name)+".")
+			alarms = append(alarms, "Memory alarm on "+show.Within(n.Name)+".")
 		}
 		if n.DiskAlarm {
-			alarms = append(alarms, "Disk alarm on "+within(n.Name)+".")
+			alarms = append(alarms, "Disk alarm on "+show.Within(n.Name)+".")
 		}
 		if len(n.Partitions) > 0 {
-			partitions = append(partitions, "Network partition: "+within(n.Name)+" cannot see "+within(strings.Join(n.Partitions, ", "))+".")
+			partitions = append(partitions, "Network partition: "+show.Within(n.Name)+" cannot see "+show.Within(strings.Join(n.Partitions, ", "))+".")
 		}
 	}
 	return down, alarms, partitions
@@ -229,9 +225,9 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	}
 	names := make([]string, 0, 5)
 	for _, q := range queues[:min(len(queues), 5)] {
-		names = append(names, within(q.Name))
+		names = append(names, show.Within(q.Name))
 	}
-	text := counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
+	text := show.Counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
 	if more := len(queues) - len(names); more > 0 {
 		text += " and " + templates.Number(float64(more)) + " more"
 	}

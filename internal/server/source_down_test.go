@@ -7,18 +7,20 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 const refusedText = "RabbitMQ on 127.0.0.1:15672 refuses connections: start it"
 
 // darkened is a pipeline whose broker is down, in the tier that an alert from before gives it.
-func darkened(name string, tier dedup.Tier) judged {
+func darkened(name string, tier dedup.Tier) show.Judged {
 	h := dedup.SourceHealth{Name: "broker main", Kind: "broker", Tried: true, Since: noon.Add(-time.Minute), Err: refusedText}
 	p := &dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: name, Broker: "main", Limits: dedup.DefaultLimits()}, Down: []dedup.SourceHealth{h},
 		Findings:    []dedup.Finding{{Kind: "stuck_markers", Tier: tier, Text: "3 markers are stuck"}},
 		DeadLetters: dedup.Unknown(dedup.Count, "broker main cannot be read: "+refusedText), DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: name + ".dlq"}}}}
-	return judged{p, alerts.Judge(p)}
+	return show.Judged{PipelineStatus: p, Verdict: alerts.Judge(p)}
 }
 
 func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
@@ -27,7 +29,7 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 		for _, name := range []string{"orders", "billing"} {
 			snap.Pipelines = append(snap.Pipelines, *darkened(name, tier).PipelineStatus)
 		}
-		v := overviewView(snap, alerts.Judge, overviewQuery{page: 1, sort: sortWorst, descending: true}, noon, templates.Frame{}, nobody)
+		v := overviewView(snap, alerts.Judge, overviewQuery{}, noon, templates.Frame{}, nobody)
 		for _, row := range v.Rows {
 			text := row.Why.Full + " " + row.Why.Short + row.Cause.Full
 			if strings.Contains(text, "refuses") || !strings.Contains(strings.ToLower(text), "broker") {
@@ -65,12 +67,12 @@ func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
 
 func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
-	p.verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
+	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
 	snap := &dedup.Snapshot{}
 	if text := causeText(snap, p, "", noon); text.Short != "" {
 		t.Errorf("while the broker is down it blames: %q", text.Short)
 	}
-	if causeOf(snap, p, "") != nil {
+	if api.CauseOf(snap, p, "") != nil {
 		t.Error("so does the API")
 	}
 	p.Down = nil

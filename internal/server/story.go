@@ -8,6 +8,8 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,7 +19,7 @@ const maxStoryJobs = 20
 // A story collects what dead-letter queues and jobs know of one message, each thing once.
 type story struct {
 	server *Server
-	r      *request
+	r      *web.Request
 	now    time.Time
 	found  admin.LookupResult
 	// items are what jobs did with the message, scans the looks that found it.
@@ -28,13 +30,13 @@ type story struct {
 }
 
 // letterEntries are what dead-letter queues and jobs know of one id.
-func (s *Server) letterEntries(r *request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
+func (s *Server) letterEntries(r *web.Request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
 	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.JobSummary{}}
 	var err error
-	if t.scans, err = s.deadLetters.Seen(r.Context(), r.asker(), id); err != nil {
+	if t.scans, err = s.deadLetters.Seen(r.Context(), r.Asker(), id); err != nil {
 		return nil, err
 	}
-	if t.items, err = s.deadLetters.ItemsOf(r.Context(), r.asker(), id); err != nil {
+	if t.items, err = s.deadLetters.ItemsOf(r.Context(), r.Asker(), id); err != nil {
 		return append(t.looks(), t.died()...), err
 	}
 	slices.SortStableFunc(t.items, func(a, b admin.JobItem) int { return b.At.Compare(a.At) })
@@ -65,19 +67,19 @@ func (t *story) look(scan admin.Scan, l admin.Letter) dated {
 	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
 		where, queue = "parking queue of ", from.Name
 	}
-	seen := "Seen in the " + where + within(queue)
+	seen := "Seen in the " + where + show.Within(queue)
 	if l.ID != t.found.Term {
-		seen = "Message " + cmp.Or(within(l.ID), "without an id") + " of this key: seen in the " + where + within(queue)
+		seen = "Message " + cmp.Or(show.Within(l.ID), "without an id") + " of this key: seen in the " + where + show.Within(queue)
 	}
 	e := templates.TimelineEntry{
-		At: moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence(seen),
+		At: show.Moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence(seen),
 		Href: letterKey{scan.Pipeline, queue, scan.ID, l.Ref}.address(t.server.cfg.base()), Link: "the message",
 	}
 	moved := slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return i.Ref == l.Ref && i.Outcome == "moved" && i.At.After(scan.At) })
 	if !moved {
 		e.Tier = classTier(l.Prediction.Class)
 		e.Text = templates.Sentence(seen + "; if requeued: " + classWord(l.Prediction.Class))
-		e.More = templates.Sentence(readableTimes(strings.Join(l.Prediction.Reasons, "; "), t.now))
+		e.More = templates.Sentence(show.ReadableTimes(strings.Join(l.Prediction.Reasons, "; "), t.now))
 	}
 	return dated{scan.At, e}
 }
@@ -91,7 +93,7 @@ func (t *story) moves() []dated {
 			t.death(*i.Death)
 		}
 		text := "A job: " + outcomeWords(i)
-		e := templates.TimelineEntry{At: moment(i.At, t.now), Kind: "job", Tier: itemTier(i), More: templates.Sentence(readableTimes(capital(i.Text), t.now))}
+		e := templates.TimelineEntry{At: show.Moment(i.At, t.now), Kind: "job", Tier: itemTier(i), More: templates.Sentence(show.ReadableTimes(show.Capital(i.Text), t.now))}
 		job, known := t.job(i.Job)
 		if known {
 			text = doneBy(job, i)
@@ -116,7 +118,7 @@ func (t *story) job(id string) (admin.JobSummary, bool) {
 	if job, ok := t.jobs[id]; ok || id == "" || len(t.jobs) == maxStoryJobs {
 		return job, ok && job.ID != ""
 	}
-	job, err := t.server.deadLetters.JobSummary(t.r.Context(), t.r.asker(), id)
+	job, err := t.server.deadLetters.JobSummary(t.r.Context(), t.r.Asker(), id)
 	if err != nil {
 		job = admin.JobSummary{} // the entry is told without its reason; asked for once
 	}
@@ -130,9 +132,9 @@ func doneBy(job admin.JobSummary, i admin.JobItem) string {
 	if i.Outcome == "moved" {
 		verb = movedWord(job.Do)
 	}
-	text := verb + " by " + within(job.By)
+	text := verb + " by " + show.Within(job.By)
 	if job.Reason != "" {
-		text += ", “" + within(job.Reason) + "”"
+		text += ", “" + show.Within(job.Reason) + "”"
 	}
 	return text + ": " + outcomeWords(i)
 }
@@ -143,7 +145,7 @@ func outcomeWords(i admin.JobItem) string {
 	case "moved":
 		text := "moved"
 		if i.Target != "" {
-			text += " to " + within(i.Target)
+			text += " to " + show.Within(i.Target)
 		}
 		if i.Became == admin.BecameBack || i.Became == admin.BecameFailed {
 			text += ", then " + fateWord(i.Became)
@@ -156,7 +158,7 @@ func outcomeWords(i admin.JobItem) string {
 	case "returned":
 		return "it found no queue"
 	case "rejected":
-		return "refused by " + cmp.Or(within(i.Target), "its target")
+		return "refused by " + cmp.Or(show.Within(i.Target), "its target")
 	case "unknown":
 		return "no answer came, it may be in both queues"
 	default:
@@ -216,7 +218,7 @@ func (t *story) death(d dedup.Death) {
 func (t *story) died() []dated {
 	var all []dated
 	for _, d := range t.deaths {
-		text := "Died in " + within(d.Queue) + ": " + within(deathWord(d.Reason))
+		text := "Died in " + show.Within(d.Queue) + ": " + show.Within(deathWord(d.Reason))
 		if d.Count > 1 {
 			text += ", first of " + templates.Number(float64(d.Count)) + " times"
 		}
@@ -224,7 +226,7 @@ func (t *story) died() []dated {
 		if slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return diedSince(d, i) }) {
 			at = at.Add(time.Second - 1) // after the job of the same second
 		}
-		all = append(all, dated{at, templates.TimelineEntry{At: moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
+		all = append(all, dated{at, templates.TimelineEntry{At: show.Moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
 	}
 	return all
 }

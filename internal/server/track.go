@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -27,7 +28,7 @@ func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chartQuery, now time
 	var closed int64
 	t.Wide, closed, events = brokerWide(events, now)
 	if len(t.Wide) > 0 {
-		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", within(p.Pipeline.Broker), times(closed))
+		t.WideWord = fmt.Sprintf("Broker %s: channels were closed %s in this range, by whichever pipelines", show.Within(p.Pipeline.Broker), times(closed))
 	}
 	place := func(e dedup.Event) float64 { return float64(e.At.Sub(from)) / float64(to.Sub(from)) * 100 }
 	groups := crowds(events, place)
@@ -62,7 +63,7 @@ func crowds(events []dedup.Event, place func(dedup.Event) float64) [][]dedup.Eve
 func trackEvent(group []dedup.Event, now time.Time) templates.TrackEvent {
 	first, last := group[0], group[len(group)-1]
 	kind := kindOf(first.Kind)
-	e := templates.TrackEvent{At: moment(first.At, now), Kind: kind.one, Shape: kind.shape, Text: statement(first.Text)}
+	e := templates.TrackEvent{At: show.Moment(first.At, now), Kind: kind.one, Shape: kind.shape, Text: show.Statement(first.Text)}
 	if len(group) == 1 {
 		if n := first.Happenings(); n > 1 {
 			e.Kind = kind.counted(n)
@@ -77,12 +78,12 @@ func trackEvent(group []dedup.Event, now time.Time) templates.TrackEvent {
 		}
 		counts[x.Kind] += x.Happenings()
 		if i < membersShown {
-			e.Members = append(e.Members, templates.TrackMember{At: moment(x.At, now), Kind: kindOf(x.Kind).one, Text: statement(x.Text)})
+			e.Members = append(e.Members, templates.TrackMember{At: show.Moment(x.At, now), Kind: kindOf(x.Kind).one, Text: show.Statement(x.Text)})
 		}
 	}
 	e.More = len(group) - len(e.Members)
-	if moment(last.At, now).Text != e.At.Text {
-		e.Until = moment(last.At, now)
+	if show.Moment(last.At, now).Text != e.At.Text {
+		e.Until = show.Moment(last.At, now)
 	}
 	if len(kinds) > 1 {
 		e.Shape = "stack"
@@ -142,7 +143,7 @@ func kindOf(kind string) eventKind {
 	case "source_up":
 		return eventKind{"source back", "sources back", "cross"}
 	}
-	word := templates.Plain(kind, nameLimit).Short
+	word := templates.Plain(kind, show.NameLimit).Short
 	return eventKind{word, word, "circle"}
 }
 
@@ -155,7 +156,7 @@ func brokerWide(events []dedup.Event, now time.Time) (wide []templates.TrackEven
 		}
 		n += e.Happenings()
 		if len(wide) < trackLimit {
-			wide = append(wide, templates.TrackEvent{At: moment(e.At, now), Text: statement(e.Text)})
+			wide = append(wide, templates.TrackEvent{At: show.Moment(e.At, now), Text: show.Statement(e.Text)})
 		}
 	}
 	return wide, n, slices.DeleteFunc(events, func(e dedup.Event) bool { return e.Kind == "channels_closed" })

@@ -8,13 +8,14 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // whyDuplicates explains the duplicates of the judged window: where they come from, and what is none of them.
-func whyDuplicates(p judged, path string, now time.Time) templates.DuplicatesWhy {
-	w := judgedWindow(p)
-	view := func(f dedup.Figure) templates.Figure { return pipelineFigure(p.PipelineStatus, f, "unknown", now) }
+func whyDuplicates(p show.Judged, path string, now time.Time) templates.DuplicatesWhy {
+	w := show.JudgedWindow(p)
+	view := func(f dedup.Figure) templates.Figure { return show.PipelineFigure(p.PipelineStatus, f, "unknown", now) }
 	v := templates.DuplicatesWhy{Window: templates.Window(w.Window)}
 	origins(&v, p.PipelineStatus, w, view)
 	v.Hits = []templates.Neighbour{
@@ -73,20 +74,20 @@ func hasFinding(p *dedup.PipelineStatus, kind string) bool {
 
 // origins fills the bar: what is certainly producer-sent, what is certainly redelivered, and between them what may be either.
 func origins(v *templates.DuplicatesWhy, p *dedup.PipelineStatus, w *dedup.WindowFigures, view func(dedup.Figure) templates.Figure) {
-	d, sent, again := w.Duplicates, blameless(w.ProducerSent), blameless(w.Redelivered)
+	d, sent, again := w.Duplicates, show.Blameless(w.ProducerSent), show.Blameless(w.Redelivered)
 	v.Origins = []templates.Origin{
 		{Label: "Producer-sent", Class: "sent", Figure: view(sent)},
 		{Label: "Redelivered", Class: "again", Figure: view(again)},
 	}
 	switch {
 	case !d.Known():
-		v.Missing = statement("the duplicates are not known, so that they cannot be split: " + shortWhy(p, blameless(d).Why))
+		v.Missing = show.Statement("the duplicates are not known, so that they cannot be split: " + show.ShortWhy(p, show.Blameless(d).Why))
 		return
 	case d.High <= 0:
-		v.Missing = statement("there were no duplicates in this window")
+		v.Missing = show.Statement("there were no duplicates in this window")
 		return
 	case !sent.Known() && !again.Known():
-		v.Missing = statement("whether they were sent twice or redelivered cannot be told: " + shortWhy(p, sent.Why))
+		v.Missing = show.Statement("whether they were sent twice or redelivered cannot be told: " + show.ShortWhy(p, sent.Why))
 		return
 	}
 	left, right := certain(sent, d.High), certain(again, d.High)

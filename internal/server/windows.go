@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -82,9 +83,9 @@ func windowFigure(p *dedup.PipelineStatus, m measure, w *dedup.WindowFigures, no
 		word = rateWord(p)
 	}
 	f := m.figure(w)
-	view := figureView(blameless(f), word, now)
+	view := show.Figure(show.Blameless(f), word, now)
 	part := strings.HasPrefix(m.label, "of them") && f.Covered != w.Duplicates.Covered // of another span than its whole
-	if f.Known() && (f.Unit == dedup.PerHour || part) && short(f) {
+	if f.Known() && (f.Unit == dedup.PerHour || part) && show.Short(f) {
 		view.Since = "from " + templates.Span(f.Covered)
 	}
 	return view
@@ -128,7 +129,7 @@ func fullest(w *dedup.WindowFigures) dedup.Figure {
 
 func windowHead(w *dedup.WindowFigures) templates.WindowHead {
 	head := templates.WindowHead{Label: templates.Window(w.Window)}
-	if best := fullest(w); short(best) {
+	if best := fullest(w); show.Short(best) {
 		head.Covered = templates.Span(best.Covered) + " so far"
 	}
 	return head
@@ -143,7 +144,7 @@ func windowsOutText(kept, out []*dedup.WindowFigures) string {
 	for _, w := range out {
 		labels = append(labels, templates.Window(w.Window))
 	}
-	text := listed(labels) + " " + agree(len(labels), "is", "are") + " left out: "
+	text := show.Listed(labels) + " " + show.Agree(len(labels), "is", "are") + " left out: "
 	for _, w := range slices.Backward(kept) {
 		if reach(w) > 0 {
 			return text + "the data go back " + templates.Span(reach(w)) + " only, which " + templates.Window(w.Window) + " shows whole."
@@ -158,9 +159,9 @@ func foldUnknown(p *dedup.PipelineStatus, unknown []measure, w *dedup.WindowFigu
 	counts := map[string]int{}
 	var reasons []string
 	for _, m := range unknown {
-		f := blameless(m.figure(w))
-		why, better := statement(f.Why), statement(f.Better)
-		short := shortWhy(p, f.Why)
+		f := show.Blameless(m.figure(w))
+		why, better := show.Statement(f.Why), show.Statement(f.Better)
+		short := show.ShortWhy(p, f.Why)
 		if counts[short]++; counts[short] == 1 {
 			reasons = append(reasons, short)
 		}
@@ -176,25 +177,10 @@ func foldUnknown(p *dedup.PipelineStatus, unknown []measure, w *dedup.WindowFigu
 	}
 	// The reason of most of them stands in the line; the others are one click away.
 	slices.SortStableFunc(reasons, func(a, b string) int { return counts[b] - counts[a] })
-	u.Line = counted(len(unknown), "more figure") + " " + agree(len(unknown), "is", "are") + " unknown: "
+	u.Line = show.Counted(len(unknown), "more figure") + " " + show.Agree(len(unknown), "is", "are") + " unknown: "
 	if len(reasons) > 1 {
 		u.Line += "for the most part, "
 	}
 	u.Line += templates.Sentence(strings.TrimSuffix(reasons[0], ".")).Short
 	return u
-}
-
-// listed joins words as people do: "a, b and c".
-func listed(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-func agree(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

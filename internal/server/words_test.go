@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -86,7 +87,7 @@ func TestALowerBoundIsShownAsOne(t *testing.T) {
 	if got := oneLine(doc.Find(".stats > div").Eq(2)); !strings.Contains(got, "≥ ") {
 		t.Errorf("the sum over the pipelines shows %q", got)
 	}
-	j := figureOf(p.DeadLetters, noon)
+	j := api.FigureOf(p.DeadLetters, noon)
 	if !j.AtLeast || j.High != nil || j.Low == nil || *j.Low != 12_132 {
 		t.Errorf("the API has %+v", j)
 	}

@@ -1,0 +1,40 @@
+// Package api is the JSON API: what programs read and do. Its routes register with the server.
+package api
+
+import (
+	"net/http"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
+)
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// Deps are what the API answers from.
+type Deps struct {
+	Snapshots snapshots
+	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
+	Marks markService
+}
+
+// API answers programs. It is safe for concurrent use.
+type API struct {
+	deps Deps
+	site web.Site
+}
+
+// New returns the routes of the API.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		a := &API{deps, site}
+		get := func(path string, h web.Handler) web.Route {
+			return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
+		}
+		return []web.Route{
+			get("/pipelines", a.pipelines), get("/pipelines/{name}", a.pipeline), get("/marks", a.listMarks),
+			{Method: http.MethodPost, Path: "/api/v1/marks", Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: a.addMark},
+		}
+	}
+}

@@ -1,0 +1,295 @@
+package api
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+)
+
+// Sources writes the health of sources. While rounds are late nobody knows whether they answer.
+func (r Reading) Sources(all []dedup.SourceHealth) []SourceJSON {
+	out := make([]SourceJSON, len(all))
+	for i, h := range all {
+		out[i] = sourceOf(h)
+		if r.why != "" {
+			out[i].OK, out[i].Error, out[i].Note, out[i].Took = false, r.why, "", nil
+		}
+	}
+	return out
+}
+
+// down are the sources of a pipeline that do not answer: all of them while rounds are late.
+func (r Reading) down(snap *dedup.Snapshot, p *dedup.PipelineStatus) []SourceJSON {
+	if r.why == "" {
+		return r.Sources(p.Down)
+	}
+	return r.Sources(sourcesOf(snap, p))
+}
+
+// sourcesOf returns the sources that the pipeline depends on.
+func sourcesOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.SourceHealth {
+	var out []dedup.SourceHealth
+	for _, name := range p.Sources {
+		for _, h := range snap.Sources {
+			if h.Name == name {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+// judgedJSON is one judged measure: its tier, its risk and the figure that was judged.
+type judgedJSON struct {
+	Tier   string     `json:"tier"`
+	Risk   string     `json:"risk"`
+	Figure FigureJSON `json:"figure"`
+}
+
+// PipelineJSON is a pipeline at a glance.
+type PipelineJSON struct {
+	Name         string            `json:"name"`
+	Labels       map[string]string `json:"labels"`
+	Broker       string            `json:"broker"`
+	Vhost        string            `json:"vhost"`
+	Queues       []string          `json:"queues"`
+	Store        string            `json:"store"`
+	Lock         string            `json:"lock,omitempty"`
+	Tier         string            `json:"tier"`
+	PossibleTier string            `json:"possible_tier"`
+	Why          string            `json:"why"`
+	// Alert is the key of the firing alert that raised the tier; empty where figures and findings alone made it.
+	Alert string `json:"alert"`
+	// Cause is the likely cause of the duplicates, null when there is nothing to explain.
+	Cause        *causeJSON `json:"cause"`
+	Risk         string     `json:"risk"`
+	RiskDriver   string     `json:"risk_driver"`
+	Duplicates   judgedJSON `json:"duplicate_rate"`
+	Latency      judgedJSON `json:"ack_latency"`
+	DeadLetters  FigureJSON `json:"dead_letters"`
+	Ready        FigureJSON `json:"ready"`
+	Unacked      FigureJSON `json:"unacked"`
+	Consumers    FigureJSON `json:"consumers"`
+	LastActivity *time.Time `json:"last_activity"`
+	// Down are the sources of this pipeline that do not answer.
+	Down []SourceJSON `json:"down"`
+}
+
+func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineJSON {
+	labels := p.Pipeline.Labels
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	return PipelineJSON{
+		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
+		Queues: OrEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.Figure(v.Judged)},
+		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.Figure(v.JudgedLatency)},
+		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Ready), Unacked: r.Figure(p.Unacked),
+		Consumers: r.Figure(p.Consumers), LastActivity: Time(p.LastActivity), Down: r.down(snap, p),
+	}
+}
+
+// alertBehind is the key of the alert that raised a tier; empty where figures and findings alone made it.
+func alertBehind(v alerts.Verdict) string {
+	if v.Alert == nil {
+		return ""
+	}
+	return v.Alert.Key.String()
+}
+
+// OrEmpty returns an empty list for a nil one, so that JSON says [] and not null.
+func OrEmpty[T any](some []T) []T {
+	if some == nil {
+		return []T{}
+	}
+	return some
+}
+
+// PipelineDetailJSON is everything known of a pipeline.
+type PipelineDetailJSON struct {
+	Round    uint64     `json:"round"`
+	At       *time.Time `json:"at"`
+	Interval float64    `json:"interval_seconds"`
+	PipelineJSON
+	Limits           limitsJSON            `json:"limits"`
+	Windows          []windowJSON          `json:"windows"`
+	Markers          map[string]FigureJSON `json:"markers"`
+	MarkersNoExpiry  FigureJSON            `json:"markers_without_expiry"`
+	OldestProcessing FigureJSON            `json:"oldest_processing"`
+	OldestWaiting    FigureJSON            `json:"oldest_waiting"`
+	Stuck            FigureJSON            `json:"stuck"`
+	Verdicts         map[string]FigureJSON `json:"verdicts"`
+	PassAge          FigureJSON            `json:"pass_age"`
+	Coverage         FigureJSON            `json:"coverage"`
+	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
+	DeadLetterRoutes []routeJSON           `json:"dead_letter_routes"`
+	RoutesLeftOut    int                   `json:"dead_letter_routes_left_out"`
+	Baseline         *BaselineJSON         `json:"dead_letter_baseline"`
+	BrokerDeaths     *deathsJSON           `json:"broker_dead_letters"`
+	Sources          []SourceJSON          `json:"sources"`
+	Findings         []findingJSON         `json:"findings"`
+	Events           []eventJSON           `json:"events"`
+}
+
+type limitsJSON struct {
+	DuplicateWarning   float64 `json:"duplicate_warning_ratio"`
+	DuplicateSevere    float64 `json:"duplicate_severe_ratio"`
+	DuplicateEmergency float64 `json:"duplicate_emergency_ratio"`
+	LatencyWarning     float64 `json:"latency_warning_seconds"`
+	LatencySevere      float64 `json:"latency_severe_seconds"`
+	MinMessages        float64 `json:"min_messages"`
+	MinDuplicates      float64 `json:"min_duplicates"`
+	Window             float64 `json:"window_seconds"`
+}
+
+// windowJSON are the figures over one span.
+type windowJSON struct {
+	Window           float64    `json:"window_seconds"`
+	Messages         FigureJSON `json:"messages"`
+	Duplicates       FigureJSON `json:"duplicates"`
+	DuplicateRate    FigureJSON `json:"duplicate_rate"`
+	CrossCheck       FigureJSON `json:"cross_check"`
+	Redeliveries     FigureJSON `json:"redeliveries"`
+	InFlightHits     FigureJSON `json:"in_flight_hits"`
+	Failures         FigureJSON `json:"failures"`
+	FailureRate      FigureJSON `json:"failure_rate"`
+	GaveUp           FigureJSON `json:"gave_up"`
+	AckMean          FigureJSON `json:"ack_mean"`
+	AckP50           FigureJSON `json:"ack_p50"`
+	AckP95           FigureJSON `json:"ack_p95"`
+	AckP99           FigureJSON `json:"ack_p99"`
+	WorkMean         FigureJSON `json:"work_mean"`
+	WorkP50          FigureJSON `json:"work_p50"`
+	WorkP95          FigureJSON `json:"work_p95"`
+	WorkP99          FigureJSON `json:"work_p99"`
+	DeadLetterInflow FigureJSON `json:"dead_letter_inflow"`
+	ProducerSent     FigureJSON `json:"producer_sent"`
+	Redelivered      FigureJSON `json:"redelivered"`
+	Swallowed        FigureJSON `json:"swallowed"`
+	Looping          FigureJSON `json:"looping"`
+	DoubleEffects    FigureJSON `json:"double_effects"`
+	Lost             FigureJSON `json:"lost"`
+	MeanRetries      FigureJSON `json:"mean_retries"`
+	AckTimeouts      FigureJSON `json:"ack_timeouts"`
+	ConsumerRestarts FigureJSON `json:"consumer_restarts"`
+	// Estimates are what each source says of the duplicate rate, best first.
+	Estimates []estimateJSON `json:"estimates"`
+}
+
+type estimateJSON struct {
+	Method string     `json:"method"`
+	Rate   FigureJSON `json:"rate"`
+	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused, agrees.
+	Uses []string `json:"uses"`
+}
+
+type deadLetterQueueJSON struct {
+	Vhost     string     `json:"vhost"`
+	Queue     string     `json:"queue"`
+	Type      string     `json:"type"`
+	Found     string     `json:"found"`
+	Depth     FigureJSON `json:"depth"`
+	Consumers FigureJSON `json:"consumers"`
+	// Shared is null where nobody else has messages there.
+	Shared *sharingJSON `json:"shared_with"`
+}
+
+// SourceJSON is how a source is.
+type SourceJSON struct {
+	Name        string     `json:"name"`
+	Kind        string     `json:"kind"`
+	Tried       bool       `json:"tried"`
+	OK          bool       `json:"ok"`
+	LastTry     *time.Time `json:"last_try"`
+	LastSuccess *time.Time `json:"last_success"`
+	Since       *time.Time `json:"since"`
+	Took        *float64   `json:"took_seconds"`
+	Error       string     `json:"error"`
+	Note        string     `json:"note"`
+	Missed      uint64     `json:"missed_ticks"`
+}
+
+func sourceOf(h dedup.SourceHealth) SourceJSON {
+	j := SourceJSON{
+		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: Time(h.LastTry), LastSuccess: Time(h.LastSuccess),
+		Since: Time(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
+	}
+	if h.Tried {
+		j.Took = Number(h.Took.Seconds())
+	}
+	return j
+}
+
+type findingJSON struct {
+	Kind     string `json:"kind"`
+	Tier     string `json:"tier"`
+	Text     string `json:"text"`
+	Evidence string `json:"evidence"`
+	Mend     string `json:"mend"`
+}
+
+type eventJSON struct {
+	At   *time.Time `json:"at"`
+	Kind string     `json:"kind"`
+	Text string     `json:"text"`
+	// Count is how many happenings it tells of, of a job how many messages it sent; 0 for one, or where that is not known.
+	Count int64 `json:"count"`
+}
+
+func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineDetailJSON {
+	f := r.Figure
+	d := PipelineDetailJSON{
+		Round: snap.Round, At: Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
+		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]FigureJSON{},
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
+	}
+	for _, w := range p.Windows {
+		d.Windows = append(d.Windows, windowOf(show.Judged{PipelineStatus: p, Verdict: v}, w, f))
+	}
+	for state, x := range p.Markers {
+		d.Markers[string(state)] = f(x)
+	}
+	for verdict, x := range p.Verdicts {
+		d.Verdicts[string(verdict)] = f(x)
+	}
+	for _, q := range p.DeadLetterQueues {
+		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers), sharingOf(q.Shared)})
+	}
+	if r.why == "" { // a hazard that was seen long ago may be gone
+		for _, x := range p.Findings {
+			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
+		}
+	}
+	for _, e := range p.Events {
+		d.Events = append(d.Events, eventJSON{Time(e.At), e.Kind, e.Text, e.Count})
+	}
+	return d
+}
+
+func limitsOf(l dedup.Limits) limitsJSON {
+	return limitsJSON{
+		l.DuplicateWarning, l.DuplicateSevere, l.DuplicateEmergency, l.LatencyWarning, l.LatencySevere,
+		l.MinMessages, l.MinDuplicates, l.Window.Seconds(),
+	}
+}
+
+func windowOf(p show.Judged, w dedup.WindowFigures, f func(dedup.Figure) FigureJSON) windowJSON {
+	estimates := make([]estimateJSON, 0, len(w.Estimates))
+	uses := show.Uses(p, &w)
+	for i, e := range w.Estimates {
+		estimates = append(estimates, estimateJSON{string(e.Method), f(e.Rate), uses[i]})
+	}
+	return windowJSON{
+		Window: w.Window.Seconds(), Messages: f(w.Messages), Duplicates: f(w.Duplicates), DuplicateRate: f(w.DuplicateRate),
+		CrossCheck: f(w.CrossCheck), Redeliveries: f(w.Redeliveries), InFlightHits: f(w.InFlightHits), Failures: f(w.Failures),
+		FailureRate: f(w.FailureRate), GaveUp: f(w.GaveUp), AckMean: f(w.AckMean), AckP50: f(w.AckP50), AckP95: f(w.AckP95),
+		AckP99: f(w.AckP99), WorkMean: f(w.WorkMean), WorkP50: f(w.WorkP50), WorkP95: f(w.WorkP95), WorkP99: f(w.WorkP99),
+		DeadLetterInflow: f(w.DeadLetterInflow), Estimates: estimates,
+		ProducerSent: f(w.ProducerSent), Redelivered: f(w.Redelivered), Swallowed: f(w.Swallowed), Looping: f(w.Looping), DoubleEffects: f(w.DoubleEffects), Lost: f(w.Lost), MeanRetries: f(w.MeanRetries), AckTimeouts: f(w.AckTimeouts), ConsumerRestarts: f(w.ConsumerRestarts),
+	}
+}

@@ -1,0 +1,62 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Error is an error as the web tells it.
+type Error struct {
+	Status     int
+	Kind       dedup.Kind
+	Heading    string
+	Message    string
+	RetryAfter time.Duration
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+// Ours reports whether the fault lies here rather than in the request, so that the log has more about it.
+func (e *Error) Ours() bool { return e.Status >= http.StatusInternalServerError }
+
+// LedBack is an error whose page leads to somewhere better than the overview.
+type LedBack struct {
+	Err  error
+	Href string
+	// Word is what the way is called.
+	Word string
+}
+
+// Error is that of the error itself.
+func (e *LedBack) Error() string { return e.Err.Error() }
+
+// Unwrap is the error itself.
+func (e *LedBack) Unwrap() error { return e.Err }
+
+// Invalid refuses what was asked for, in words for people.
+func Invalid(message string) error {
+	return &dedup.Error{Kind: dedup.Invalid, Public: message}
+}
+
+// Conflict refuses what the state of things does not allow.
+func Conflict(message string) error {
+	return &dedup.Error{Kind: dedup.Conflict, Public: message}
+}
+
+// NotFound says that there is no such thing.
+func NotFound(message string) error {
+	return &dedup.Error{Kind: dedup.NotFound, Public: message}
+}
+
+// FormError tells a form that is too large from one that cannot be read.
+func FormError(err error) error {
+	var size *http.MaxBytesError
+	if errors.As(err, &size) {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Invalid, Public: "The form cannot be read", Err: err}
+}

@@ -1,0 +1,31 @@
+package web
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A Route is one address of the dashboard.
+type Route struct {
+	Method string // GET answers HEAD too
+	Path   string // below the base path; {name} is a pipeline or a page, {id} a plan, an operation, a job or a silence
+	Needs  auth.Role
+	Kind   Kind
+	// Acts marks what changes something beyond sessions and settings: it goes away with read_only.
+	Acts    bool
+	Handler Handler
+}
+
+// Pages are the routes of a package outside the server. The server calls it once and hands it what it offers.
+type Pages func(Site) []Route
+
+// A Site is what the server offers to pages that register with it. Its functions are safe for concurrent use.
+type Site struct {
+	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
+	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
+	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
+	WithJobs func(*Request, *dedup.Snapshot) *dedup.Snapshot
+}
