@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (dedup.Outcome, error) {
@@ -61,7 +62,7 @@ func cleared(answers []any) dedup.Outcome {
 	}
 	outcome := dedup.Outcome{Result: dedup.Cleared}
 	if err, failed := answers[len(answers)-1].(error); failed {
-		outcome.Text = "but not what goes with it: " + printable(err.Error())
+		outcome.Text = "but not what goes with it: " + codec.Printable(err.Error())
 	}
 	return outcome
 }
@@ -82,7 +83,7 @@ func (s *session) compareRetry(ctx context.Context) (string, error) {
 	case now.kind == typeString:
 		return "its retry counter is now " + s.countWords(now) + expiryWords(now), nil
 	}
-	return "its retry counter is now of type " + printable(now.kind), nil
+	return "its retry counter is now of type " + codec.Printable(now.kind), nil
 }
 
 // countWords says where a retry counter stands, and of what is no count how long it is.

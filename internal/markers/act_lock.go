@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // wake returns the command that wakes those who wait for a Redisson lock, as its own forced unlock does, and nil for all
@@ -30,7 +31,7 @@ func (s *session) lockWords(r reading, now dedup.Marker) string {
 	case now.Owner != before.Owner && r.kind == typeString: // the token is the value, and who knows it can end the lock
 		return "now held by another token (" + s.outline(r) + ")" + expiryWords(r)
 	case now.Owner != before.Owner:
-		return "now held by " + printable(now.Owner) + expiryWords(r)
+		return "now held by " + codec.Printable(now.Owner) + expiryWords(r)
 	}
 	return "now taken again or prolonged by its owner" + expiryWords(r)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // The types of Redis values that markers have, as TYPE names them.
@@ -103,7 +104,7 @@ func (s *session) read(ctx context.Context, key string) (reading, error) {
 
 // longest is the length of the longest value that a comparison can want, or what the state is decoded from.
 func (s *session) longest() int64 {
-	n := max(len(s.seen.Value), valueBytes)
+	n := max(len(s.seen.Value), codec.ValueBytes)
 	if s.seen.Retry != nil {
 		n = max(n, len(s.seen.Retry.Value))
 	}

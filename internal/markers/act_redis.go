@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -60,7 +62,7 @@ func openRedisActor(c Config, log *slog.Logger) (Actor, error) {
 	options.OnConnect = nil
 	e := actExplainer{explainer: explainer{addr: options.Addr, user: options.Username, tls: options.TLSConfig != nil}}
 	for _, p := range c.claims() {
-		e.patterns = append(e.patterns, strings.TrimPrefix(aclPattern(p.raw.text), "%R"))
+		e.patterns = append(e.patterns, strings.TrimPrefix(aclPattern(p.raw.Text), "%R"))
 	}
 	return &redisActor{
 		layout: l, rdb: redis.NewClient(options), log: log, explain: e, watchFor: watchFor,
@@ -131,14 +133,14 @@ func (a *redisActor) act(ctx context.Context, turn chan struct{}, seen dedup.Sig
 	var no refusedError
 	switch {
 	case errors.As(err, &lost):
-		a.log.Warn("the answer to an action on a marker was lost", "key", printable(seen.Key), "err", lost.err)
+		a.log.Warn("the answer to an action on a marker was lost", "key", codec.Printable(seen.Key), "err", lost.err)
 		return a.reread(ctx, s, lost, settle)
 	case errors.As(err, &no):
 		return refused("%s", no)
 	case err != nil && ctx.Err() != nil:
 		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before anything was done"}
 	case err != nil:
-		a.log.Warn("an action on a marker failed", "key", printable(seen.Key), "err", err)
+		a.log.Warn("an action on a marker failed", "key", codec.Printable(seen.Key), "err", err)
 		return a.explain.outcome(err)
 	}
 	return outcome
@@ -149,13 +151,13 @@ func (a *redisActor) inadmissible(seen dedup.Sighting) string {
 	class, id := a.layout.known(seen.Key)
 	switch {
 	case seen.Store != "" && seen.Store != a.Name():
-		return "it is a marker of the store " + printable(seen.Store)
+		return "it is a marker of the store " + codec.Printable(seen.Store)
 	case class == foreignKey:
 		return "the key is no marker of this store"
 	case seen.Retry != nil && !a.countsFor(seen.Retry.Key, id, class):
 		return "the retry counter is not that of this marker"
 	case seen.Type != typeString && seen.Type != typeHash:
-		return "a Redis value of type " + printable(seen.Type) + " cannot be compared"
+		return "a Redis value of type " + codec.Printable(seen.Type) + " cannot be compared"
 	case seen.ExpiresMillis < 0 && seen.ExpiresMillis != dedup.NoExpiry || seen.ExpiresMillis == 0:
 		return "its exact expiry was not seen"
 	}
@@ -176,7 +178,7 @@ func (a *redisActor) countsFor(key, id string, class keyClass) bool {
 // reread finds out what an action whose answer was lost has done. The lost connection was closed first, and Redis has
 // either done what a connection sent before it reads from one that was opened later, or drops it with the connection.
 func (a *redisActor) reread(ctx context.Context, before *session, lost *lostError, settle func(*session, reading) dedup.Outcome) dedup.Outcome {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*answerTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*pace.AnswerTimeout)
 	defer cancel()
 	s := a.open(before.seen)
 	defer s.conn.Close()

@@ -9,6 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // session is one action on one marker, over one connection that nobody else has.
@@ -82,7 +84,7 @@ func (s *session) begin(ctx context.Context, anyServer bool) error {
 	case !anyServer && s.server != s.seen.Server:
 		return refusedError("another server answers since: a restart or a failover; look at the marker again")
 	case s.role != "master":
-		return refusedError("the server is a replica (role " + printable(s.role) + "): point act.redis.url at its primary")
+		return refusedError("the server is a replica (role " + codec.Printable(s.role) + "): point act.redis.url at its primary")
 	}
 	keys := []any{"watch", s.seen.Key}
 	if s.seen.Retry != nil {
@@ -130,7 +132,7 @@ func (s *session) compare(ctx context.Context) (reading, bool, error) {
 	if err != nil || !s.same(now) || now.expires != noExpiry {
 		return now, err == nil && s.same(now), err
 	}
-	if err := sleep(ctx, s.watchFor); err != nil {
+	if err := pace.Sleep(ctx, s.watchFor); err != nil {
 		return now, false, err
 	}
 	now, err = s.read(ctx, s.seen.Key)

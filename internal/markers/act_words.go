@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // actExplainer words errors of the acting account.
@@ -135,7 +136,7 @@ func (s *session) outline(r reading) string {
 	case r.kind == typeHash:
 		return fmt.Sprintf("a hash of %s, sha256:%s", counted(len(r.fields), "field"), shortHash(hashText(flat(r.fields))))
 	case r.kind != typeString:
-		return "of type " + printable(r.kind)
+		return "of type " + codec.Printable(r.kind)
 	case int64(len(r.value)) > s.longest():
 		return fmt.Sprintf("more than %d bytes", s.longest())
 	}

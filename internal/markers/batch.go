@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // expiryBatch asks for many expiries at once. It keeps its commands from batch to batch: at a million keys a pass,
@@ -102,7 +104,7 @@ const fewFields = 16
 func (r reads) command(ctx context.Context, i item) redis.Cmder {
 	switch {
 	case i.retry || r == readString:
-		return redis.NewStringCmd(ctx, "getrange", i.key, 0, valueBytes-1)
+		return redis.NewStringCmd(ctx, "getrange", i.key, 0, codec.ValueBytes-1)
 	case r == readHash:
 		return redis.NewScanCmd(ctx, nil, "hscan", i.key, 0, "count", fewFields)
 	}
@@ -125,7 +127,7 @@ func answer(cmd redis.Cmder) (fetched, error) {
 		f.cut = next != 0
 	case *redis.StatusCmd:
 		if t := cmd.Val(); t != "string" && t != "none" {
-			f.problem = "the key is a " + printable(t) + ", not a string"
+			f.problem = "the key is a " + codec.Printable(t) + ", not a string"
 		}
 	}
 	if _, hash := cmd.(*redis.ScanCmd); err != nil && hash {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // carry takes over from the pass before when a marker was first seen as it still is. Of a lock it is enough that the
@@ -39,7 +40,7 @@ func carry(last, pass *dedup.Pass, locks bool) {
 		}
 	}
 	if locks {
-		byAge(pass.OldestProcessing)
+		pace.ByAge(pass.OldestProcessing)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 const (
@@ -111,12 +112,12 @@ func (s *redisStore) suggest(ctx context.Context, w *walk, r *Report, n int) err
 // mappable reports whether lists of states can name what was seen: where any value is one, a value that cannot be decoded is so for
 // another reason.
 func (c Config) mappable(unmapped []Unmapped) bool {
-	return !slices.Contains(c.States[dedup.Present], anyValue) || !slices.ContainsFunc(unmapped, func(u Unmapped) bool { return u.Guess == dedup.Present })
+	return !slices.Contains(c.States[dedup.Present], codec.AnyValue) || !slices.ContainsFunc(unmapped, func(u Unmapped) bool { return u.Guess == dedup.Present })
 }
 
 // readings are the ways to read a value, the entry's own first.
-func (c Config) readings() []Value {
-	return []Value{c.Value, {Codec: codecJSON, Path: "$.status"}, {Codec: codecJSON, Path: "$.state"}, {Codec: codecJava}, {Codec: codecQuoted}, {Codec: codecRaw}}
+func (c Config) readings() []codec.Value {
+	return []codec.Value{c.Value, {Codec: codec.JSON, Path: "$.status"}, {Codec: codec.JSON, Path: "$.state"}, {Codec: codec.Java}, {Codec: codec.Quoted}, {Codec: codec.Raw}}
 }
 
 // mapped returns the statuses in the values, by the first way of reading that makes words of them all, and the lines of the
@@ -169,18 +170,13 @@ var statusWord = regexp.MustCompile(`^[\pL\pN][\pL\pN_. :/-]{0,39}$`)
 
 // statuses reads the status out of each value, and reports whether each is a word.
 func (c Config) statuses(seen []seenValue) ([]string, bool) {
-	k, err := newCodec(c)
+	k, err := codec.New(c.Value, c.States)
 	if err != nil {
 		return nil, false
 	}
 	var all []string
 	for _, v := range seen {
-		status, err := k.unwrap(v.text)
-		if err == nil && k.path != nil {
-			if status, err = jsonMember(status, k.path); err != nil && k.bare {
-				status, err = v.text, nil
-			}
-		}
+		status, err := k.Status(v.text)
 		if err != nil || !statusWord.MatchString(status) {
 			return nil, false
 		}
@@ -227,7 +223,7 @@ func usually(status string) dedup.State {
 }
 
 // valueLine is the line that has values read in another way. What a preset sets and this way cannot use is taken back.
-func (c Config) valueLine(v Value) string {
+func (c Config) valueLine(v codec.Value) string {
 	line := "value: {codec: " + v.Codec
 	if v.Path != "" || c.Value.Path != "" {
 		line += ", path: " + yamlWord(v.Path)
@@ -309,7 +305,7 @@ func (c Config) Hint(unmapped []Unmapped) string {
 	var open []string
 	for _, u := range unmapped {
 		if u.Guess == "" && !c.lists(u.Status) {
-			open = append(open, printable(u.Status))
+			open = append(open, codec.Printable(u.Status))
 		}
 	}
 	switch {

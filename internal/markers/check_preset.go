@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // A seenMarker is a sampled marker as the store holds it.
@@ -69,7 +70,7 @@ func (c Config) speaks(v seenValue) bool {
 	if strings.HasPrefix(strings.TrimSpace(v.text), "{") {
 		return true
 	}
-	return slices.ContainsFunc(c.readings(), func(way Value) bool {
+	return slices.ContainsFunc(c.readings(), func(way codec.Value) bool {
 		read := c
 		read.Value = way
 		_, ok := read.statuses([]seenValue{v})
@@ -79,12 +80,12 @@ func (c Config) speaks(v seenValue) bool {
 
 // blindTo reports whether a description reads a time out of values that are none of our days: a counter or an id is no time.
 func (c Config) blindTo(sample []seenMarker) bool {
-	if c.Value.Time != wholeValue {
+	if c.Value.Time != codec.WholeValue {
 		return false
 	}
 	l, err := newLayout(c)
 	for _, s := range sample {
-		if err != nil || (l.decode(s.value).at.Sub(time.UnixMilli(s.now))).Abs() > 10*365*24*time.Hour {
+		if err != nil || (l.decode(s.value).At.Sub(time.UnixMilli(s.now))).Abs() > 10*365*24*time.Hour {
 			return true
 		}
 	}
@@ -113,7 +114,7 @@ func (c Config) under(name string) (proposal, bool) {
 		}
 		lines = append(lines, "exclude: ["+strings.Join(all, ", ")+"]")
 	}
-	if n.Retry.Match != c.Retry.Match && parseGlob(n.Retry.Match).overlaps(parseGlob(c.Match)) {
+	if n.Retry.Match != c.Retry.Match && codec.ParseGlob(n.Retry.Match).Overlaps(codec.ParseGlob(c.Match)) {
 		n.Retry = Retry{}
 		lines = append(lines, `retry: {match: "", give_up: 0}`)
 	}

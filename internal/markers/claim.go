@@ -3,6 +3,8 @@ package markers
 import (
 	"fmt"
 	"slices"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // The fields that claim keys.
@@ -71,15 +73,15 @@ func Resolve(stores []Config) ([]Config, []error) {
 type claim struct {
 	field string
 	text  string // as it is written, of plain keys
-	raw   glob
+	raw   codec.Glob
 	// exclude are the raw keys that the store leaves.
-	exclude []glob
+	exclude []codec.Glob
 	// specific is the length of the literal beginning.
 	specific int
 }
 
 func (c Config) claims() []claim {
-	var exclude []glob
+	var exclude []codec.Glob
 	for _, e := range c.Exclude {
 		exclude = append(exclude, c.rawGlob(e))
 	}
@@ -89,26 +91,26 @@ func (c Config) claims() []claim {
 			continue
 		}
 		raw := c.rawGlob(p.text)
-		all = append(all, claim{field: p.field, text: p.text, raw: raw, exclude: exclude, specific: raw.literals()})
+		all = append(all, claim{field: p.field, text: p.text, raw: raw, exclude: exclude, specific: raw.Literals()})
 	}
 	return all
 }
 
-func (c Config) rawGlob(pattern string) glob { return parseGlob(c.raw(pattern)) }
+func (c Config) rawGlob(pattern string) codec.Glob { return codec.ParseGlob(c.raw(pattern)) }
 
 // disputes reports whether some key is claimed by both and left by neither.
 func (c claim) disputes(o claim) bool {
 	leaves := func(c, o claim) bool {
-		return slices.ContainsFunc(c.exclude, func(e glob) bool { return e.covers(o.raw) })
+		return slices.ContainsFunc(c.exclude, func(e codec.Glob) bool { return e.Covers(o.raw) })
 	}
-	return c.raw.overlaps(o.raw) && !leaves(c, o) && !leaves(o, c)
+	return c.raw.Overlaps(o.raw) && !leaves(c, o) && !leaves(o, c)
 }
 
 // yield is what another store leaves to the one with this claim.
 func (c claim) yield(field, to string) Yield {
-	y := Yield{Field: field, Pattern: c.raw.text, To: to, Claim: fmt.Sprintf("%s %q", c.field, c.text)}
+	y := Yield{Field: field, Pattern: c.raw.Text, To: to, Claim: fmt.Sprintf("%s %q", c.field, c.text)}
 	for _, e := range c.exclude {
-		y.Except = append(y.Except, e.text)
+		y.Except = append(y.Except, e.Text)
 	}
 	return y
 }

@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
-)
 
-// answerTimeout is how long a server may take for one answer before it counts as not answering.
-const answerTimeout = 3 * time.Second
+	"dedup-dashboard/internal/markers/pace"
+)
 
 // parseURL reads the URL alone. Its error never holds the URL, which may hold a password.
 func parseURL(r Redis) (*redis.Options, error) {
@@ -64,7 +62,7 @@ func clientOptions(r Redis) (*redis.Options, error) {
 	// A walk holds two; a check or a pass beside it as many again; stats and counters take one each for a moment.
 	options.PoolSize, options.MaxActiveConns, options.MinIdleConns = 8, 8, 0
 	options.PipelinePoolSize = -1
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = answerTimeout, answerTimeout, answerTimeout
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = pace.AnswerTimeout, pace.AnswerTimeout, pace.AnswerTimeout
 	// Who calls decides about another try: a hidden one would double the load on a server that is in trouble.
 	options.MaxRetries, options.DialerRetries = -1, 1
 	options.OnConnect = func(ctx context.Context, conn *redis.Conn) error {

@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 )
@@ -134,7 +135,7 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 		"exclude[1]":      func(c *markers.Config) { c.Exclude = []string{"msg:a", ""} },
 		"id":              func(c *markers.Config) { c.ID = "^msg:.+$" },
 		"value.codec":     func(c *markers.Config) { c.Value.Codec = "xml" },
-		"value.path":      func(c *markers.Config) { c.Value = markers.Value{Codec: "json", Path: "status"} },
+		"value.path":      func(c *markers.Config) { c.Value = codec.Value{Codec: "json", Path: "status"} },
 		"states":          func(c *markers.Config) { c.States = map[dedup.State][]string{"busy": {"x"}, "done": {"y"}} },
 		"states.done":     func(c *markers.Config) { c.States[dedup.Done] = []string{"processing"} },
 		"mark":            func(c *markers.Config) { c.Mark = "during" },

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // infoCommand asks for all that a reading needs in one command, and so at one instant. Servers before 7.0 take one section at
@@ -30,7 +31,7 @@ func (s *eventSession) lifeOf(d doubt) func(wireValue, time.Time) error {
 		}
 		left, err := strconv.ParseInt(v.text, 10, 64)
 		if err != nil {
-			return fmt.Errorf("%w: a life of %q", errWire, printable(v.text))
+			return fmt.Errorf("%w: a life of %q", errWire, codec.Printable(v.text))
 		}
 		id := s.l.layout.idOf(d.key)
 		switch {
@@ -62,7 +63,7 @@ func (s *eventSession) valueOf(d doubt) func(wireValue, time.Time) error {
 			return err
 		}
 		id := s.l.layout.idOf(d.key)
-		state := s.l.layout.decode(fetched{value: v.text}).state
+		state := s.l.layout.decode(fetched{value: v.text}).State
 		switch {
 		case err != nil:
 			return s.book.answer(d, id, foundOdd, at)

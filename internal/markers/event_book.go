@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 const (
@@ -194,7 +195,7 @@ func (b *eventBook) complete(key, id string) {
 // again notes work that was perhaps done twice.
 func (b *eventBook) again(id string) {
 	b.counts.Again++
-	ids := slices.Insert(b.counts.AgainIDs, 0, shown(id))
+	ids := slices.Insert(b.counts.AgainIDs, 0, codec.Shown(id))
 	b.counts.AgainIDs = ids[:min(len(ids), mostAgain)]
 }
 

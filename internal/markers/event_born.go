@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // withBorn returns a pass in which the claims are listed, too, that the store's notifications showed to be born without an
@@ -48,8 +49,8 @@ func withBorn(pass *dedup.Pass, born []dedup.Marker) *dedup.Pass {
 			p.NoExpiry[m.State]++
 		}
 	}
-	byAge(p.OldestProcessing)
-	byAge(p.Permanent)
+	pace.ByAge(p.OldestProcessing)
+	pace.ByAge(p.Permanent)
 	p.OldestProcessing = p.OldestProcessing[:min(len(p.OldestProcessing), dedup.MaxListed)]
 	p.Permanent = p.Permanent[:min(len(p.Permanent), dedup.MaxListed)]
 	return &p

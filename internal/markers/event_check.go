@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // listenDenied is what the ACL of an account keeps from a listener. Redis looks at the command first: without it, nothing shows of channels.
@@ -57,7 +58,7 @@ func (l *listener) check(ctx context.Context) (string, error) {
 	case !notifies(flags.text):
 		return offWords(flags.text), nil
 	}
-	return "notifications are on (notify-keyspace-events is " + printable(flags.text) + ")", nil
+	return "notifications are on (notify-keyspace-events is " + codec.Printable(flags.text) + ")", nil
 }
 
 // tell asks and returns the answer, whatever notifications come before it.

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -21,7 +23,7 @@ const (
 	// mostAsked bounds the questions of one tick: the server serves others in between.
 	mostAsked = 500
 	// silentFor is how long the server may owe an answer.
-	silentFor = 3 * answerTimeout
+	silentFor = 3 * pace.AnswerTimeout
 	// manyWrites without one notification say that notifications are off, where the server does not let us ask.
 	manyWrites = 50
 )
@@ -79,7 +81,7 @@ type owed struct {
 // openEventSession connects and subscribes.
 func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
 	options := l.rdb.Options()
-	dialing, cancel := context.WithTimeout(ctx, answerTimeout)
+	dialing, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	conn, err := options.Dialer(dialing, options.Network, options.Addr)
 	if err != nil {
@@ -99,7 +101,7 @@ func openEventSession(ctx context.Context, l *listener) (*eventSession, error) {
 // greet signs in and subscribes.
 func (s *eventSession) greet() error {
 	options := s.l.rdb.Options()
-	if err := s.conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+	if err := s.conn.SetDeadline(time.Now().Add(pace.AnswerTimeout)); err != nil {
 		return err
 	}
 	hello := []string{"HELLO", "3"}
@@ -301,7 +303,7 @@ func (s *eventSession) keepAsking(ctx context.Context) error {
 			return err
 		}
 		if len(commands) > 0 {
-			_ = s.conn.SetWriteDeadline(time.Now().Add(answerTimeout))
+			_ = s.conn.SetWriteDeadline(time.Now().Add(pace.AnswerTimeout))
 			if _, err := s.conn.Write(commands); err != nil {
 				return err
 			}
@@ -330,7 +332,7 @@ func (s *eventSession) questions(now time.Time) ([]byte, error) {
 		send(s.lifeOf(d), "PTTL", d.key)
 	}
 	for _, d := range s.values {
-		send(s.valueOf(d), "GETRANGE", d.key, "0", strconv.Itoa(valueBytes-1))
+		send(s.valueOf(d), "GETRANGE", d.key, "0", strconv.Itoa(codec.ValueBytes-1))
 	}
 	for _, d := range s.empty {
 		send(s.lifeOfEmpty(d), "PTTL", d.key)

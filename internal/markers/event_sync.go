@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // setting takes the setting of notifications, where the account may read it.
@@ -103,7 +104,7 @@ func (s *eventSession) deaf(now commandStats, at time.Time) string {
 
 // offWords says that a setting does not suffice, and what to do.
 func offWords(flags string) string {
-	return "notifications are off on the server (notify-keyspace-events is " + printable(flags) + "): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf"
+	return "notifications are off on the server (notify-keyspace-events is " + codec.Printable(flags) + "): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf"
 }
 
 // endless returns the claims without an expiry, the oldest first.

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -79,7 +80,7 @@ func (l *listener) run(ctx context.Context) {
 			wait = leastRelisten
 		}
 		l.lost(err)
-		_ = sleep(ctx, wait)
+		_ = pace.Sleep(ctx, wait)
 		wait = min(2*wait, mostRelisten)
 	}
 }

@@ -16,10 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
-
-// errChanged says that the store is no longer the one that a pass began with.
-var errChanged = errors.New("the store changed during the pass")
 
 // explainer words errors for people: which server, what it said, what to do.
 type explainer struct {
@@ -33,7 +32,7 @@ type explainer struct {
 // explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
 func (e explainer) explain(err error) error {
 	var known *dedup.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, errChanged) {
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrChanged) {
 		return err
 	}
 	return &dedup.Error{Kind: dedup.Unavailable, Public: e.words(err), Err: err}
@@ -72,7 +71,7 @@ func (e explainer) words(err error) string {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return server + " closed the connection: it stopped or restarted, or it expects TLS (rediss://)"
 	}
-	return server + " cannot be read: " + printable(err.Error())
+	return server + " cannot be read: " + codec.Printable(err.Error())
 }
 
 // answerWords words an error answer of the server by its first word, which Redis keeps stable for clients.
@@ -107,7 +106,7 @@ func (e explainer) answerWords(answer string) string {
 	case strings.Contains(answer, "DB index is out of range"):
 		return server + " has no such logical database: check the number at the end of redis.url"
 	}
-	return server + " answered " + printable(answer)
+	return server + " answered " + codec.Printable(answer)
 }
 
 var deniedCommand = regexp.MustCompile(`'([a-z|-]+)' command`)

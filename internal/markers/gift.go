@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // A gift is an expiry that a marker got later than it was set, so that it does not tell when the marker was set.
@@ -75,13 +76,13 @@ func knownSince(seen dedup.Sighting) time.Time {
 }
 
 // lived corrects what a marker says of its age where its expiry was given to it later.
-func (l *layout) lived(m *dedup.Marker, key string, d decoded, expiry int64) {
+func (l *layout) lived(m *dedup.Marker, key string, d codec.Decoded, expiry int64) {
 	one, ok := l.gifts.of(key, expiry)
 	if !ok {
 		return
 	}
 	m.FirstSeen, m.ExpirySet = one.seen, one.at
-	if d.at.IsZero() {
+	if d.At.IsZero() {
 		m.Since = time.Time{}
 	}
 }

@@ -2,13 +2,13 @@ package markers
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // info is an answer of INFO: fields by name.
@@ -132,25 +132,18 @@ func (before identity) change(now identity) string {
 	return ""
 }
 
-// work is what a server says that it spent on commands such as ours, since it began to count.
-type work struct {
-	time     time.Duration
-	scanTime time.Duration
-	scans    int64
-}
-
 // work needs commandstats.
-func (i info) work() work {
-	var w work
+func (i info) work() pace.Work {
+	var w pace.Work
 	for _, command := range []string{"scan", absoluteExpiry, remainingExpiry, "getrange"} {
 		n, spent := int64(0), int64(0)
 		_, err := fmt.Sscanf(i["cmdstat_"+command], "calls=%d,usec=%d", &n, &spent)
 		if err != nil {
 			continue
 		}
-		w.time += time.Duration(spent) * time.Microsecond
+		w.Time += time.Duration(spent) * time.Microsecond
 		if command == "scan" {
-			w.scans, w.scanTime = n, time.Duration(spent)*time.Microsecond
+			w.Scans, w.ScanTime = n, time.Duration(spent)*time.Microsecond
 		}
 	}
 	return w
@@ -160,45 +153,4 @@ func (i info) work() work {
 func calls(stat string) string {
 	first, _, _ := strings.Cut(stat, ",")
 	return strings.TrimPrefix(first, "calls=")
-}
-
-// latencies remembers the last round trips of PING.
-type latencies struct {
-	mu   sync.Mutex
-	ring [256]time.Duration
-	n    int
-}
-
-func (l *latencies) add(d time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ring[l.n%len(l.ring)] = d
-	l.n++
-}
-
-// sorted returns the remembered round trips, shortest first.
-func (l *latencies) sorted() []time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := slices.Clone(l.ring[:min(l.n, len(l.ring))])
-	slices.Sort(all)
-	return all
-}
-
-// p99 returns the 99th percentile by nearest rank, zero without any round trip.
-func (l *latencies) p99() time.Duration {
-	all := l.sorted()
-	if len(all) == 0 {
-		return 0
-	}
-	return all[(len(all)*99+99)/100-1]
-}
-
-// least returns the shortest round trip: what the network and both ends need when nobody waits.
-func (l *latencies) least() time.Duration {
-	all := l.sorted()
-	if len(all) == 0 {
-		return 0
-	}
-	return all[0]
 }

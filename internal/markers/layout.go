@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // layout is a Config made ready: compiled patterns and the rules that follow from it. A raw key is a key as the store
 // holds it, a plain key the same after its codec; patterns of the configuration speak of plain keys.
 type layout struct {
 	cfg      Config
-	codec    codec
+	codec    codec.Codec
 	javaKeys bool
-	match    glob
-	exclude  []glob
-	retry    glob
+	match    codec.Glob
+	exclude  []codec.Glob
+	retry    codec.Glob
 	hasRetry bool
 	// retrySuffix is the literal end of a retry counter's key, behind the id.
 	retrySuffix string
@@ -39,29 +40,29 @@ type layout struct {
 
 // taken are the raw keys of a yield.
 type taken struct {
-	pattern glob
-	except  []glob
+	pattern codec.Glob
+	except  []codec.Glob
 }
 
 func newLayout(c Config) (*layout, error) {
-	k, err := newCodec(c)
+	k, err := codec.New(c.Value, c.States)
 	if err != nil {
 		return nil, err
 	}
-	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codecJava, match: parseGlob(c.Match), gifts: newGifts()}
+	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codec.Java, match: codec.ParseGlob(c.Match), gifts: newGifts()}
 	l.scan = c.raw(c.Match)
 	for _, e := range c.Exclude {
-		l.exclude = append(l.exclude, parseGlob(e))
+		l.exclude = append(l.exclude, codec.ParseGlob(e))
 	}
 	if c.Retry.Match != "" {
-		l.retry, l.hasRetry = parseGlob(c.Retry.Match), true
-		l.retrySuffix = strings.TrimPrefix(insert(l.retry, ""), l.retry.prefix)
-		l.scan = mergeGlobs(parseGlob(l.scan), parseGlob(c.raw(c.Retry.Match)))
+		l.retry, l.hasRetry = codec.ParseGlob(c.Retry.Match), true
+		l.retrySuffix = strings.TrimPrefix(l.retry.Fill(""), l.retry.Prefix)
+		l.scan = codec.MergeGlobs(codec.ParseGlob(l.scan), codec.ParseGlob(c.raw(c.Retry.Match)))
 	}
 	for _, y := range c.Yields {
-		t := taken{pattern: parseGlob(y.Pattern)}
+		t := taken{pattern: codec.ParseGlob(y.Pattern)}
 		for _, e := range y.Except {
-			t.except = append(t.except, parseGlob(e))
+			t.except = append(t.except, codec.ParseGlob(e))
 		}
 		if y.Field == fieldRetry {
 			l.retryYields = append(l.retryYields, t)
@@ -87,9 +88,9 @@ const (
 
 func (c Config) reads() reads {
 	switch {
-	case c.Kind == kindRedisLock && c.Value.Codec == codecRedisson:
+	case c.Kind == kindRedisLock && c.Value.Codec == codec.Redisson:
 		return readHash
-	case len(c.canShow()) == 1 && len(c.States[dedup.Present]) > 0 && c.States[dedup.Present][0] == anyValue && c.Value.Time == "":
+	case len(c.canShow()) == 1 && len(c.States[dedup.Present]) > 0 && c.States[dedup.Present][0] == codec.AnyValue && c.Value.Time == "":
 		return readType
 	}
 	return readString
@@ -123,14 +124,14 @@ func (l *layout) tells(expiry, now int64) bool {
 // raw returns the pattern of raw keys for a pattern of plain keys: Java's serialiser puts its header and a length of two
 // bytes in front.
 func (c Config) raw(pattern string) string {
-	if c.Key.Codec != codecJava {
+	if c.Key.Codec != codec.Java {
 		return pattern
 	}
-	return javaString + "??" + toModified(pattern)
+	return codec.JavaPattern(pattern)
 }
 
 func (l *layout) compileID() error {
-	l.idPrefix = l.match.prefix
+	l.idPrefix = l.match.Prefix
 	if l.cfg.ID == "" {
 		return nil
 	}
@@ -151,7 +152,7 @@ func (l *layout) compileID() error {
 // plain returns the plain form of a raw key, and whether it has one.
 func (l *layout) plain(key string) (string, bool) {
 	if l.javaKeys {
-		return javaKey(key)
+		return codec.JavaKey(key)
 	}
 	return key, true
 }
@@ -189,12 +190,12 @@ func (l *layout) known(key string) (keyClass, string) {
 	if !ok {
 		return foreignKey, ""
 	}
-	isMarker := l.match.match(plain)
-	if !isMarker && !(l.hasRetry && l.retry.match(plain)) {
+	isMarker := l.match.Match(plain)
+	if !isMarker && !(l.hasRetry && l.retry.Match(plain)) {
 		return foreignKey, ""
 	}
 	for _, e := range l.exclude {
-		if e.match(plain) {
+		if e.Match(plain) {
 			return foreignKey, ""
 		}
 	}
@@ -208,13 +209,13 @@ func (l *layout) known(key string) (keyClass, string) {
 	if takenFrom(l.retryYields, key) {
 		return foreignKey, ""
 	}
-	return retryKey, strings.TrimSuffix(strings.TrimPrefix(plain, l.retry.prefix), l.retrySuffix)
+	return retryKey, strings.TrimSuffix(strings.TrimPrefix(plain, l.retry.Prefix), l.retrySuffix)
 }
 
 // misfits reports whether a raw key is one that match finds and nobody else has, and that holds no message id.
 func (l *layout) misfits(key string) bool {
 	plain, ok := l.plain(key)
-	if !ok || !l.match.match(plain) || anyMatches(l.exclude, plain) {
+	if !ok || !l.match.Match(plain) || anyMatches(l.exclude, plain) {
 		return false
 	}
 	_, fits := l.messageID(plain)
@@ -230,16 +231,16 @@ func (l *layout) idOf(key string) string {
 
 func takenFrom(yields []taken, key string) bool {
 	for _, t := range yields {
-		if t.pattern.match(key) && !anyMatches(t.except, key) {
+		if t.pattern.Match(key) && !anyMatches(t.except, key) {
 			return true
 		}
 	}
 	return false
 }
 
-func anyMatches(globs []glob, key string) bool {
+func anyMatches(globs []codec.Glob, key string) bool {
 	for _, g := range globs {
-		if g.match(key) {
+		if g.Match(key) {
 			return true
 		}
 	}
@@ -250,7 +251,7 @@ func anyMatches(globs []glob, key string) bool {
 func (l *layout) keyOf(id string) (string, bool) {
 	plain := l.idPrefix + id
 	if l.id != nil {
-		plain = insert(l.match, id)
+		plain = l.match.Fill(id)
 	}
 	return l.candidate(plain, id, markerKey)
 }
@@ -260,13 +261,13 @@ func (l *layout) retryKeyOf(id string) (string, bool) {
 	if !l.hasRetry {
 		return "", false
 	}
-	return l.candidate(insert(l.retry, id), id, retryKey)
+	return l.candidate(l.retry.Fill(id), id, retryKey)
 }
 
 func (l *layout) candidate(plain, id string, want keyClass) (string, bool) {
 	key, ok := plain, true
 	if l.javaKeys {
-		key, ok = toJavaKey(plain)
+		key, ok = codec.ToJavaKey(plain)
 	}
 	if !ok {
 		return "", false
@@ -276,44 +277,21 @@ func (l *layout) candidate(plain, id string, want keyClass) (string, bool) {
 }
 
 // keyLike returns a raw key that matches a pattern of plain keys, for trying what an account may do.
-func (l *layout) keyLike(g glob, id string) string {
-	plain := insert(g, id)
-	if key, ok := toJavaKey(plain); ok && l.javaKeys {
+func (l *layout) keyLike(g codec.Glob, id string) string {
+	plain := g.Fill(id)
+	if key, ok := codec.ToJavaKey(plain); ok && l.javaKeys {
 		return key
 	}
 	return plain
 }
 
-// insert puts an id in the place of a pattern's star. It is a guess where the pattern is more than text and a star.
-func insert(g glob, id string) string {
-	before, after := g.prefix, ""
-	for i, t := range g.tokens {
-		if t.star {
-			after = parseLiteral(g.tokens[i+1:])
-			break
-		}
-	}
-	return before + id + after
-}
-
-// parseLiteral returns the text that single-byte tokens stand for.
-func parseLiteral(tokens []token) string {
-	var text []byte
-	for _, t := range tokens {
-		if m := t.set.members(); len(m) == 1 {
-			text = append(text, m[0])
-		}
-	}
-	return string(text)
-}
-
 // findable says whether keyOf can find every marker: else a lookup by id would miss some and must say so.
 func (l *layout) findable() bool {
 	if l.id == nil {
-		return strings.HasPrefix(l.match.prefix, l.idPrefix) || strings.HasPrefix(l.idPrefix, l.match.prefix)
+		return strings.HasPrefix(l.match.Prefix, l.idPrefix) || strings.HasPrefix(l.idPrefix, l.match.Prefix)
 	}
 	const probe = "order-1"
-	id, ok := l.messageID(insert(l.match, probe))
+	id, ok := l.messageID(l.match.Fill(probe))
 	return ok && id == probe
 }
 
@@ -324,7 +302,7 @@ const longestNamed = 4096
 // key.
 func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 	if len(key) > longestNamed {
-		m.TooLong = printable(key)
+		m.TooLong = codec.Printable(key)
 		m.Detail = strings.TrimPrefix(m.Detail+fmt.Sprintf("; its key of %d bytes is too long to be acted on", len(key)), "; ")
 		return m
 	}
@@ -334,8 +312,8 @@ func (l *layout) named(m dedup.Marker, key string) dedup.Marker {
 }
 
 // marker returns a marker as it was read.
-func (l *layout) marker(key string, d decoded, expiry, now int64) dedup.Marker {
-	m := dedup.Marker{Store: l.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample}
+func (l *layout) marker(key string, d codec.Decoded, expiry, now int64) dedup.Marker {
+	m := dedup.Marker{Store: l.cfg.Name, State: d.State, Status: codec.Shown(d.Status), Owner: codec.Shown(d.Owner), Detail: d.Detail, Sample: d.Sample}
 	m.Expires, m.Since = l.dated(d, expiry, now)
 	l.lived(&m, key, d, expiry)
 	return l.named(m, key)
@@ -351,10 +329,10 @@ func (l *layout) times(state dedup.State, expiry, now int64) (expires, since tim
 }
 
 // dated is times for a decoded value: the time that the value holds goes before the one that follows from the expiry.
-func (l *layout) dated(d decoded, expiry, now int64) (expires, since time.Time) {
-	expires, since = l.times(d.state, expiry, now)
-	if !d.at.IsZero() {
-		since = d.at
+func (l *layout) dated(d codec.Decoded, expiry, now int64) (expires, since time.Time) {
+	expires, since = l.times(d.State, expiry, now)
+	if !d.At.IsZero() {
+		since = d.At
 	}
 	return expires, since
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *redisStore) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, er
 	met := &dedup.Met{Expires: make(map[string]time.Time)}
 	for i := range metLooks {
 		if i > 0 {
-			if err := sleep(ctx, metStep); err != nil {
+			if err := pace.Sleep(ctx, metStep); err != nil {
 				return nil, err
 			}
 		}

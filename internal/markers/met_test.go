@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // metPass are markers of claims that were made some time ago, as a pass lists them.
@@ -34,7 +35,7 @@ func (b *touchBench) loop(pause time.Duration, ids ...string) (stop func()) {
 				b.rdb.SetNX(ctx, b.store.layout.idPrefix+id, "processing", time.Minute)
 				b.rdb.Get(ctx, b.store.layout.idPrefix+id)
 			}
-			_ = sleep(ctx, pause)
+			_ = pace.Sleep(ctx, pause)
 		}
 	})
 	return func() { cancel(); at.Wait() }
@@ -72,7 +73,7 @@ func TestNothingIsSaidOfMarkersThatWeReadOurselvesMeanwhile(t *testing.T) {
 	at.Go(func() {
 		for read.Err() == nil {
 			_, _ = b.store.Look(read, []string{b.store.layout.idPrefix + "work"})
-			_ = sleep(read, 200*time.Millisecond)
+			_ = pace.Sleep(read, 200*time.Millisecond)
 		}
 	})
 	met, err := b.store.meet(t.Context(), pass)

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // A preset is a ready description with the name under which YAML asks for it. Each call of fill returns a fresh value,
@@ -56,7 +58,7 @@ func redisTextStatus() Config {
 	return Config{
 		Kind:  kindRedisString,
 		Match: "msg:*", Exclude: []string{"msg:dedup:*", "msg:processed:*"}, ID: `^msg:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -75,7 +77,7 @@ func redisJSONStatus() Config {
 	return Config{
 		Kind:  kindRedisString,
 		Match: "msg:dedup:*", ID: `^msg:dedup:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecJSON, Path: "$.status", Time: "$.time", TimeUnit: unitSeconds},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.JSON, Path: "$.status", Time: "$.time", TimeUnit: codec.Seconds},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -93,8 +95,8 @@ func redisPresence() Config {
 	return Config{
 		Kind: kindRedisString,
 		ID:   `^(.+)$`,
-		Key:  Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
-		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Key:  codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
+		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		// A delivery that finds the key is acked, whatever became of the one before; nothing deletes the key.
 		OnInFlight: "ack", OnFail: "keep",
@@ -108,7 +110,7 @@ func redisFlag() Config {
 	return Config{
 		Kind:  kindRedisString,
 		Match: "msg:processed:*", ID: `^msg:processed:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Done: {"1"}},
 		Mark:   "after",
 		TTL:    TTL{Done: 24 * time.Hour},
@@ -125,8 +127,8 @@ func redisTimestamp() Config {
 	return Config{
 		Kind:  kindRedisString,
 		Match: "dedup:*", ID: `^dedup:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw, Time: wholeValue, TimeUnit: unitMillis},
-		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw, Time: codec.WholeValue, TimeUnit: codec.Millis},
+		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// A delivery that finds the key is acked, even when the one before it crashed.
@@ -142,7 +144,7 @@ func redissonLock() Config {
 	return Config{
 		Kind:  kindRedisLock,
 		Match: "lock:msg:*", ID: `^lock:msg:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRedisson},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Redisson},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
@@ -155,7 +157,7 @@ func redisTokenLock() Config {
 	return Config{
 		Kind:  kindRedisLock,
 		Match: "lock:order_pay:*", ID: `^lock:order_pay:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecToken},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Token},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
@@ -163,6 +165,6 @@ func redisTokenLock() Config {
 	}
 }
 
-func defaultSweep() Sweep {
-	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
+func defaultSweep() pace.Sweep {
+	return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
 }

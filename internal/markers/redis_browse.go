@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -34,7 +37,7 @@ func (s *redisStore) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.Mar
 	if err != nil {
 		return dedup.MarkerPage{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	b := &browse{layout: s.layout, query: q, conn: s.rdb.Conn(), expiries: newExpiryBatch()}
 	defer b.conn.Close()
@@ -173,7 +176,7 @@ func (b *browse) candidates(keys []string, after uint64) []candidate {
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
 		if a.hash != b.hash {
-			return before(a.hash < b.hash)
+			return cmp.Compare(a.hash, b.hash)
 		}
 		return strings.Compare(a.key, b.key)
 	})
@@ -221,7 +224,7 @@ func (b *browse) read(ctx context.Context, few []candidate) ([]*dedup.Marker, er
 		switch {
 		case e.at == gone:
 		case b.layout.tells(e.at, e.now):
-			m := b.layout.marker(keys[i], decoded{state: b.layout.lifeTells}, e.at, e.now)
+			m := b.layout.marker(keys[i], codec.Decoded{State: b.layout.lifeTells}, e.at, e.now)
 			found[i] = &m
 		default:
 			items, places = append(items, item{key: keys[i], id: few[i].id}), append(places, i)

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // findAtOnce is how many ids one pipeline of a Find asks for: with at most three commands each, other clients wait for
@@ -23,27 +24,20 @@ func (s *redisStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting,
 	if !s.layout.findable() {
 		return nil, s.unsearchable()
 	}
-	f, err := newFinding(s.Name(), ids)
-	if err != nil || len(f.unique) == 0 {
-		return findingsOf(f, err)
+	f, err := pace.NewFinding(s.Name(), ids)
+	if err != nil || len(f.IDs) == 0 {
+		return pace.SightingsOf(f, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
 	r := &redisFind{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
 	defer r.conn.Close()
-	for part := range slices.Chunk(f.unique, findAtOnce) {
+	for part := range slices.Chunk(f.IDs, findAtOnce) {
 		if err := r.part(ctx, part, f); err != nil {
 			return nil, s.explain.explain(err)
 		}
 	}
-	return f.found, nil
-}
-
-func findingsOf(f *finding, err error) ([]*dedup.Sighting, error) {
-	if err != nil {
-		return nil, err
-	}
-	return f.found, nil
+	return f.Sightings, nil
 }
 
 func (s *redisStore) unsearchable() error {
@@ -69,7 +63,7 @@ type sought struct {
 
 // part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and
 // so blocks for longer than it will, not shorter.
-func (r *redisFind) part(ctx context.Context, ids []string, f *finding) error {
+func (r *redisFind) part(ctx context.Context, ids []string, f *pace.Finding) error {
 	all := make([]*sought, 0, len(ids))
 	pipe := r.conn.Pipeline()
 	var info *redis.StringCmd
@@ -99,7 +93,7 @@ func (r *redisFind) part(ctx context.Context, ids []string, f *finding) error {
 		}
 		if found != nil {
 			found.At, found.Clock, found.Server = at, clock, r.server
-			f.is(s.id, found)
+			f.Found(s.id, found)
 		}
 	}
 	return nil

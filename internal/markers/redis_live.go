@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 var _ Reader = (*redisStore)(nil)
@@ -29,8 +30,6 @@ const (
 	longestCounter = 64
 	// mostFields is how many fields of a hash are asked for when it is read whole: a lock has one for each holder.
 	mostFields = 256
-	// lookTimeout bounds one Look.
-	lookTimeout = 3 * answerTimeout
 )
 
 // Look returns the markers with these keys as they are now. A value of more than 1 MiB, a hash with more than a lock can
@@ -40,7 +39,7 @@ func (s *redisStore) Look(ctx context.Context, keys []string) ([]*dedup.Sighting
 	if len(keys) > mostLooked {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("%d keys were asked for; at most %d are read at once", len(keys), mostLooked)}
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
 	l := &look{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), budget: mostBytes}
 	defer l.conn.Close()
@@ -282,7 +281,7 @@ func (s *redisStore) Lookup(ctx context.Context, term string) ([]dedup.Sighting,
 	if !s.layout.findable() {
 		return nil, s.unsearchable()
 	}
-	if len(term) == 0 || len(term) > maxSampleKey {
+	if len(term) == 0 || len(term) > pace.MaxSampleKey {
 		return nil, nil
 	}
 	marker, isMarker := s.layout.keyOf(term)

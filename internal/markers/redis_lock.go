@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // kindRedisLock is the kind of stores that hold locks: a Redisson hash, or a string with a token, for as long as a
@@ -14,18 +15,18 @@ import (
 const kindRedisLock = "redis-lock"
 
 // decode returns what a fetched value says.
-func (l *layout) decode(f fetched) decoded {
+func (l *layout) decode(f fetched) codec.Decoded {
 	switch {
 	case f.problem != "":
-		return decoded{state: dedup.StateUnknown, detail: f.problem}
+		return codec.Decoded{State: dedup.StateUnknown, Detail: f.problem}
 	case l.reads == readType:
-		return decoded{state: dedup.Present}
+		return codec.Decoded{State: dedup.Present}
 	case l.reads == readHash:
 		return redissonLockOf(f)
 	case l.cfg.Kind == kindRedisLock:
 		return tokenLockOf(f.value)
 	}
-	return l.codec.decode(f.value)
+	return l.codec.Decode(f.value)
 }
 
 // holder matches the field of a holder: the client's UUID and the thread (getLockName in org.redisson.RedissonBaseLock).
@@ -33,9 +34,9 @@ var holder = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4
 
 // redissonLockOf reads a lock of Redisson: a hash whose fields are holders and whose values count how often each has
 // entered. A plain lock has one holder; readers of a read-write lock can be several, beside the field mode.
-func redissonLockOf(f fetched) decoded {
+func redissonLockOf(f fetched) codec.Decoded {
 	if f.cut {
-		return unknown("a hash of many fields, which no lock has")
+		return codec.Unknown("a hash of many fields, which no lock has")
 	}
 	var owners []string
 	entries := map[string]string{}
@@ -47,23 +48,23 @@ func redissonLockOf(f fetched) decoded {
 		}
 	}
 	if len(owners) == 0 {
-		return unknown("a hash without a holder: a lock of Redisson has a field client:thread with a count")
+		return codec.Unknown("a hash without a holder: a lock of Redisson has a field client:thread with a count")
 	}
 	slices.Sort(owners)
-	return decoded{state: dedup.Processing, owner: strings.Join(owners, ", "), status: entries[owners[0]]}
+	return codec.Decoded{State: dedup.Processing, Owner: strings.Join(owners, ", "), Status: entries[owners[0]]}
 }
 
 // tokenLockOf reads a lock whose value is the token of its owner.
-func tokenLockOf(token string) decoded {
+func tokenLockOf(token string) codec.Decoded {
 	if token == "" {
-		return unknown("an empty value names no owner")
+		return codec.Unknown("an empty value names no owner")
 	}
-	return decoded{state: dedup.Processing, owner: shownToken(token)}
+	return codec.Decoded{State: dedup.Processing, Owner: shownToken(token)}
 }
 
 // shownToken returns a token as it stands where it can be shown, else quoted.
 func shownToken(token string) string {
-	if quoted := printable(token); quoted != `"`+token+`"` {
+	if quoted := codec.Printable(token); quoted != `"`+token+`"` {
 		return quoted
 	}
 	return token

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // kindRedisString is the kind of stores that keep each marker in a Redis string of its own.
@@ -32,21 +33,13 @@ func aclPattern(pattern string) string {
 	return b.String()
 }
 
-const (
-	// leastRetry and mostRetry bound the wait after a failed walk.
-	leastRetry = 500 * time.Millisecond
-	mostRetry  = 3 * time.Second
-	// staleWalk is how long a walk may be interrupted: then its first half is too old to go with a second.
-	staleWalk = time.Minute
-)
-
 // redisStore is a store of kind redis-string or redis-lock: one key for each marker on one server.
 type redisStore struct {
 	layout  *layout
 	rdb     *redis.Client
 	log     *slog.Logger
 	explain explainer
-	pings   latencies
+	pings   pace.Latencies
 	own     *ownReads
 	// events follows the store's notifications; nil where nobody asked for them.
 	events *listener
@@ -73,7 +66,7 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 	}
 	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username, tls: rdb.Options().TLSConfig != nil}
 	for _, p := range c.claims() {
-		e.patterns = append(e.patterns, aclPattern(p.raw.text))
+		e.patterns = append(e.patterns, aclPattern(p.raw.Text))
 	}
 	e.patterns = append(e.patterns, aclPattern(reportedPrefix+"*"))
 	s := &redisStore{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
@@ -123,14 +116,14 @@ func (s *redisStore) Stirred() <-chan struct{} {
 // walkOn walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
 func (s *redisStore) walkOn(ctx context.Context) {
 	var w *walk
-	retry := leastRetry
+	retry := pace.LeastRetry
 	brokenAt := time.Time{}
 	walking := func(p dedup.Progress) {
-		retry, brokenAt = leastRetry, time.Time{}
+		retry, brokenAt = pace.LeastRetry, time.Time{}
 		s.walking(p)
 	}
 	for ctx.Err() == nil {
-		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > staleWalk {
+		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > pace.StaleWalk {
 			w = newWalk(s.layout, &s.pings)
 			w.progressed, w.touch.own = walking, s.own
 			brokenAt = time.Time{}
@@ -145,7 +138,7 @@ func (s *redisStore) walkOn(ctx context.Context) {
 			s.findMet(ctx)
 			wait = max(0, s.layout.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
 			w = nil
-		case errors.Is(err, errChanged):
+		case errors.Is(err, pace.ErrChanged):
 			s.changed(err)
 			w = nil
 		default:
@@ -153,9 +146,9 @@ func (s *redisStore) walkOn(ctx context.Context) {
 			if brokenAt.IsZero() {
 				brokenAt = time.Now()
 			}
-			wait, retry = retry, min(2*retry, mostRetry)
+			wait, retry = retry, min(2*retry, pace.MostRetry)
 		}
-		_ = sleep(ctx, wait)
+		_ = pace.Sleep(ctx, wait)
 	}
 }
 
@@ -206,7 +199,7 @@ func (s *redisStore) findMet(ctx context.Context) {
 func (s *redisStore) changed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what := strings.TrimPrefix(err.Error(), errChanged.Error()+": ")
+	what := strings.TrimPrefix(err.Error(), pace.ErrChanged.Error()+": ")
 	s.log.Warn("the pass over the store begins again", "because", what)
 	s.last, s.met, s.note = nil, nil, what+": the pass began again"
 	s.progress = dedup.Progress{Waiting: s.note}
@@ -224,7 +217,7 @@ func (s *redisStore) failed(err error) {
 
 // Stats returns what is known of the store, with its health read now.
 func (s *redisStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	health, err := s.health(ctx)
 	s.mu.Lock()
@@ -257,7 +250,7 @@ func (s *redisStore) health(ctx context.Context) (dedup.StoreHealth, error) {
 	if err := s.rdb.Ping(ctx).Err(); err != nil {
 		return dedup.StoreHealth{At: started}, err
 	}
-	s.pings.add(time.Since(started))
+	s.pings.Add(time.Since(started))
 	pipe := s.rdb.Pipeline()
 	text, size := pipe.Info(ctx), pipe.DBSize(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -267,6 +260,6 @@ func (s *redisStore) health(ctx context.Context) (dedup.StoreHealth, error) {
 	h := said.health()
 	h.CPU = s.cpu.since(h.RunID, said.processorTime(), started)
 	keys := size.Val()
-	h.At, h.Keys, h.LatencyP99 = started, &keys, s.pings.p99()
+	h.At, h.Keys, h.LatencyP99 = started, &keys, s.pings.P99()
 	return h, nil
 }

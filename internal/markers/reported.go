@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // reportedPrefix and the pipeline's name make the key of the hash in which consumers count.
@@ -15,7 +17,7 @@ const reportedPrefix = "dedupstats:"
 
 // Reported reads the known fields of dedupstats:{pipeline}, however many others the hash has.
 func (s *redisStore) Reported(ctx context.Context, pipeline string) (dedup.Reported, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	key, fields := reportedPrefix+pipeline, reportedFields()
 	at := time.Now()
@@ -89,7 +91,7 @@ func count(fields map[string]string, field string) (*int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("field %s is not a count but %s", field, printable(text))
+		return nil, fmt.Errorf("field %s is not a count but %s", field, codec.Printable(text))
 	}
 	return &n, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 )
@@ -78,16 +79,16 @@ func TestALockHasNoSettingsOfAMarker(t *testing.T) {
 
 func TestATimeAndACodecMustFitEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
-		value markers.Value
+		value codec.Value
 		path  string
 	}{
-		"a path into a raw value":            {markers.Value{Codec: "raw", Path: "$.status"}, "value.path"},
-		"a JSON value without a path":        {markers.Value{Codec: "json"}, "value.path"},
-		"a member as time of a raw value":    {markers.Value{Codec: "raw", Time: "$.time"}, "value.time"},
-		"a unit that is none":                {markers.Value{Codec: "raw", Time: "$", TimeUnit: "us"}, "value.time_unit"},
-		"a whole value as time":              {markers.Value{Codec: "java", Time: "$"}, ""},
-		"JSON in a serialised string":        {markers.Value{Codec: "java", Path: "$.status", Time: "$.time", TimeUnit: "s"}, ""},
-		"quoted values have no path in them": {markers.Value{Codec: "json-quoted", Path: "$.status"}, "value.path"},
+		"a path into a raw value":            {codec.Value{Codec: "raw", Path: "$.status"}, "value.path"},
+		"a JSON value without a path":        {codec.Value{Codec: "json"}, "value.path"},
+		"a member as time of a raw value":    {codec.Value{Codec: "raw", Time: "$.time"}, "value.time"},
+		"a unit that is none":                {codec.Value{Codec: "raw", Time: "$", TimeUnit: "us"}, "value.time_unit"},
+		"a whole value as time":              {codec.Value{Codec: "java", Time: "$"}, ""},
+		"JSON in a serialised string":        {codec.Value{Codec: "java", Path: "$.status", Time: "$.time", TimeUnit: "s"}, ""},
+		"quoted values have no path in them": {codec.Value{Codec: "json-quoted", Path: "$.status"}, "value.path"},
 	} {
 		cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
 		cfg.Value = c.value

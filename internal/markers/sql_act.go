@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // Bounds of an action on a row.
@@ -145,7 +146,7 @@ func (a *sqlActor) unclearable(seen dedup.Sighting) string {
 	case business:
 		return "a business row, not a marker: mend it where it is made"
 	case seen.Store != "" && seen.Store != a.cfg.Name:
-		return "it is a marker of the store " + printable(seen.Store)
+		return "it is a marker of the store " + codec.Printable(seen.Store)
 	case seen.Type != rowType:
 		return "what was seen is not a row"
 	case seen.State == dedup.StateUnknown:
@@ -173,7 +174,7 @@ func (a *sqlActor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.
 	}
 	var commit *commitError
 	if errors.As(err, &commit) {
-		a.log.Warn("the answer to a COMMIT was lost", "key", printable(r.seen.Key), "err", commit.err)
+		a.log.Warn("the answer to a COMMIT was lost", "key", codec.Printable(r.seen.Key), "err", commit.err)
 		return r.settle(ctx, commit)
 	}
 	var no rowRefusal
@@ -206,7 +207,7 @@ func (a *sqlActor) failed(ctx context.Context, r *rowAct, err error) dedup.Outco
 	if fault == faultLocked {
 		return rowRefused("a live transaction holds the row" + r.holder(ctx))
 	}
-	a.log.Warn("an action on a row failed", "key", printable(r.seen.Key), "err", err)
+	a.log.Warn("an action on a row failed", "key", codec.Printable(r.seen.Key), "err", err)
 	result := dedup.Refused
 	if fault == faultLost || fault == faultBusy {
 		result = dedup.NotDone

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // clear deletes the row, locked and compared, after its image was kept.
@@ -25,7 +26,7 @@ func (r *rowAct) clear(ctx context.Context, keep func(dedup.Sighting) error) (de
 	image := *now
 	image.Value = r.before.json()
 	if err := keep(image); err != nil {
-		return dedup.Outcome{}, rowRefusal("its image could not be kept, so it was not cleared: " + printable(err.Error()))
+		return dedup.Outcome{}, rowRefusal("its image could not be kept, so it was not cleared: " + codec.Printable(err.Error()))
 	}
 	seen, err := readTexts(r.seen.Value)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *rowAct) compare(ctx context.Context) (*dedup.Sighting, *dedup.Outcome, 
 func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
 	column := r.layout.expires
 	if column.kind != zonedTime && column.kind != localTime {
-		return dedup.Outcome{}, rowRefusal("column " + printable(column.name) + " is a number, and the row does not tell its unit")
+		return dedup.Outcome{}, rowRefusal("column " + codec.Printable(column.name) + " is a number, and the row does not tell its unit")
 	}
 	_, outcome, err := r.compare(ctx)
 	if outcome != nil || err != nil {
@@ -83,7 +84,7 @@ func (r *rowAct) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, 
 		return dedup.Outcome{}, err
 	}
 	if text := seen[column.name]; text != nil && *text != "infinity" {
-		return dedup.Outcome{}, rowRefusal("its expiry is " + printable(*text) + ", not empty")
+		return dedup.Outcome{}, rowRefusal("its expiry is " + codec.Printable(*text) + ", not empty")
 	}
 	if r.before, err = r.image(ctx); err != nil {
 		return dedup.Outcome{}, err

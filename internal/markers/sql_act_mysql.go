@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // inZone sets nothing: every session of ours is in universal time.
@@ -104,7 +106,7 @@ func (mysqlDialect) triggers(ctx context.Context, q querier, t *sqlTable) (map[s
 		if err := rows.Scan(&name, &statement); err != nil {
 			return nil, err
 		}
-		found[statement] = cmp.Or(found[statement], "trigger "+printable(name))
+		found[statement] = cmp.Or(found[statement], "trigger "+codec.Printable(name))
 	}
 	return found, rows.Err()
 }
@@ -153,7 +155,7 @@ func (mysqlDialect) columnTraits(ctx context.Context, q querier, t *sqlTable, tr
 			traits.required = append(traits.required, name)
 		}
 		if isGeometry(typ) && !generated {
-			traits.obstacle = "column " + printable(name) + " is of type " + typ + ", which could not be restored exactly"
+			traits.obstacle = "column " + codec.Printable(name) + " is of type " + typ + ", which could not be restored exactly"
 		}
 	}
 	return rows.Err()
@@ -178,7 +180,7 @@ func (d mysqlDialect) obstacle(ctx context.Context, q querier, t *sqlTable) (str
 	case err != nil:
 		return "", err
 	case transactions.String != "YES":
-		return "tables of engine " + printable(t.engine) + " have no transactions: a row cannot be compared and deleted safely", nil
+		return "tables of engine " + codec.Printable(t.engine) + " have no transactions: a row cannot be compared and deleted safely", nil
 	}
 	if !dependent.Valid {
 		dependent, err = d.dependent(ctx, q, t)
@@ -186,7 +188,7 @@ func (d mysqlDialect) obstacle(ctx context.Context, q querier, t *sqlTable) (str
 	if err != nil || !dependent.Valid {
 		return "", err
 	}
-	return "rows of table " + printable(dependent.String) + " would be deleted or changed along with it", nil
+	return "rows of table " + codec.Printable(dependent.String) + " would be deleted or changed along with it", nil
 }
 
 // dependent asks InnoDB itself for foreign keys that delete or empty other rows along: the bits 1 and 2 of TYPE. The other

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 func (postgresDialect) inZone(zone string) string {
@@ -83,7 +85,7 @@ func (d postgresDialect) traits(ctx context.Context, q querier, t *sqlTable) (ro
 	case kind != "r" && kind != "p":
 		traits.obstacle = "it is no table but a view or a foreign table: a row cannot be compared and deleted safely"
 	case dependent.Valid:
-		traits.obstacle = "rows of table " + printable(dependent.String) + " would be deleted or changed along with it"
+		traits.obstacle = "rows of table " + codec.Printable(dependent.String) + " would be deleted or changed along with it"
 	}
 	return traits, d.columnTraits(ctx, q, t, &traits)
 }
@@ -109,7 +111,7 @@ func (postgresDialect) triggers(ctx context.Context, q querier, t *sqlTable) (ma
 		}
 		for statement, is := range map[string]bool{"DELETE": deletes, "INSERT": inserts, "UPDATE": updates} {
 			if is {
-				found[statement] = cmp.Or(found[statement], kind+" "+printable(name))
+				found[statement] = cmp.Or(found[statement], kind+" "+codec.Printable(name))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // comparable says why equal columns would not prove that a row is the one that was seen, untouched since.
@@ -17,12 +18,12 @@ func (r *rowAct) comparable(seen texts) error {
 	for _, c := range r.layout.watched {
 		watched[c.name] = true
 		if _, ok := seen[c.name]; !ok {
-			return rowRefusal("column " + printable(c.name) + " was not seen: look at the marker again")
+			return rowRefusal("column " + codec.Printable(c.name) + " was not seen: look at the marker again")
 		}
 	}
 	for name := range seen {
 		if !watched[name] {
-			return rowRefusal("column " + printable(name) + " was seen and is not read any more: look at the marker again")
+			return rowRefusal("column " + codec.Printable(name) + " was seen and is not read any more: look at the marker again")
 		}
 	}
 	numbered := slices.ContainsFunc(r.layout.key, func(c sqlColumn) bool { return r.traits.automatic[c.name] })
@@ -82,7 +83,7 @@ func (r *rowAct) expired(ctx context.Context, ttl time.Duration) (dedup.Outcome,
 		return dedup.Outcome{}, rowRefusal("the server did not keep the expiry: nothing was done")
 	case now.Expires.Before(meant.Add(-expiryLate)) || now.Expires.After(meant.Add(expiryEarly)):
 		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("column %s would read %s where %s was meant, as in the hour that a clock repeats: nothing was done",
-			printable(r.layout.expires.name), dayAndTime(now.Expires), dayAndTime(meant)))
+			codec.Printable(r.layout.expires.name), dayAndTime(now.Expires), dayAndTime(meant)))
 	case len(others) > 0:
 		return dedup.Outcome{}, rowRefusal("the server changed " + columnWords(others) + " along with it: nothing was done")
 	}

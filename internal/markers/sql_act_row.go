@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // texts are the columns of a row as exact text, nil for NULL.
@@ -177,7 +178,7 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 			continue
 		}
 		if !utf8.ValidString(values[i].String) {
-			return nil, rowRefusal("column " + printable(c.name) + " holds text that is no UTF-8: it could not be restored")
+			return nil, rowRefusal("column " + codec.Printable(c.name) + " holds text that is no UTF-8: it could not be restored")
 		}
 		image[c.name] = &values[i].String
 	}
@@ -273,7 +274,7 @@ func (t texts) part(of texts) texts {
 func columnWords(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
-		quoted[i] = printable(name)
+		quoted[i] = codec.Printable(name)
 	}
 	return strings.Join(quoted, ", ")
 }

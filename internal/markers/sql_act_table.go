@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // knownFor is how long the description of a table is used: asking again for every row would open every table that may
@@ -110,7 +111,7 @@ func (r *rowAct) describe(ctx context.Context, server sqlServer) error {
 func (r *rowAct) catalogue(ctx context.Context, server sqlServer) (*knownTable, error) {
 	table, err := r.d.describe(ctx, r.conn, r.actor.cfg.Table)
 	if errors.Is(err, errNoTable) {
-		return nil, rowRefusal("the acting account sees no table " + printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
+		return nil, rowRefusal("the acting account sees no table " + codec.Printable(r.actor.cfg.Table) + ": " + r.d.actGrant(r.actor, nil))
 	}
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (r *rowAct) readFrom(ctx context.Context, known *knownTable) (sqlIdentity, 
 	}
 	read, err := r.actor.watched(ctx)
 	if err != nil {
-		return read, rowNotDone("the watching account cannot say which table it reads, and nothing was restored: " + printable(err.Error()))
+		return read, rowNotDone("the watching account cannot say which table it reads, and nothing was restored: " + codec.Printable(err.Error()))
 	}
 	known.watched = &read
 	return read, nil
@@ -157,7 +158,7 @@ func (a *sqlActor) watched(ctx context.Context) (sqlIdentity, error) {
 	}
 	server.zone = cmp.Or(a.zone, server.zone)
 	if !zonePattern.MatchString(server.zone) {
-		return sqlIdentity{}, errors.New("its time zone " + printable(server.zone) + " is none")
+		return sqlIdentity{}, errors.New("its time zone " + codec.Printable(server.zone) + " is none")
 	}
 	return identityOf(server, table), nil
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // rowFault classes an error of a database by what it means for an action.
@@ -31,7 +33,7 @@ const (
 // words word an error before which nothing was done.
 func (a *sqlActor) words(fault rowFault, err error, r *rowAct) string {
 	server := a.d.name() + " at " + a.at.addr
-	said := printable(err.Error())
+	said := codec.Printable(err.Error())
 	switch fault {
 	case faultLost:
 		return server + " did not answer, and nothing was committed: " + said
@@ -82,7 +84,7 @@ func (r *rowAct) holder(ctx context.Context) string {
 		case err != nil || len(found) == 0 && tries == 4:
 			return ""
 		case len(found) == 0:
-			if sleep(ctx, 120*time.Millisecond) != nil {
+			if pace.Sleep(ctx, 120*time.Millisecond) != nil {
 				return ""
 			}
 			continue
@@ -124,9 +126,9 @@ func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {
 	text := "a session"
 	switch {
 	case user.Valid && host.String != "":
-		text = printable(user.String + "@" + host.String)
+		text = codec.Printable(user.String + "@" + host.String)
 	case user.Valid:
-		text = printable(user.String)
+		text = codec.Printable(user.String)
 	}
 	if seconds.Valid {
 		text += fmt.Sprintf(", open for %.0f s", max(0, seconds.Float64))
@@ -156,12 +158,12 @@ func (r *rowAct) settle(ctx context.Context, commit *commitError) dedup.Outcome 
 // ask asks once for the fate of a COMMIT. Where the server remembers the fate of transactions it is asked; elsewhere the
 // row tells, as far as it can. Open means that the transaction may not have ended yet.
 func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Outcome, open bool) {
-	lost := "the answer to the COMMIT was lost (" + printable(commit.err.Error()) + ")"
+	lost := "the answer to the COMMIT was lost (" + codec.Printable(commit.err.Error()) + ")"
 	seen := r.seen
 	seen.Server = r.layout.identity().text()
 	again := &rowAct{actor: r.actor, d: r.d, seen: seen}
 	if err := again.begin(ctx); err != nil {
-		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}, false
+		return dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + codec.Printable(err.Error())}, false
 	}
 	defer again.end()
 	fate := r.d.fate(ctx, again.tx, r.id)
@@ -175,7 +177,7 @@ func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Ou
 	}
 	now, _, err := again.read(ctx, again.tx, r.d.locking(again.layout.server))
 	if err != nil {
-		outcome = dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + printable(err.Error())}
+		outcome = dedup.Outcome{Result: dedup.UnknownOutcome, Text: lost + ", and the row could not be read again: " + codec.Printable(err.Error())}
 		if r.d.fault(err) == faultLocked {
 			outcome.Text = lost + ", and a transaction still holds the row"
 		}
@@ -199,7 +201,7 @@ func (r *rowAct) told(ctx context.Context, again *rowAct, now *dedup.Sighting, l
 	is, err := again.image(ctx)
 	switch {
 	case err != nil:
-		open.Text = lost + ", and the row could not be read again: " + printable(err.Error())
+		open.Text = lost + ", and the row could not be read again: " + codec.Printable(err.Error())
 	case r.after != nil && len(r.after.differing(is)) == 0:
 		return r.done
 	case r.before != nil && len(r.before.differing(is)) == 0:

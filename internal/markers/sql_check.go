@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // Check looks for the table and its columns first: with one of them missing or denied there is nothing to count, and the
@@ -113,7 +114,7 @@ func (s *sqlStore) waitsFinding(ctx context.Context, conn *sql.Conn, l *sqlLayou
 		return nil
 	}
 	return []dedup.Finding{{Kind: "lock_waits_hidden", Tier: dedup.Warning, Text: "The account may not see lock waits: sessions that hold up others are not shown.",
-		Evidence: "account " + printable(l.server.account), Mend: s.dialect.waitsGrant(l.server.account)}}
+		Evidence: "account " + codec.Printable(l.server.account), Mend: s.dialect.waitsGrant(l.server.account)}}
 }
 
 // insertsFinding says why the ids of inserts cannot be counted, where the configuration lets them be.

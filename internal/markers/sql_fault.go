@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // refusal is an answer of a database that is an error; the zero value is none.
@@ -45,7 +47,7 @@ type sqlExplainer struct {
 // explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
 func (e sqlExplainer) explain(err error) error {
 	var known *dedup.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, errChanged) {
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrChanged) {
 		return err
 	}
 	return &dedup.Error{Kind: dedup.Unavailable, Public: e.words(err), Err: err}
@@ -78,7 +80,7 @@ func (e sqlExplainer) words(err error) string {
 		errors.Is(err, driver.ErrBadConn), errors.Is(err, mysql.ErrInvalidConn), pgconn.SafeToRetry(err), strings.Contains(err.Error(), "conn closed"):
 		return server + " closed the connection: it stopped or restarted"
 	}
-	return server + " cannot be read: " + printable(err.Error())
+	return server + " cannot be read: " + codec.Printable(err.Error())
 }
 
 // The error numbers of MySQL and MariaDB that are told apart: https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html
@@ -121,13 +123,13 @@ func (mysqlDialect) refusal(err error) refusal {
 		r.words = "refused the user name, password or host (error " + r.code + "): check sql.dsn and the account's host"
 	case erDatabaseDenied, erTableDenied, erColumnDenied, erSpecificDenied:
 		r.denied = true
-		r.words = "denies the account a right (error " + r.code + "): " + printable(answer.Message) + "; `dashboard check` names the GRANT"
+		r.words = "denies the account a right (error " + r.code + "): " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
 	case erUnknownDatabase:
 		r.absent = true
 		r.words = "has no such database: check the end of sql.dsn"
 	case erNoTable, erUnknownColumn:
 		r.absent = true
-		r.words = "does not know what the configuration names: " + printable(answer.Message)
+		r.words = "does not know what the configuration names: " + codec.Printable(answer.Message)
 	case erTooManyConnections, erUserLimit:
 		r.words = "has no free connection (error " + r.code + "): raise max_connections or close idle ones"
 		r.passing = true
@@ -143,7 +145,7 @@ func (mysqlDialect) refusal(err error) refusal {
 		r.timeout = true
 		r.words = "keeps the table locked: another session alters or locks it"
 	default:
-		r.words = "answered error " + r.code + ": " + printable(answer.Message)
+		r.words = "answered error " + r.code + ": " + codec.Printable(answer.Message)
 	}
 	return r
 }
@@ -160,13 +162,13 @@ func (postgresDialect) refusal(err error) refusal {
 		r.words = "refused the user name or password (" + r.code + "): check sql.dsn and pg_hba.conf"
 	case "42501":
 		r.denied = true
-		r.words = "denies the account a right: " + printable(answer.Message) + "; `dashboard check` names the GRANT"
+		r.words = "denies the account a right: " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
 	case "3D000":
 		r.absent = true
 		r.words = "has no such database: check the end of sql.dsn"
 	case "42P01", "42703", "3F000":
 		r.absent = true
-		r.words = "does not know what the configuration names: " + printable(answer.Message)
+		r.words = "does not know what the configuration names: " + codec.Printable(answer.Message)
 	case "53300":
 		r.passing = true
 		r.words = "has no free connection (53300): raise max_connections or close idle ones"
@@ -183,7 +185,7 @@ func (postgresDialect) refusal(err error) refusal {
 		r.timeout = true
 		r.words = "keeps the table locked: another session alters or locks it"
 	default:
-		r.words = "answered " + printable(answer.Code+" "+answer.Message)
+		r.words = "answered " + codec.Printable(answer.Code+" "+answer.Message)
 	}
 	return r
 }
@@ -194,9 +196,9 @@ func refusalText(err error) string {
 	var pg *pgconn.PgError
 	switch {
 	case errors.As(err, &my):
-		return printable(my.Message)
+		return codec.Printable(my.Message)
 	case errors.As(err, &pg):
-		return printable(pg.Message)
+		return codec.Printable(pg.Message)
 	}
-	return printable(err.Error())
+	return codec.Printable(err.Error())
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 // Find returns the rows of the messages with these ids as they are now. The server itself compares, so that an id finds the
 // row that a consumer's INSERT would hit, also where the collation takes two ids for one. It reads the watched columns alone.
 func (s *sqlStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error) {
-	f, err := newFinding(s.Name(), ids)
-	if err != nil || len(f.unique) == 0 {
-		return findingsOf(f, err)
+	f, err := pace.NewFinding(s.Name(), ids)
+	if err != nil || len(f.IDs) == 0 {
+		return pace.SightingsOf(f, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
 	look, err := s.beginLook(ctx)
 	if err != nil {
@@ -44,7 +45,7 @@ func (s *sqlStore) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, e
 			return nil, s.explain.explain(err)
 		}
 	}
-	return f.found, nil
+	return f.Sightings, nil
 }
 
 // collationPattern is what a collation of MySQL is called: its character set and what it takes for equal.
@@ -60,17 +61,17 @@ type soughtID struct {
 }
 
 // possible returns the ids that the table can hold, or that a server which is not strict makes fit, and notes of each why it does not.
-func (k *sqlLook) possible(f *finding) []soughtID {
+func (k *sqlLook) possible(f *pace.Finding) []soughtID {
 	l := k.layout
-	all := make([]soughtID, 0, len(f.unique))
-	for _, id := range f.unique {
+	all := make([]soughtID, 0, len(f.IDs))
+	for _, id := range f.IDs {
 		parts := []string{id}
 		if len(l.ids) > 1 {
 			parts = strings.SplitN(id, ":", len(l.ids))
 		}
 		sought, why := l.sought(id, parts)
 		if sought.cut = why; why != "" {
-			f.is(id, cannotHold(k.store.cfg.Name, id, why))
+			f.Found(id, pace.CannotHold(k.store.cfg.Name, id, why))
 		}
 		if sought.values != nil {
 			all = append(all, sought)
@@ -133,7 +134,7 @@ func isWhole(text string) bool {
 }
 
 // find looks for a few ids. Where the server refuses one of them as no value of its column, it says so of that one.
-func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
+func (k *sqlLook) find(ctx context.Context, part []soughtID, f *pace.Finding) error {
 	l := k.layout
 	wanted, args := l.wanted(part)
 	most := rowsPerID*len(part) + 1
@@ -147,7 +148,7 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 		}
 		id := part[n].id
 		if hits[id] != nil {
-			hits[id] = cannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
+			hits[id] = pace.CannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
 			return nil
 		}
 		whole, rest := values[1:1+len(l.ids)], values[1+len(l.ids):]
@@ -165,15 +166,15 @@ func (k *sqlLook) find(ctx context.Context, part []soughtID, f *finding) error {
 		err = &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s: its ids name %d rows each and more; columns.id must be what tells messages apart", k.store.cfg.Name, rowsPerID)}
 	}
 	for id, s := range hits {
-		f.is(id, s)
+		f.Found(id, s)
 	}
 	return err
 }
 
 // halves goes on with each half of ids of which the server refuses one.
-func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *finding) error {
+func (k *sqlLook) halves(ctx context.Context, part []soughtID, f *pace.Finding) error {
 	if len(part) == 1 {
-		f.is(part[0].id, cannotHold(k.store.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.ids[0].name)))
+		f.Found(part[0].id, pace.CannotHold(k.store.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.ids[0].name)))
 		return nil
 	}
 	half := len(part) / 2

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // idForms is how the ids of a table are written: whether two of them may be one to a column that ignores case, accents or blanks.
@@ -62,7 +63,7 @@ func (f *idForms) add(id []byte) {
 	if f.ofLength[len(id)] == nil {
 		f.ofLength[len(id)] = &letterPlaces{}
 	}
-	if f.ofLength[len(id)].merge(id) && len(id) <= maxSampleKey && (f.inBoth == "" || len(id) < len(f.inBoth)) {
+	if f.ofLength[len(id)].merge(id) && len(id) <= pace.MaxSampleKey && (f.inBoth == "" || len(id) < len(f.inBoth)) {
 		f.inBoth = string(id)
 	}
 }

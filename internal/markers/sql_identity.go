@@ -1,6 +1,10 @@
 package markers
 
-import "regexp"
+import (
+	"regexp"
+
+	"dedup-dashboard/internal/markers/codec"
+)
 
 // sqlIdentity says which table was read, and in which zone its times without a zone were read. It is Sighting.Server of a
 // row: an action compares it with what its own account reaches, so that no row of another table is taken for the one
@@ -36,9 +40,9 @@ func (i sqlIdentity) elsewhere(acting sqlIdentity) string {
 	case i.server != acting.server:
 		return "another server answers than the one that was read: point sql.dsn and act.sql.dsn at one server, and look at the marker again"
 	case i.database != acting.database:
-		return "act.sql.dsn leads to database " + printable(acting.database) + ", and the marker was read in " + printable(i.database)
+		return "act.sql.dsn leads to database " + codec.Printable(acting.database) + ", and the marker was read in " + codec.Printable(i.database)
 	case i.table != acting.table:
-		return "the acting account reaches table " + printable(acting.table) + ", and the marker was read in " + printable(i.table) +
+		return "the acting account reaches table " + codec.Printable(acting.table) + ", and the marker was read in " + codec.Printable(i.table) +
 			": look at the marker again, or write the schema in front of table"
 	}
 	return ""

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // uncached has a session of MySQL 8 read the counter itself: its information_schema would tell one that is up to a day old.
@@ -53,15 +55,15 @@ func mysqlInsertRefusal(column string, automatic bool, engine string, set map[st
 	provider := set["wsrep_provider"]
 	switch {
 	case !automatic:
-		return fmt.Sprintf("column %s is not AUTO_INCREMENT: whoever inserts gives the ids, and a failed insert burns none. Name the right column as columns.auto_increment, or leave it empty", printable(column))
+		return fmt.Sprintf("column %s is not AUTO_INCREMENT: whoever inserts gives the ids, and a failed insert burns none. Name the right column as columns.auto_increment, or leave it empty", codec.Printable(column))
 	case engine != "" && !strings.EqualFold(engine, "InnoDB"):
-		return fmt.Sprintf("the table's engine is %s: only in InnoDB a failed insert burns an id", printable(engine))
+		return fmt.Sprintf("the table's engine is %s: only in InnoDB a failed insert burns an id", codec.Printable(engine))
 	case strings.EqualFold(set["wsrep_on"], "ON") && provider != "" && !strings.EqualFold(provider, "none"):
 		return "the server is a node of a Galera cluster: each node gives ids of its own, so that gaps are no failed inserts"
 	case strings.EqualFold(set["group_replication_single_primary_mode"], "OFF"):
 		return "the server is of a replication group with several primaries: each gives ids of its own, so that gaps are no failed inserts"
 	case set["auto_increment_increment"] != "1":
-		return fmt.Sprintf("auto_increment_increment is %s: ids leave gaps by themselves. Set it to 1 where one server alone takes writes", printable(set["auto_increment_increment"]))
+		return fmt.Sprintf("auto_increment_increment is %s: ids leave gaps by themselves. Set it to 1 where one server alone takes writes", codec.Printable(set["auto_increment_increment"]))
 	case set["innodb_autoinc_lock_mode"] == "0":
 		return "innodb_autoinc_lock_mode is 0: a failed insert gives its id back. Set it to 1 or 2 and restart the server"
 	}

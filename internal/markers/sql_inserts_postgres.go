@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // postgresSequence finds the sequence of a column: the one that its default takes values of, else that of its identity. Both are
@@ -33,7 +35,7 @@ func (d postgresDialect) autoID(ctx context.Context, conn *sql.Conn, l *sqlLayou
 	err := conn.QueryRowContext(ctx, postgresSequence, l.table.oid, column.name).Scan(&oid, &schema, &name, &increment, &cache, &readable, &users)
 	if errors.Is(err, sql.ErrNoRows) {
 		return autoID{why: fmt.Sprintf("column %s takes its values from no sequence: whoever inserts gives the ids, and a failed insert burns none. "+
-			"Name the right column as columns.auto_increment, or leave it empty", printable(column.name))}, nil
+			"Name the right column as columns.auto_increment, or leave it empty", codec.Printable(column.name))}, nil
 	}
 	if err != nil {
 		return autoID{}, err

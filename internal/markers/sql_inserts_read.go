@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 const (
@@ -222,7 +223,7 @@ func (s *sqlStore) nextID(ctx context.Context, conn *sql.Conn, l *sqlLayout) (ne
 		found, identity = true, string(values[1])
 		next, err = strconv.ParseInt(string(values[0]), 10, 64)
 		if err != nil {
-			return fmt.Errorf("%w: the next id is %s", errNoNumber, printable(string(values[0])))
+			return fmt.Errorf("%w: the next id is %s", errNoNumber, codec.Printable(string(values[0])))
 		}
 		return nil
 	})
@@ -281,7 +282,7 @@ func (l *sqlLayout) tallied(values []sql.RawBytes) (insertTally, error) {
 	if l.status != nil {
 		row.status = values[0]
 	}
-	switch l.state(row).state {
+	switch l.state(row).State {
 	case dedup.Done:
 		t.done = n
 		if work, err := strconv.ParseFloat(string(values[2]), 64); err == nil && !math.IsInf(work, 0) && !math.IsNaN(work) {
@@ -299,11 +300,11 @@ func (l *sqlLayout) autoColumn() (sqlColumn, string) {
 	column, ok := l.table.column(name)
 	switch {
 	case !ok:
-		return column, fmt.Sprintf("the table has no column %s (columns.auto_increment) that this account can see: correct the name, or grant SELECT on it", printable(name))
+		return column, fmt.Sprintf("the table has no column %s (columns.auto_increment) that this account can see: correct the name, or grant SELECT on it", codec.Printable(name))
 	case column.kind != numberColumn:
-		return column, fmt.Sprintf("column %s (columns.auto_increment) is of type %s, which is no number", printable(name), printable(column.typ))
+		return column, fmt.Sprintf("column %s (columns.auto_increment) is of type %s, which is no number", codec.Printable(name), codec.Printable(column.typ))
 	case l.table.indexOf(column) == "":
-		return column, fmt.Sprintf("no index begins with column %s: ids could be counted only by reading the whole table. Create one", printable(name))
+		return column, fmt.Sprintf("no index begins with column %s: ids could be counted only by reading the whole table. Create one", codec.Printable(name))
 	}
 	return column, ""
 }

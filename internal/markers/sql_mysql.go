@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // mysqlDialect is MySQL from 5.7 on, and MariaDB from 10.2 on.
@@ -40,9 +42,9 @@ func (mysqlDialect) config(dsn string) (c *mysql.Config, zone string, err error)
 	// Text comes as the server writes it: no conversion of times, and no prepared statements, whose values the client formats.
 	c.ParseTime, c.InterpolateParams, c.MultiStatements = false, true, false
 	c.ColumnsWithAlias, c.AllowAllFiles = false, false
-	c.Timeout = cmp.Or(c.Timeout, answerTimeout)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, answerTimeout+queryLimit)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, answerTimeout)
+	c.Timeout = cmp.Or(c.Timeout, pace.AnswerTimeout)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, pace.AnswerTimeout+queryLimit)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, pace.AnswerTimeout)
 	// Each failure reaches us as an error too, and is logged once, with its store.
 	c.Logger = &mysql.NopLogger{}
 	return c, zone, nil

@@ -14,6 +14,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // postgresDialect is PostgreSQL from 10 on.
@@ -29,7 +31,7 @@ func (postgresDialect) config(dsn string) (*pgx.ConnConfig, error) {
 	}
 	// Text comes as the server writes it, and connection poolers that know no prepared statements are no obstacle.
 	c.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, answerTimeout)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, pace.AnswerTimeout)
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "dedup-dashboard"
 	}

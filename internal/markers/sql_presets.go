@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // The presets of kind sql-table.
@@ -74,6 +75,6 @@ func sqlStateMachine() Config {
 }
 
 // sqlSweep is what a walk over a table may cost by default.
-func sqlSweep() Sweep {
-	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
+func sqlSweep() pace.Sweep {
+	return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -59,7 +60,7 @@ type sqlLook struct {
 }
 
 func (s *sqlStore) beginLook(ctx context.Context) (*sqlLook, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	ready, err := s.ready(ctx)
 	if err != nil {
@@ -296,7 +297,7 @@ func (b *sqlBrowse) take(r sqlRow) {
 	if !r.hasID() {
 		return
 	}
-	if state := b.layout.state(r).state; b.query.State != "" && state != b.query.State {
+	if state := b.layout.state(r).State; b.query.State != "" && state != b.query.State {
 		return
 	}
 	m := b.layout.marker(r)

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -71,7 +72,7 @@ func (r *repeats) add(businessKey, id []byte, behind func() []string) {
 	}
 	slot.id = severalIDs
 	r.keys++
-	if text := string(businessKey); len(r.samples) < maxRepeats && len(text) <= maxSampleKey {
+	if text := string(businessKey); len(r.samples) < maxRepeats && len(text) <= pace.MaxSampleKey {
 		r.samples[text] = &dedup.Repeat{BusinessKey: text}
 		r.order = append(r.order, text)
 	}
@@ -94,7 +95,7 @@ func (r *repeats) collect(businessKey, id []byte) {
 		return
 	}
 	sample.Count++
-	if len(sample.IDs) < maxRepeatIDs && len(id) <= maxSampleKey {
+	if len(sample.IDs) < maxRepeatIDs && len(id) <= pace.MaxSampleKey {
 		sample.IDs = append(sample.IDs, string(id))
 	}
 }

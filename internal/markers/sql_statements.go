@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 	statements "dedup-dashboard/internal/markers/sql"
 )
 
@@ -196,7 +197,7 @@ func (s *sqlStore) statementRows(ctx context.Context, conn *sql.Conn, l *sqlLayo
 		for i := range n {
 			var err error
 			if n[i], err = strconv.ParseInt(string(v[4+i]), 10, 64); err != nil {
-				return fmt.Errorf("%w: %s", errNoNumber, printable(string(v[4+i])))
+				return fmt.Errorf("%w: %s", errNoNumber, codec.Printable(string(v[4+i])))
 			}
 		}
 		r.Reset = string(v[8])
@@ -305,7 +306,7 @@ func (d postgresDialect) statements(ctx context.Context, q querier, l *sqlLayout
 		s.why, s.better = "the account may not see the statements of others", d.statementGrants(l.server.account)
 		return s, nil
 	case !atLeastVersion(version.String, 1, 9):
-		s.why, s.better = "pg_stat_statements is of version "+printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
+		s.why, s.better = "pg_stat_statements is of version "+codec.Printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
 		return s, nil
 	}
 	in := d.quote(schema.String) + "."

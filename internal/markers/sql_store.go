@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -30,7 +32,7 @@ type sqlStore struct {
 	db      *sql.DB
 	log     *slog.Logger
 	explain sqlExplainer
-	pings   latencies
+	pings   pace.Latencies
 	inserts *insertReader
 	// statements counts those on the table; nil for business rows.
 	statements *statementReader
@@ -93,12 +95,12 @@ func (s *sqlStore) server(ctx context.Context, q querier) (sqlServer, error) {
 
 func (s *sqlStore) badZone(zone string) error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("%s at %s does not know the time zone %s: load its time zone tables, or set an offset in sql.dsn, such as time_zone=%%27%%2B08%%3A00%%27",
-		s.dialect.name(), s.explain.at.addr, printable(zone))}
+		s.dialect.name(), s.explain.at.addr, codec.Printable(zone))}
 }
 
 // prepare asks who the server is and how the table looks.
 func (s *sqlStore) prepare(ctx context.Context, q querier) (*sqlLayout, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	server, err := s.server(ctx, q)
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *sqlStore) prepare(ctx context.Context, q querier) (*sqlLayout, error) {
 
 func (s *sqlStore) noTable() error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("%s at %s shows no table %s to this account: check table and the database in sql.dsn, or grant SELECT on it",
-		s.dialect.name(), s.explain.at.addr, printable(s.cfg.Table)), Err: errNoTable}
+		s.dialect.name(), s.explain.at.addr, codec.Printable(s.cfg.Table)), Err: errNoTable}
 }
 
 // ready returns the layout of the table, read anew if it is old.
@@ -157,13 +159,13 @@ func (s *sqlStore) Pass(ctx context.Context) (dedup.Pass, error) {
 // Run walks over the table until ctx ends. A walk that loses its connection goes on where it stood.
 func (s *sqlStore) Run(ctx context.Context) {
 	var w *sqlWalk
-	retry, brokenAt := leastRetry, time.Time{}
+	retry, brokenAt := pace.LeastRetry, time.Time{}
 	walking := func(p dedup.Progress) {
-		retry, brokenAt = leastRetry, time.Time{}
+		retry, brokenAt = pace.LeastRetry, time.Time{}
 		s.walking(p)
 	}
 	for ctx.Err() == nil {
-		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > staleWalk {
+		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > pace.StaleWalk {
 			w = s.newWalk(s.lastPass())
 			w.progressed = walking
 			brokenAt = time.Time{}
@@ -177,7 +179,7 @@ func (s *sqlStore) Run(ctx context.Context) {
 			s.completed(w)
 			wait = max(0, s.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
 			w = nil
-		case errors.Is(err, errChanged):
+		case errors.Is(err, pace.ErrChanged):
 			s.changed(err)
 			w = nil
 		default:
@@ -185,9 +187,9 @@ func (s *sqlStore) Run(ctx context.Context) {
 			if brokenAt.IsZero() {
 				brokenAt = time.Now()
 			}
-			wait, retry = retry, min(2*retry, mostRetry)
+			wait, retry = retry, min(2*retry, pace.MostRetry)
 		}
-		_ = sleep(ctx, wait)
+		_ = pace.Sleep(ctx, wait)
 	}
 }
 
@@ -232,7 +234,7 @@ func (s *sqlStore) takeSpare() *repeats {
 func (s *sqlStore) changed(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what := strings.TrimPrefix(err.Error(), errChanged.Error()+": ")
+	what := strings.TrimPrefix(err.Error(), pace.ErrChanged.Error()+": ")
 	s.log.Warn("the pass over the store begins again", "because", what)
 	s.last, s.note = nil, what+": the pass began again"
 	s.progress = dedup.Progress{Waiting: s.note}
@@ -253,7 +255,7 @@ func (s *sqlStore) failed(err error) {
 
 // Stats returns what is known of the store, with its health and its lock waits read now.
 func (s *sqlStore) Stats(ctx context.Context) (dedup.StoreStats, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	health, server, err := s.health(ctx)
 	var waits *dedup.LockWaits
@@ -321,12 +323,12 @@ func (s *sqlStore) health(ctx context.Context) (dedup.StoreHealth, sqlServer, er
 	if err := conn.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
 		return h, sqlServer{}, err
 	}
-	s.pings.add(time.Since(started))
+	s.pings.Add(time.Since(started))
 	server, err := s.dialect.server(ctx, conn)
 	if err != nil {
 		return h, server, err
 	}
-	h.Version, h.Role, h.LatencyP99 = server.version, server.role(), s.pings.p99()
+	h.Version, h.Role, h.LatencyP99 = server.version, server.role(), s.pings.P99()
 	h.RunID = server.id + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano)
 	s.mu.Lock()
 	defer s.mu.Unlock()

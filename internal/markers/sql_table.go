@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // errNoTable says that the catalogue does not show the table.
@@ -20,7 +22,7 @@ var errNoTable = errors.New("no such table")
 
 // Bounds of what is read of a value, in characters. A primary key is read whole: paging needs it.
 const (
-	mostID     = maxSampleKey + 1
+	mostID     = pace.MaxSampleKey + 1
 	mostStatus = 256
 )
 
@@ -150,7 +152,7 @@ func newSQLLayout(c Config, d dialect, server sqlServer, t *sqlTable) (*sqlLayou
 	}
 	if len(problems) > 0 {
 		return l, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("table %s of the store cannot be read as configured: %s",
-			printable(t.schema+"."+t.name), strings.Join(problems, "; "))}
+			codec.Printable(t.schema+"."+t.name), strings.Join(problems, "; "))}
 	}
 	return l, nil
 }
@@ -262,21 +264,21 @@ func (r sqlRow) idLength() int64 {
 }
 
 // state returns the state of the row, and why it is unknown.
-func (l *sqlLayout) state(r sqlRow) decoded {
+func (l *sqlLayout) state(r sqlRow) codec.Decoded {
 	if l.states == nil {
-		return decoded{state: dedup.Done}
+		return codec.Decoded{State: dedup.Done}
 	}
 	if r.status == nil {
-		return unknown("the status is NULL")
+		return codec.Unknown("the status is NULL")
 	}
 	if state, ok := l.states[string(r.status)]; ok {
-		return decoded{state: state}
+		return codec.Decoded{State: state}
 	}
 	// CHAR columns are padded with blanks.
 	if state, ok := l.states[string(bytes.TrimRight(r.status, " "))]; ok {
-		return decoded{state: state}
+		return codec.Decoded{State: state}
 	}
-	return unknown("no state has the status").in(string(r.status))
+	return codec.Unknown("no state has the status").WithSample(string(r.status))
 }
 
 // since returns when the row last changed, else when it was made; zero when neither is known.
@@ -304,7 +306,7 @@ func (l *sqlLayout) expiry(r sqlRow) time.Time {
 func (l *sqlLayout) marker(r sqlRow) dedup.Marker {
 	m := dedup.Marker{Store: l.cfg.Name, Status: string(r.status), Owner: string(r.owner), Since: l.since(r), Expires: l.expiry(r)}
 	d := l.state(r)
-	m.State, m.Detail, m.Sample = d.state, d.detail, d.sample
+	m.State, m.Detail, m.Sample = d.State, d.Detail, d.Sample
 	if n, err := strconv.ParseInt(string(r.attempts), 10, 64); err == nil {
 		m.Attempts = &n
 	}
@@ -316,10 +318,10 @@ func (l *sqlLayout) marker(r sqlRow) dedup.Marker {
 
 // shortened leaves a text out that is too long to keep, and describes it: a shortened id would be another id.
 func shortened(m *dedup.Marker, what, text string) string {
-	if len(text) <= maxSampleKey {
+	if len(text) <= pace.MaxSampleKey {
 		return text
 	}
-	m.Detail = strings.TrimPrefix(fmt.Sprintf("%s; %s of more than %d bytes that begins with %s", m.Detail, what, maxSampleKey, printable(text)), "; ")
+	m.Detail = strings.TrimPrefix(fmt.Sprintf("%s; %s of more than %d bytes that begins with %s", m.Detail, what, pace.MaxSampleKey, codec.Printable(text)), "; ")
 	return ""
 }
 
@@ -347,7 +349,7 @@ func decodeKey(key string, n int) ([]string, error) {
 	}
 	var values []string
 	if err := json.Unmarshal([]byte(key), &values); err != nil || len(values) != n {
-		return nil, fmt.Errorf("%s is not the key of a row: a JSON array of %d strings", printable(key), n)
+		return nil, fmt.Errorf("%s is not the key of a row: a JSON array of %d strings", codec.Printable(key), n)
 	}
 	return values, nil
 }

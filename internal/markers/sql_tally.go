@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -24,8 +26,8 @@ type sqlTally struct {
 	began time.Time
 	// known are the listed markers of the pass before, by key.
 	known                       map[string]dedup.Marker
-	processing, failed, forever aged
-	gaveUp                      aged
+	processing, failed, forever pace.Oldest
+	gaveUp                      pace.Oldest
 	repeats                     *repeats
 	forms                       idForms
 	nullIDs                     int64
@@ -62,7 +64,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 		t.nullIDs++
 		return
 	}
-	state := t.layout.state(r).state
+	state := t.layout.state(r).State
 	t.pass.Matched++
 	t.pass.States[state]++
 	since := t.layout.since(r)
@@ -81,7 +83,7 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 		t.keep(&t.failed, r, since)
 		t.failedAt(since)
 	case dedup.StateUnknown:
-		if len(t.pass.Undecodable) < maxUndecodable {
+		if len(t.pass.Undecodable) < pace.MaxUndecodable {
 			t.pass.Undecodable = append(t.pass.Undecodable, t.layout.marker(r))
 		}
 	}
@@ -94,12 +96,12 @@ func (t *sqlTally) add(r sqlRow, behind func() []string) {
 func (t *sqlTally) identified(r sqlRow) {
 	t.buf = r.id(t.buf[:0])
 	t.forms.add(t.buf)
-	if len(t.buf) == 32 && isHex(string(t.buf)) {
+	if len(t.buf) == 32 && codec.IsHex(string(t.buf)) {
 		t.pass.HashIDs++
 	}
 	if n := r.idLength(); n > t.pass.LongestID || t.pass.Matched == 1 {
 		t.pass.LongestID, t.pass.LongID = n, ""
-		if len(t.buf) <= maxSampleKey {
+		if len(t.buf) <= pace.MaxSampleKey {
 			t.pass.LongID = string(t.buf)
 		}
 	}
@@ -138,7 +140,7 @@ func (t *sqlTally) attempted(r sqlRow, state dedup.State, since time.Time) {
 	}
 	n, err := strconv.ParseInt(string(r.attempts), 10, 64)
 	if err == nil {
-		t.pass.RetrySum += min(max(n, 0), maxRetryCount)
+		t.pass.RetrySum += min(max(n, 0), pace.MaxRetryCount)
 	}
 	switch {
 	case err != nil || n <= 0:
@@ -175,8 +177,8 @@ func (t *sqlTally) failedAt(at time.Time) {
 func (t *sqlTally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor }
 
 // keep lists the row's marker if it is among the oldest.
-func (t *sqlTally) keep(list *aged, r sqlRow, since time.Time) {
-	if !list.takes(t.layout.expiry(r), since) {
+func (t *sqlTally) keep(list *pace.Oldest, r sqlRow, since time.Time) {
+	if !list.Takes(t.layout.expiry(r), since) {
 		return
 	}
 	m := t.layout.marker(r)
@@ -184,7 +186,7 @@ func (t *sqlTally) keep(list *aged, r sqlRow, since time.Time) {
 	if known, ok := t.known[m.Key]; ok && sameMarker(known, m) {
 		m.FirstSeen = known.FirstSeen
 	}
-	list.add(m)
+	list.Add(m)
 }
 
 // sameMarker says whether a marker is still as it was.
@@ -198,8 +200,8 @@ func sameMarker(a, b dedup.Marker) bool {
 func (t *sqlTally) finish() {
 	p := &t.pass
 	p.Ended = time.Now()
-	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.sorted(), t.failed.sorted(), t.forever.sorted()
-	p.GaveUpMarkers = t.gaveUp.sorted()
+	p.OldestProcessing, p.FailedMarkers, p.Permanent = t.processing.Sorted(), t.failed.Sorted(), t.forever.Sorted()
+	p.GaveUpMarkers = t.gaveUp.Sorted()
 	p.IDsDiffer, p.IDInBoth = t.forms.differ()
 	if t.repeats != nil {
 		p.RepeatedKeys, p.Repeated = t.repeats.keys, t.repeats.list()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -30,7 +31,7 @@ type sqlWalk struct {
 	// layout is nil until the first connection.
 	layout *sqlLayout
 	tally  *sqlTally
-	pace   *pace
+	pace   *pace.Pace
 	// progressed, if set, is told of each step.
 	progressed func(dedup.Progress)
 	// limit ends the walk early once so many rows were examined; zero walks to the end.
@@ -50,7 +51,7 @@ type sqlWalk struct {
 }
 
 func (s *sqlStore) newWalk(last *dedup.Pass) *sqlWalk {
-	return &sqlWalk{store: s, pace: newPace(s.cfg.Sweep), rows: min(firstRows, s.cfg.Sweep.Count), last: last}
+	return &sqlWalk{store: s, pace: pace.New(s.cfg.Sweep), rows: min(firstRows, s.cfg.Sweep.Count), last: last}
 }
 
 // run walks from where the walk stands to its end, over one connection whose server is identified.
@@ -82,7 +83,7 @@ func (w *sqlWalk) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	w.pace.idle = w.store.pings.least()
+	w.pace.Idle = w.store.pings.Least()
 	w.probedAt = time.Now()
 	layout, err := w.store.prepare(ctx, w.conn)
 	if err != nil {
@@ -90,10 +91,10 @@ func (w *sqlWalk) begin(ctx context.Context) error {
 	}
 	if w.layout != nil {
 		if w.layout.server.id != layout.server.id {
-			return fmt.Errorf("%w: another server answers", errChanged)
+			return fmt.Errorf("%w: another server answers", pace.ErrChanged)
 		}
 		if w.layout.selection(false) != layout.selection(false) || w.layout.table.keyIndex != layout.table.keyIndex {
-			return fmt.Errorf("%w: the table was altered", errChanged)
+			return fmt.Errorf("%w: the table was altered", pace.ErrChanged)
 		}
 		return nil
 	}
@@ -105,20 +106,20 @@ func (w *sqlWalk) begin(ctx context.Context) error {
 }
 
 func (w *sqlWalk) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	started := time.Now()
 	one := 0
 	if err := w.conn.QueryRowContext(ctx, "SELECT 1").Scan(&one); err != nil {
 		return err
 	}
-	w.store.pings.add(time.Since(started))
+	w.store.pings.Add(time.Since(started))
 	return nil
 }
 
 // step reads the next rows.
 func (w *sqlWalk) step(ctx context.Context) error {
-	started, n, read, size := time.Now(), min(w.rows, w.pace.count), 0, 0
+	started, n, read, size := time.Now(), min(w.rows, w.pace.Count), 0, 0
 	handle := w.count
 	position := &w.position
 	if w.looking {
@@ -132,7 +133,7 @@ func (w *sqlWalk) step(ctx context.Context) error {
 		handle(r)
 		*position = keyTexts(r.key)
 	})
-	w.pace.spent(time.Since(started), read, size)
+	w.pace.Spent(time.Since(started), read, size)
 	if err != nil {
 		return w.interrupted(ctx, err)
 	}
@@ -181,7 +182,7 @@ func (w *sqlWalk) interrupted(ctx context.Context, err error) error {
 		return err
 	}
 	w.report("a query took longer than " + queryLimit.String() + ": asking for fewer rows")
-	return sleep(ctx, leastRetry)
+	return pace.Sleep(ctx, pace.LeastRetry)
 }
 
 // resize asks for as many rows as fit into the aimed time.
@@ -197,17 +198,17 @@ func (w *sqlWalk) resize(took time.Duration, read int) {
 
 // rest probes the server once a second, says where the walk stands, and pauses for what is owed.
 func (w *sqlWalk) rest(ctx context.Context) error {
-	if w.pace.rules.Duty < 1 && time.Since(w.probedAt) >= probeEvery {
+	if w.pace.Rules.Duty < 1 && time.Since(w.probedAt) >= pace.ProbeEvery {
 		started := time.Now()
 		if err := w.ping(ctx); err != nil {
 			return err
 		}
-		w.pace.probed(time.Since(started), w.store.pings.least())
+		w.pace.Probed(time.Since(started), w.store.pings.Least())
 		w.probedAt = time.Now()
 	}
-	_, why := w.pace.owed(time.Now())
+	_, why := w.pace.Owed(time.Now())
 	w.report(why)
-	return w.pace.rest(ctx)
+	return w.pace.Rest(ctx)
 }
 
 // coverage is the share of the table that was walked, by the size of the pass before, else by the server's estimate.
@@ -237,14 +238,14 @@ func (w *sqlWalk) report(why string) {
 
 // end makes the pass complete, unless another server answers by now.
 func (w *sqlWalk) end(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	server, err := w.layout.dialect.server(ctx, w.conn)
 	if err != nil {
 		return err
 	}
 	if server.id != w.layout.server.id {
-		return fmt.Errorf("%w: another server answers", errChanged)
+		return fmt.Errorf("%w: another server answers", pace.ErrChanged)
 	}
 	w.tally.finish()
 	w.report("")
@@ -292,7 +293,7 @@ type begins interface {
 // read runs one query in a read-only transaction of its own. Its isolation is one in which a plain SELECT takes no row
 // locks, whatever the server's default. handle must not keep the bytes.
 func (s *sqlStore) read(ctx context.Context, db begins, l *sqlLayout, query string, args []any, handle func(values []sql.RawBytes) error) (took time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, queryLimit+answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, queryLimit+pace.AnswerTimeout)
 	defer cancel()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelReadCommitted})
 	if err != nil {

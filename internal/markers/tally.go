@@ -2,19 +2,15 @@ package markers
 
 import (
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
-	maxUndecodable = 20
-	// maxSampleKey bounds the names that a sample keeps; a longer key is described instead.
-	maxSampleKey = 1024
-	// maxRetryCount bounds what one retry counter adds to a sum: a broken one must not drown the others.
-	maxRetryCount = 1_000_000
 	// maxAttempts bounds the retry counters that a pass remembers, to say how often a processing message failed.
 	maxAttempts = 20_000
 )
@@ -32,7 +28,7 @@ type tally struct {
 	// lived counts the markers that their remaining life told.
 	lived int64
 
-	processing, failed, permanent, gaveUp aged
+	processing, failed, permanent, gaveUp pace.Oldest
 	// attempts are retry counters by message id; full says that there were too many to keep.
 	attempts map[string]int64
 	full     bool
@@ -72,35 +68,35 @@ func (t *tally) byLife(key, id string, expiry, now int64) bool {
 }
 
 // byValue counts a marker by what its value says. An expiry of gone means that it vanished meanwhile.
-func (t *tally) byValue(key, id string, d decoded, expiry, now int64) {
+func (t *tally) byValue(key, id string, d codec.Decoded, expiry, now int64) {
 	if expiry == gone {
 		return
 	}
-	t.count(id, d.state, expiry, now)
-	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.state, Status: shown(d.status), Owner: shown(d.owner), Detail: d.detail, Sample: d.sample, FirstSeen: t.at}
+	t.count(id, d.State, expiry, now)
+	m := dedup.Marker{Store: t.layout.cfg.Name, State: d.State, Status: codec.Shown(d.Status), Owner: codec.Shown(d.Owner), Detail: d.Detail, Sample: d.Sample, FirstSeen: t.at}
 	m.Expires, m.Since = t.layout.dated(d, expiry, now)
 	t.layout.lived(&m, key, d, expiry)
-	if t.layout.completes(d.state) {
+	if t.layout.completes(d.State) {
 		t.completed(m.Since)
 	}
-	switch d.state {
+	switch d.State {
 	case dedup.Processing:
 		t.list(&t.processing, m, key)
 	case dedup.Failed:
 		t.list(&t.failed, m, key)
 	case dedup.StateUnknown:
-		if len(t.pass.Undecodable) < maxUndecodable {
+		if len(t.pass.Undecodable) < pace.MaxUndecodable {
 			t.pass.Undecodable = append(t.pass.Undecodable, t.layout.named(m, key))
 		}
 	}
-	if t.layout.permanent(d.state, expiry) {
+	if t.layout.permanent(d.State, expiry) {
 		t.list(&t.permanent, m, key)
 	}
 }
 
-func (t *tally) list(list *aged, m dedup.Marker, key string) {
-	if list.takes(m.Expires, m.Since) {
-		list.add(t.layout.named(m, key))
+func (t *tally) list(list *pace.Oldest, m dedup.Marker, key string) {
+	if list.Takes(m.Expires, m.Since) {
+		list.Add(t.layout.named(m, key))
 	}
 }
 
@@ -123,14 +119,14 @@ func (t *tally) count(id string, state dedup.State, expiry, now int64) {
 // misfit counts a key that match finds although it holds no message id.
 func (t *tally) misfit(key string) {
 	if t.pass.Misfits == 0 {
-		t.pass.Misfit = printable(key)
+		t.pass.Misfit = codec.Printable(key)
 	}
 	t.pass.Misfits++
 }
 
 // name takes in what the id itself tells.
 func (t *tally) name(id string) {
-	if len(id) == 32 && isHex(id) {
+	if len(id) == 32 && codec.IsHex(id) {
 		t.pass.HashIDs++
 	}
 	// No text has more characters than bytes.
@@ -138,27 +134,8 @@ func (t *tally) name(id string) {
 		return
 	}
 	if n := int64(utf8.RuneCountInString(id)); n > t.pass.LongestID {
-		t.pass.LongestID, t.pass.LongID = n, shown(id)
+		t.pass.LongestID, t.pass.LongID = n, codec.Shown(id)
 	}
-}
-
-// isHex reports whether an id is lower-case hexadecimal, as md5 is written.
-func isHex(id string) bool {
-	for i := range len(id) {
-		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-// shown cuts text that is shown but not compared, so that no value fills the memory.
-func shown(text string) string {
-	const limit = 256
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // completed dates a done marker.
@@ -187,25 +164,25 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 	rule := t.layout.cfg.Retry
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil {
-		t.byValue(key, id, unknown("a retry counter that is no whole number").in(value), expiry, now)
+		t.byValue(key, id, codec.Unknown("a retry counter that is no whole number").WithSample(value), expiry, now)
 		return
 	}
 	if t.full = t.full || len(t.attempts) >= maxAttempts; !t.full {
 		t.attempts[id] = n
 	}
-	t.pass.RetrySum += min(max(n, 0), maxRetryCount)
+	t.pass.RetrySum += min(max(n, 0), pace.MaxRetryCount)
 	if n < int64(rule.GiveUp) {
 		t.pass.Retrying++
 		return
 	}
-	t.pass.GaveUpAgain += min(n, maxRetryCount) - int64(rule.GiveUp)
+	t.pass.GaveUpAgain += min(n, pace.MaxRetryCount) - int64(rule.GiveUp)
 	at := began(expiry, now, rule.TTL)
 	var expires time.Time
 	if expiry > 0 {
 		expires = time.UnixMilli(expiry)
 	}
-	if len(key) <= maxSampleKey && t.gaveUp.takes(expires, at) {
-		t.gaveUp.add(dedup.Marker{Store: t.layout.cfg.Name, Key: key, ID: id, State: dedup.Failed, Attempts: &n, Since: at, Expires: expires, FirstSeen: t.at})
+	if len(key) <= pace.MaxSampleKey && t.gaveUp.Takes(expires, at) {
+		t.gaveUp.Add(dedup.Marker{Store: t.layout.cfg.Name, Key: key, ID: id, State: dedup.Failed, Attempts: &n, Since: at, Expires: expires, FirstSeen: t.at})
 	}
 	if at.IsZero() {
 		t.pass.UndatedGaveUp++
@@ -216,10 +193,10 @@ func (t *tally) retry(key, id, value string, expiry, now int64) {
 
 // finish makes the lists of the pass.
 func (t *tally) finish() {
-	t.pass.OldestProcessing = t.processing.sorted()
-	t.pass.FailedMarkers = t.failed.sorted()
-	t.pass.Permanent = t.permanent.sorted()
-	t.pass.GaveUpMarkers = t.gaveUp.sorted()
+	t.pass.OldestProcessing = t.processing.Sorted()
+	t.pass.FailedMarkers = t.failed.Sorted()
+	t.pass.Permanent = t.permanent.Sorted()
+	t.pass.GaveUpMarkers = t.gaveUp.Sorted()
 	if t.expiring {
 		t.pass.Expiries = t.expiries
 	}

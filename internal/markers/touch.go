@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 const (
@@ -146,7 +147,7 @@ func (t *touch) ask(ctx context.Context, conn *redis.Conn, keys []string, oldest
 				out.Why = "the account may not ask for idle times: grant it +object|idletime +object|refcount"
 				return nil
 			case err != nil && err != redis.Nil:
-				out.Why = "the server does not tell idle times: " + printable(err.Error())
+				out.Why = "the server does not tell idle times: " + codec.Printable(err.Error())
 				return nil
 			}
 		}
@@ -177,11 +178,11 @@ func (w *walk) sampled(ctx context.Context) error {
 		return err
 	}
 	w.tally.pass.Touched, err = w.touch.settle(ctx, w.conn, now, w.expiries)
-	w.pace.spent(time.Since(started), 0, 100*len(w.touch.keys))
+	w.pace.Spent(time.Since(started), 0, 100*len(w.touch.keys))
 	if err != nil {
 		return fmt.Errorf("ask for idle times: %w", err)
 	}
-	return w.pace.rest(ctx)
+	return w.pace.Rest(ctx)
 }
 
 // ownReads remembers the keys whose values we have read beside the walk, for as long as a done marker lives: their idle time

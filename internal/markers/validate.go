@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // A FieldError is one problem of a configuration. Path is relative to the store: "ttl.done".
@@ -68,7 +70,7 @@ func (p *problems) redisKind(c Config) {
 	if !c.Act.Redis.URL.IsZero() {
 		p.redis("act.redis", c.Act.Redis)
 	}
-	p.oneOf("key.codec", c.Key.Codec, codecRaw, codecJava)
+	p.oneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
 	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
 		if f.value != "" {
 			p.add(f.path, "is for kind %s: leave it out", kindSQLTable)
@@ -120,7 +122,7 @@ func (p *problems) keys(c Config) {
 	for i, pattern := range c.Exclude {
 		if pattern == "" {
 			p.add(fmt.Sprintf("exclude[%d]", i), "is empty: write a Redis key pattern, such as msg:dedup:*")
-		} else if parseGlob(pattern).covers(parseGlob(c.Match)) {
+		} else if codec.ParseGlob(pattern).Covers(codec.ParseGlob(c.Match)) {
 			p.add(fmt.Sprintf("exclude[%d]", i), "%q excludes everything that match (%q) finds", pattern, c.Match)
 		}
 	}
@@ -145,7 +147,7 @@ func (p *problems) retry(c Config) {
 		p.add("retry.give_up", "is %d: write the number of failures after which a message is given up", c.Retry.GiveUp)
 	}
 	p.positive("retry.ttl", c.Retry.TTL)
-	if parseGlob(c.Retry.Match).overlaps(parseGlob(c.Match)) {
+	if codec.ParseGlob(c.Retry.Match).Overlaps(codec.ParseGlob(c.Match)) {
 		p.add("retry.match", "%q and match %q find the same keys: a key is either a marker or a retry counter", c.Retry.Match, c.Match)
 	}
 }
@@ -157,10 +159,10 @@ func (p *problems) positive(path string, d time.Duration) {
 }
 
 func (p *problems) values(c Config) {
-	p.oneOf("value.codec", c.Value.Codec, codecRaw, codecJSON, codecJava, codecQuoted)
-	paths := c.Value.Codec == codecJSON || c.Value.Codec == codecJava
-	switch _, err := parsePath(c.Value.Path); {
-	case c.Value.Path == "" && c.Value.Codec != codecJSON:
+	p.oneOf("value.codec", c.Value.Codec, codec.Raw, codec.JSON, codec.Java, codec.Quoted)
+	paths := c.Value.Codec == codec.JSON || c.Value.Codec == codec.Java
+	switch _, err := codec.ParsePath(c.Value.Path); {
+	case c.Value.Path == "" && c.Value.Codec != codec.JSON:
 	case !paths:
 		p.add("value.path", "is of no use to codec %s: leave it out, or write codec: json", c.Value.Codec)
 	case err != nil:
@@ -169,8 +171,8 @@ func (p *problems) values(c Config) {
 	if c.Value.Time == "" {
 		return
 	}
-	p.oneOf("value.time_unit", c.Value.TimeUnit, unitSeconds, unitMillis)
-	if _, err := parsePath(c.Value.Time); c.Value.Time != wholeValue && (!paths || err != nil) {
+	p.oneOf("value.time_unit", c.Value.TimeUnit, codec.Seconds, codec.Millis)
+	if _, err := codec.ParsePath(c.Value.Time); c.Value.Time != codec.WholeValue && (!paths || err != nil) {
 		p.add("value.time", "%q is no place: write $ where the whole value is the time, or the path of a member of a JSON value, such as $.time", c.Value.Time)
 	}
 }
@@ -197,7 +199,7 @@ func (p *problems) states(c Config) {
 
 // lock checks what is different in a lock: its value is an owner and its one state is to be held.
 func (p *problems) lock(c Config) {
-	p.oneOf("value.codec", c.Value.Codec, codecRedisson, codecToken)
+	p.oneOf("value.codec", c.Value.Codec, codec.Redisson, codec.Token)
 	if c.Value.Path != "" || c.Value.Time != "" {
 		p.add("value", "path and time are of no use to a lock: leave them out")
 	}
@@ -254,7 +256,7 @@ func (p *problems) events(c Config) {
 	}
 }
 
-func (p *problems) sweep(s Sweep) {
+func (p *problems) sweep(s pace.Sweep) {
 	if math.IsNaN(float64(s.Duty)) {
 		p.add("sweep.duty", "is not a percentage: write a share of the server's time such as 5%%")
 	} else if s.Duty < 0.001 || s.Duty > 1 {

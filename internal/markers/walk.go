@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 const (
@@ -35,8 +36,8 @@ type walk struct {
 	layout *layout
 	tally  *tally
 	seen   *recent
-	pace   *pace
-	pings  *latencies
+	pace   *pace.Pace
+	pings  *pace.Latencies
 	// progressed, if set, is told of each step.
 	progressed func(dedup.Progress)
 	// limit ends the walk early once about so many keys were examined; zero walks to the end.
@@ -57,12 +58,12 @@ type walk struct {
 	doubts   []item
 	expiries *expiryBatch
 	probedAt time.Time
-	worked   work
+	worked   pace.Work
 	touch    *touch
 }
 
-func newWalk(l *layout, pings *latencies) *walk {
-	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: newPace(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch(), touch: newTouch(l)}
+func newWalk(l *layout, pings *pace.Latencies) *walk {
+	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: pace.New(l.cfg.Sweep), pings: pings, expiries: newExpiryBatch(), touch: newTouch(l)}
 }
 
 // run walks from where the walk stands to its end. All of it goes over two connections whose server is identified, so
@@ -98,7 +99,7 @@ func (w *walk) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	w.pace.idle = w.pings.least()
+	w.pace.Idle = w.pings.Least()
 	w.probedAt = time.Now()
 	first := w.info == nil
 	for _, conn := range []*redis.Conn{w.conn, w.side} {
@@ -128,11 +129,11 @@ func (w *walk) ping(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	took := time.Since(started)
-	w.pings.add(took)
+	w.pings.Add(took)
 	return took, nil
 }
 
-// identify returns errChanged if the server is not the one that the walk began with.
+// identify returns ErrChanged if the server is not the one that the walk began with.
 func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
 	now, err := readInfo(ctx, conn)
 	if err != nil {
@@ -147,9 +148,9 @@ func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
 		w.info = now
 		return nil
 	}
-	w.pace.served(w.worked, before)
+	w.pace.Served(w.worked, before)
 	if change := w.info.identity().change(now.identity()); change != "" {
-		return fmt.Errorf("%w: %s", errChanged, change)
+		return fmt.Errorf("%w: %s", pace.ErrChanged, change)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (w *walk) step(ctx context.Context) error {
 		return err
 	}
 	// Others wait for the whole of a step: expiries come in portions of the size of a page.
-	portion := min(maxPipeline, w.pace.count)
+	portion := min(maxPipeline, w.pace.Count)
 	asked := min(len(w.pending), 2*portion)
 	if asked < portion && !w.ended {
 		asked = 0
@@ -183,7 +184,7 @@ func (w *walk) step(ctx context.Context) error {
 	scans := !w.ended && len(w.pending)-asked < portion
 	started := time.Now()
 	ahead := make(chan scanned, 1)
-	cursor, count := w.cursor, w.pace.count
+	cursor, count := w.cursor, w.pace.Count
 	switch {
 	case scans && asked > 0:
 		// The two connections overlap what the server does with what we do.
@@ -198,11 +199,11 @@ func (w *walk) step(ctx context.Context) error {
 		return err
 	}
 	if !scans {
-		w.pace.spent(time.Since(started), 0, asked*10)
+		w.pace.Spent(time.Since(started), 0, asked*10)
 		return nil
 	}
 	page := <-ahead
-	w.pace.spent(time.Since(started), count, asked*10)
+	w.pace.Spent(time.Since(started), count, asked*10)
 	return w.turn(page)
 }
 
@@ -224,7 +225,7 @@ func (w *walk) turn(page scanned) error {
 	if page.err != nil {
 		return page.err
 	}
-	w.pace.bytes += w.take(page.keys)
+	w.pace.Bytes += w.take(page.keys)
 	w.cursor = page.cursor
 	w.ended = w.cursor == 0 || w.limit > 0 && w.examined() >= w.limit
 	return nil
@@ -304,7 +305,7 @@ func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup
 		}
 		d := w.layout.decode(f)
 		switch item := items[i]; {
-		case doubtful(item, d.state, f.expiry):
+		case doubtful(item, d.State, f.expiry):
 			w.doubts = append(w.doubts, item)
 		case item.retry:
 			w.tally.retry(item.key, item.id, f.value, f.expiry, now)
@@ -314,7 +315,7 @@ func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup
 			w.tally.byValue(item.key, item.id, d, f.expiry, now)
 		}
 	}
-	w.pace.spent(time.Since(started), 0, size)
+	w.pace.Spent(time.Since(started), 0, size)
 	return nil
 }
 
@@ -331,7 +332,7 @@ func (w *walk) lookAgain(ctx context.Context) error {
 	if len(w.doubts) == 0 {
 		return nil
 	}
-	if err := sleep(ctx, doubtFor); err != nil {
+	if err := pace.Sleep(ctx, doubtFor); err != nil {
 		return err
 	}
 	for len(w.doubts) > 0 {
@@ -349,20 +350,20 @@ func (w *walk) lookAgain(ctx context.Context) error {
 
 // rest probes the store once a second, says where the walk stands, and pauses for what is owed.
 func (w *walk) rest(ctx context.Context) error {
-	if w.pace.rules.Duty < 1 && time.Since(w.probedAt) >= probeEvery {
+	if w.pace.Rules.Duty < 1 && time.Since(w.probedAt) >= pace.ProbeEvery {
 		ping, err := w.ping(ctx)
 		if err != nil {
 			return err
 		}
-		w.pace.probed(ping, w.pings.least())
+		w.pace.Probed(ping, w.pings.Least())
 		w.probedAt = time.Now()
 		if err := w.identify(ctx, w.conn); err != nil {
 			return err
 		}
 	}
-	_, why := w.pace.owed(time.Now())
+	_, why := w.pace.Owed(time.Now())
 	w.report(why)
-	return w.pace.rest(ctx)
+	return w.pace.Rest(ctx)
 }
 
 func (w *walk) report(why string) {

@@ -7,6 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 )
@@ -30,7 +32,7 @@ func newTestWalk(t *testing.T) (*walk, *redis.Client) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
-	return newWalk(l, &latencies{}), rdb
+	return newWalk(l, &pace.Latencies{}), rdb
 }
 
 func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
@@ -45,7 +47,7 @@ func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
 func TestAKeyWithoutAnIDIsCountedApart(t *testing.T) {
 	w, _ := newTestWalk(t)
 	w.layout.idPrefix = "msg:eu:"
-	w.layout.yields = []taken{{pattern: parseGlob("msg:us:*")}}
+	w.layout.yields = []taken{{pattern: codec.ParseGlob("msg:us:*")}}
 	w.take([]string{"msg:eu:1", "msg:\x1b1", "msg:2", "msg:2", "msg:dedup:4", "msg:us:1", "retry:1", "other"})
 	if p := w.tally.pass; len(w.pending) != 1 || p.Misfits != 2 || p.Misfit != `"msg:\x1b1"` {
 		t.Errorf("pending %q, %d misfits, such as %s", w.pending, p.Misfits, p.Misfit)

@@ -1,4 +1,4 @@
-package markers
+package codec
 
 import (
 	"strings"
@@ -43,7 +43,7 @@ func TestGlobsMatchAsRedisDoes(t *testing.T) {
 			theirs[key] = true
 		}
 		for _, key := range drawn {
-			if ours := parseGlob(pattern).match(key); ours != theirs[key] {
+			if ours := ParseGlob(pattern).Match(key); ours != theirs[key] {
 				r.Fatalf("pattern %q, key %q: ours %v, Redis %v", pattern, key, ours, theirs[key])
 			}
 		}
@@ -51,40 +51,40 @@ func TestGlobsMatchAsRedisDoes(t *testing.T) {
 }
 
 func TestAMergedGlobFindsWhatEitherFinds(t *testing.T) {
-	if got := mergeGlobs(parseGlob("msg:*"), parseGlob("retry:*")); got != "[mr][es][gt][:r]*" {
+	if got := MergeGlobs(ParseGlob("msg:*"), ParseGlob("retry:*")); got != "[mr][es][gt][:r]*" {
 		t.Errorf("merged: %s", got)
 	}
 	rapid.Check(t, func(r *rapid.T) {
-		a, b, key := parseGlob(patterns.Draw(r, "a")), parseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
-		merged := parseGlob(mergeGlobs(a, b))
-		if (a.match(key) || b.match(key)) && !merged.match(key) {
-			r.Fatalf("%q and %q merge to %q, which misses %q", a.text, b.text, merged.text, key)
+		a, b, key := ParseGlob(patterns.Draw(r, "a")), ParseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
+		merged := ParseGlob(MergeGlobs(a, b))
+		if (a.Match(key) || b.Match(key)) && !merged.Match(key) {
+			r.Fatalf("%q and %q merge to %q, which misses %q", a.Text, b.Text, merged.Text, key)
 		}
 	})
 }
 
 func TestGlobsThatShareAKeyOverlapAndCoveringIsSound(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		a, b, key := parseGlob(patterns.Draw(r, "a")), parseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
-		if a.match(key) && b.match(key) && !a.overlaps(b) {
-			r.Fatalf("%q and %q both match %q", a.text, b.text, key)
+		a, b, key := ParseGlob(patterns.Draw(r, "a")), ParseGlob(patterns.Draw(r, "b")), keys.Draw(r, "key")
+		if a.Match(key) && b.Match(key) && !a.Overlaps(b) {
+			r.Fatalf("%q and %q both match %q", a.Text, b.Text, key)
 		}
-		if a.overlaps(b) != b.overlaps(a) {
-			r.Fatalf("%q and %q overlap one way only", a.text, b.text)
+		if a.Overlaps(b) != b.Overlaps(a) {
+			r.Fatalf("%q and %q overlap one way only", a.Text, b.Text)
 		}
-		if a.covers(b) && b.match(key) && !a.match(key) {
-			r.Fatalf("%q does not cover %q: %q", a.text, b.text, key)
+		if a.Covers(b) && b.Match(key) && !a.Match(key) {
+			r.Fatalf("%q does not cover %q: %q", a.Text, b.Text, key)
 		}
 	})
 	for _, pair := range [][2]string{{"msg:*", "retry:*"}, {"a?", "a"}, {"[ab]*", "c*"}, {"*x", "*y"}} {
-		if parseGlob(pair[0]).overlaps(parseGlob(pair[1])) {
+		if ParseGlob(pair[0]).Overlaps(ParseGlob(pair[1])) {
 			t.Errorf("%q do not overlap", pair)
 		}
 	}
 }
 
 func TestAHostileKeyDoesNotStallTheMatch(t *testing.T) {
-	if parseGlob("*a*a*a*a*a*b").match(strings.Repeat("a", 1<<20)) {
+	if ParseGlob("*a*a*a*a*a*b").Match(strings.Repeat("a", 1<<20)) {
 		t.Error("matches")
 	}
 }

@@ -1,4 +1,4 @@
-package markers
+package pace
 
 import (
 	"container/heap"
@@ -8,17 +8,17 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// aged keeps the oldest markers of those that it is offered, at most dedup.MaxListed. It is a heap with the youngest
+// Oldest keeps the oldest markers of those that it is offered, at most dedup.MaxListed. It is a heap with the youngest
 // on top, so that a marker that is too young is refused by one comparison, and any other costs a few.
-type aged []dedup.Marker
+type Oldest []dedup.Marker
 
-// takes reports whether a marker with these times would be kept.
-func (a aged) takes(expires, since time.Time) bool {
+// Takes reports whether a marker with these times would be kept.
+func (a Oldest) Takes(expires, since time.Time) bool {
 	return len(a) < dedup.MaxListed || older(expires, since, &a[0]) < 0
 }
 
-// add keeps m, and drops the youngest where there are too many. It must be asked of takes first.
-func (a *aged) add(m dedup.Marker) {
+// Add keeps m, and drops the youngest where there are too many. It must be asked of takes first.
+func (a *Oldest) Add(m dedup.Marker) {
 	if len(*a) < dedup.MaxListed {
 		*a = append(*a, m)
 		heap.Fix(a, len(*a)-1)
@@ -28,13 +28,14 @@ func (a *aged) add(m dedup.Marker) {
 	heap.Fix(a, 0)
 }
 
-// sorted returns the markers in the order of older. The heap is spent.
-func (a aged) sorted() []dedup.Marker {
-	byAge(a)
+// Sorted returns the markers in the order of older. The heap is spent.
+func (a Oldest) Sorted() []dedup.Marker {
+	ByAge(a)
 	return a
 }
 
-func byAge(list []dedup.Marker) {
+// ByAge sorts markers: those that never expire, then the oldest, then those of an unknown age.
+func ByAge(list []dedup.Marker) {
 	slices.SortFunc(list, func(a, b dedup.Marker) int { return older(a.Expires, a.Since, &b) })
 }
 
@@ -58,8 +59,8 @@ func before(yes bool) int {
 }
 
 // Len, Less, Swap, Push and Pop make a heap.Interface; Fix needs the first three.
-func (a aged) Len() int           { return len(a) }
-func (a aged) Less(i, j int) bool { return older(a[i].Expires, a[i].Since, &a[j]) > 0 }
-func (a aged) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *aged) Push(any)          {}
-func (a *aged) Pop() any          { return nil }
+func (a Oldest) Len() int           { return len(a) }
+func (a Oldest) Less(i, j int) bool { return older(a[i].Expires, a[i].Since, &a[j]) > 0 }
+func (a Oldest) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
+func (a *Oldest) Push(any)          {}
+func (a *Oldest) Pop() any          { return nil }

@@ -1,4 +1,4 @@
-package markers
+package codec
 
 import (
 	"encoding/json"
@@ -14,14 +14,14 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{"processing", `{"status": "success", "result": [1, {"a": null}], "time": 1.5}`, `{"a":{"status":1}}`, `{"status`, "\xff", `{"status": "succ`, `{"status":"su\u0063cess"}`, "[[[["} {
 		f.Add(seed)
 	}
-	cfg, _ := Preset("redis-json-status")
-	k, err := newCodec(cfg)
+	k, err := New(Value{Codec: JSON, Path: "$.status", Time: "$.time", TimeUnit: Seconds},
+		map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		d := k.decode(value)
-		state, detail := d.state, d.detail
+		d := k.Decode(value)
+		state, detail := d.State, d.Detail
 		if (state == dedup.StateUnknown) != (detail != "") {
 			t.Fatalf("state %s, detail %q", state, detail)
 		}

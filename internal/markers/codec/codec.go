@@ -1,4 +1,4 @@
-package markers
+package codec
 
 import (
 	"encoding/json"
@@ -16,32 +16,32 @@ import (
 
 // The codecs of keys and values.
 const (
-	codecRaw      = "raw"
-	codecJSON     = "json"
-	codecJava     = "java"
-	codecQuoted   = "json-quoted"
-	codecRedisson = "redisson"
-	codecToken    = "token"
+	Raw      = "raw"
+	JSON     = "json"
+	Java     = "java"
+	Quoted   = "json-quoted"
+	Redisson = "redisson"
+	Token    = "token"
 )
 
 // The units of a time in a value.
 const (
-	unitSeconds = "s"
-	unitMillis  = "ms"
+	Seconds = "s"
+	Millis  = "ms"
 )
 
 const (
-	// anyValue stands for every value that no other state lists.
-	anyValue = "any"
-	// wholeValue is the path of a value that is itself the time.
-	wholeValue = "$"
+	// AnyValue stands for every value that no other state lists.
+	AnyValue = "any"
+	// WholeValue is the path of a value that is itself the time.
+	WholeValue = "$"
 )
 
-// valueBytes is how much of a value is read: enough for a status that comes first, and little of a result beside it.
-const valueBytes = 512
+// ValueBytes is how much of a value is read: enough for a status that comes first, and little of a result beside it.
+const ValueBytes = 512
 
-// codec turns a value, or the beginning of it, into a state.
-type codec struct {
+// Codec turns a value, or the beginning of it, into a state.
+type Codec struct {
 	states map[string]dedup.State
 	// any is the state of a value that states does not list, empty where there is none.
 	any dedup.State
@@ -55,94 +55,96 @@ type codec struct {
 	unit     time.Duration
 }
 
-// decoded is what a value says. Detail says why the state is unknown, without a byte of the value; sample is its beginning.
-type decoded struct {
-	state  dedup.State
-	status string
-	// at is the time that the value holds, zero where there is none.
-	at     time.Time
-	detail string
-	sample string
-	// owner names who holds a lock.
-	owner string
+// Decoded is what a value says. Detail says why the state is unknown, without a byte of the value; sample is its beginning.
+type Decoded struct {
+	State  dedup.State
+	Status string
+	// At is the time that the value holds, zero where there is none.
+	At     time.Time
+	Detail string
+	Sample string
+	// Owner names who holds a lock.
+	Owner string
 }
 
-func newCodec(c Config) (codec, error) {
-	k := codec{states: map[string]dedup.State{}, unwrap: unwrappers[c.Value.Codec], bare: c.Value.Codec == codecJSON}
-	for state, values := range c.States {
-		for _, v := range values {
-			if state == dedup.Present && v == anyValue {
+// New returns the codec for values that are written so, with the values of each state.
+func New(v Value, states map[dedup.State][]string) (Codec, error) {
+	k := Codec{states: map[string]dedup.State{}, unwrap: unwrappers[v.Codec], bare: v.Codec == JSON}
+	for state, values := range states {
+		for _, value := range values {
+			if state == dedup.Present && value == AnyValue {
 				k.any = state
 				continue
 			}
-			k.states[v] = state
+			k.states[value] = state
 		}
 	}
 	var err error
-	if c.Value.Path != "" {
-		if k.path, err = parsePath(c.Value.Path); err != nil {
-			return codec{}, err
+	if v.Path != "" {
+		if k.path, err = ParsePath(v.Path); err != nil {
+			return Codec{}, err
 		}
 	}
-	k.hasTime, k.unit = c.Value.Time != "", time.Millisecond
-	if c.Value.TimeUnit == unitSeconds {
+	k.hasTime, k.unit = v.Time != "", time.Millisecond
+	if v.TimeUnit == Seconds {
 		k.unit = time.Second
 	}
-	if k.hasTime && c.Value.Time != wholeValue {
-		k.timePath, err = parsePath(c.Value.Time)
+	if k.hasTime && v.Time != WholeValue {
+		k.timePath, err = ParsePath(v.Time)
 	}
 	return k, err
 }
 
 // unwrappers take the text out of a value, by codec.
 var unwrappers = map[string]func(string) (string, error){
-	codecRaw:    func(value string) (string, error) { return value, nil },
-	codecJSON:   func(value string) (string, error) { return value, nil },
-	codecJava:   javaText,
-	codecQuoted: quotedText,
+	Raw:    func(value string) (string, error) { return value, nil },
+	JSON:   func(value string) (string, error) { return value, nil },
+	Java:   javaText,
+	Quoted: quotedText,
 }
 
-// decode returns what a value says.
-func (k codec) decode(value string) decoded {
+// Decode returns what a value says.
+func (k Codec) Decode(value string) Decoded {
 	if state, ok := k.states[value]; ok && k.bare {
-		return decoded{state: state, status: value}
+		return Decoded{State: state, Status: value}
 	}
 	text, err := k.unwrap(value)
 	if err != nil {
-		return unknown(err.Error()).in(value)
+		return Unknown(err.Error()).WithSample(value)
 	}
-	d := decoded{status: text}
+	d := Decoded{Status: text}
 	if k.path != nil {
-		if d.status, err = jsonMember(text, k.path); err != nil {
-			return unknown(err.Error()).in(text)
+		if d.Status, err = jsonMember(text, k.path); err != nil {
+			return Unknown(err.Error()).WithSample(text)
 		}
 	}
-	switch state, ok := k.states[d.status]; {
+	switch state, ok := k.states[d.Status]; {
 	case ok:
-		d.state = state
+		d.State = state
 	case k.any != "":
 		// Any value will do, so that it is none of a status.
-		d.state, d.status = k.any, ""
+		d.State, d.Status = k.any, ""
 	case k.path != nil:
-		return unknown("no state has the value at $." + strings.Join(k.path, ".")).in(d.status)
+		return Unknown("no state has the value at $." + strings.Join(k.path, ".")).WithSample(d.Status)
 	default:
-		return unknown("no state has the value" + hint(value, text)).in(text)
+		return Unknown("no state has the value" + hint(value, text)).WithSample(text)
 	}
 	if !k.hasTime {
 		return d
 	}
-	d.at, err = k.time(text)
+	d.At, err = k.time(text)
 	if err != nil && k.timePath == nil {
-		return unknown(err.Error()).in(text)
+		return Unknown(err.Error()).WithSample(text)
 	}
 	return d
 }
 
-func unknown(why string) decoded { return decoded{state: dedup.StateUnknown, detail: why} }
+// Unknown is what a value says that cannot be decoded, and why.
+func Unknown(why string) Decoded { return Decoded{State: dedup.StateUnknown, Detail: why} }
 
-// in adds the text that could not be read.
-func (d decoded) in(text string) decoded {
-	d.sample = printable(text)
+// WithSample adds the text that could not be read.
+func (d Decoded) WithSample(text string) Decoded {
+	d.Sample = Printable(text)
 	return d
 }
 
@@ -165,7 +167,7 @@ var (
 )
 
 // time reads the time out of a value, in its unit since 1970.
-func (k codec) time(text string) (time.Time, error) {
+func (k Codec) time(text string) (time.Time, error) {
 	if k.timePath != nil {
 		var err error
 		if text, err = jsonMember(text, k.timePath); err != nil {
@@ -190,8 +192,8 @@ func (k codec) time(text string) (time.Time, error) {
 
 var pathPattern = regexp.MustCompile(`^\$(\.[^.\[\]*]+)+$`)
 
-// parsePath reads a JSON path of member names only, such as $.status or $.meta.state.
-func parsePath(path string) ([]string, error) {
+// ParsePath reads a JSON path of member names only, such as $.status or $.meta.state.
+func ParsePath(path string) ([]string, error) {
 	if !pathPattern.MatchString(path) {
 		return nil, fmt.Errorf("%q is not a path: write $.name or $.name.name", path)
 	}
@@ -310,14 +312,14 @@ func skip(d *json.Decoder) error {
 
 // missing words a failure to read JSON: a value that was cut tells nothing, a whole one is at fault.
 func missing(err error, text, what string) error {
-	if len(text) >= valueBytes && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
-		return fmt.Errorf("%s within the first %d bytes", what, valueBytes)
+	if len(text) >= ValueBytes && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return fmt.Errorf("%s within the first %d bytes", what, ValueBytes)
 	}
 	return errors.New(what)
 }
 
-// printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.
-func printable(text string) string {
+// Printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.
+func Printable(text string) string {
 	const limit = 80
 	if len(text) <= limit {
 		return strconv.Quote(text)
@@ -327,4 +329,56 @@ func printable(text string) string {
 		cut--
 	}
 	return strconv.Quote(text[:cut]) + "…"
+}
+
+// Key says how the keys of markers and retry counters are encoded: codec raw takes the bytes as they are; codec java
+// reads what Java's own serialiser makes of a string, as a RedisTemplate without configuration does.
+type Key struct {
+	Codec string `yaml:"codec"`
+}
+
+// Value says how a marker's value is decoded. Codec raw takes the bytes as they are. Codec json takes the member at Path,
+// as in $.status, and falls back to the bytes where they are a state as they stand. Codec java reads a string or number
+// that Java's own serialiser wrote, and then the member at Path if there is one. Codec json-quoted reads a single JSON
+// string or number, with or without the type that Jackson puts in front of it. Kind redis-lock has codec redisson, a hash
+// of client:thread to count, and codec token, a string that names the owner.
+type Value struct {
+	Codec string `yaml:"codec"`
+	Path  string `yaml:"path"`
+	// Time is the path of the time at which the state began, or $ where the value itself is that time; empty when the
+	// value holds none. TimeUnit is s or ms since 1970.
+	Time     string `yaml:"time"`
+	TimeUnit string `yaml:"time_unit"`
+}
+
+// IsHex reports whether an id is lower-case hexadecimal, as md5 is written.
+func IsHex(id string) bool {
+	for i := range len(id) {
+		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}
+
+// Shown cuts text that is shown but not compared, so that no value fills the memory.
+func Shown(text string) string {
+	const limit = 256
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// Status returns the text in a value that would be its status, whether a state has it or not.
+func (k Codec) Status(value string) (string, error) {
+	status, err := k.unwrap(value)
+	if err != nil || k.path == nil {
+		return status, err
+	}
+	status, err = jsonMember(status, k.path)
+	if err != nil && k.bare {
+		return value, nil
+	}
+	return status, err
 }

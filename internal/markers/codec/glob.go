@@ -1,16 +1,16 @@
-package markers
+package codec
 
 import "strings"
 
-// glob is a Redis key pattern (https://redis.io/commands/keys): a row of byte sets and stars. A literal byte is a set
+// Glob is a Redis key pattern (https://redis.io/commands/keys): a row of byte sets and stars. A literal byte is a set
 // of one and a question mark the set of all, so that matching, overlap and merging need one rule each.
-type glob struct {
-	text   string
+type Glob struct {
+	Text   string
 	tokens []token
-	// prefix is the literal beginning that every matching key has.
-	prefix string
-	// simple globs are the prefix and one star, the common case.
-	simple bool
+	// Prefix is the literal beginning that every matching key has.
+	Prefix string
+	// Simple globs are the prefix and one star, the common case.
+	Simple bool
 }
 
 type token struct {
@@ -43,8 +43,9 @@ func (s byteSet) members() []byte {
 	return all
 }
 
-func parseGlob(text string) glob {
-	g := glob{text: text}
+// ParseGlob reads a pattern as Redis does: any text is one.
+func ParseGlob(text string) Glob {
+	g := Glob{Text: text}
 	for i := 0; i < len(text); i++ {
 		var t token
 		switch c := text[i]; {
@@ -70,8 +71,8 @@ func parseGlob(text string) glob {
 		}
 		prefix = append(prefix, m[0])
 	}
-	g.prefix = string(prefix)
-	g.simple = len(g.tokens) == len(prefix)+1 && g.tokens[len(prefix)].star
+	g.Prefix = string(prefix)
+	g.Simple = len(g.tokens) == len(prefix)+1 && g.tokens[len(prefix)].star
 	return g
 }
 
@@ -106,13 +107,13 @@ func parseClass(text string, i int) (byteSet, int) {
 	return set, i
 }
 
-// match reports whether the key matches. It backs up to the last star only, so its cost is bounded by the product of
+// Match reports whether the key matches. It backs up to the last star only, so its cost is bounded by the product of
 // the lengths whatever the key.
-func (g glob) match(key string) bool {
-	if !strings.HasPrefix(key, g.prefix) {
+func (g Glob) Match(key string) bool {
+	if !strings.HasPrefix(key, g.Prefix) {
 		return false
 	}
-	if g.simple {
+	if g.Simple {
 		return true
 	}
 	t, k, star, resume := 0, 0, -1, 0
@@ -137,8 +138,8 @@ func (g glob) match(key string) bool {
 	return t == len(g.tokens)
 }
 
-// overlaps reports whether some key matches both.
-func (g glob) overlaps(o glob) bool {
+// Overlaps reports whether some key matches both.
+func (g Glob) Overlaps(o Glob) bool {
 	// reach[j] says whether g.tokens[:i] and o.tokens[:j] can consume the same text.
 	reach := make([]bool, len(o.tokens)+1)
 	for i := range len(g.tokens) + 1 {
@@ -155,10 +156,10 @@ func (g glob) overlaps(o glob) bool {
 	return reach[len(o.tokens)]
 }
 
-// covers reports whether every key that matches o surely matches g: where each byte of g takes all that the byte of o in
+// Covers reports whether every key that matches o surely matches g: where each byte of g takes all that the byte of o in
 // its place can be, up to a star at the end of g. It may say no for an odd pattern that does.
-func (g glob) covers(o glob) bool {
-	if g.text == o.text {
+func (g Glob) Covers(o Glob) bool {
+	if g.Text == o.Text {
 		return true
 	}
 	for i, t := range g.tokens {
@@ -172,11 +173,11 @@ func (g glob) covers(o glob) bool {
 	return len(g.tokens) == len(o.tokens)
 }
 
-// literals counts the literal bytes up to the first star or class of several: how specific a pattern is. The length of a
+// Literals counts the literal bytes up to the first star or class of several: how specific a pattern is. The length of a
 // Java string, which any two bytes stand for, does not end the count.
-func (g glob) literals() int {
-	n := len(g.prefix)
-	if g.prefix != javaString || len(g.tokens) < n+2 {
+func (g Glob) Literals() int {
+	n := len(g.Prefix)
+	if g.Prefix != javaString || len(g.tokens) < n+2 {
 		return n
 	}
 	for _, t := range g.tokens[n+2:] {
@@ -188,11 +189,11 @@ func (g glob) literals() int {
 	return n
 }
 
-// mergeGlobs returns a pattern that matches every key that one of the globs matches, and few others: one SCAN then
+// MergeGlobs returns a pattern that matches every key that one of the globs matches, and few others: one SCAN then
 // finds markers and retry counters in a single walk, and foreign keys still stay on the server.
-func mergeGlobs(globs ...glob) string {
+func MergeGlobs(globs ...Glob) string {
 	if len(globs) == 1 {
-		return globs[0].text
+		return globs[0].Text
 	}
 	var b strings.Builder
 	for i := 0; ; i++ {
@@ -228,4 +229,27 @@ func writeSet(b *strings.Builder, set byteSet) {
 	if len(members) > 1 {
 		b.WriteByte(']')
 	}
+}
+
+// Fill puts an id in the place of a pattern's star. It is a guess where the pattern is more than text and a star.
+func (g Glob) Fill(id string) string {
+	before, after := g.Prefix, ""
+	for i, t := range g.tokens {
+		if t.star {
+			after = parseLiteral(g.tokens[i+1:])
+			break
+		}
+	}
+	return before + id + after
+}
+
+// parseLiteral returns the text that single-byte tokens stand for.
+func parseLiteral(tokens []token) string {
+	var text []byte
+	for _, t := range tokens {
+		if m := t.set.members(); len(m) == 1 {
+			text = append(text, m[0])
+		}
+	}
+	return string(text)
 }

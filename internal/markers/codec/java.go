@@ -1,4 +1,4 @@
-package markers
+package codec
 
 import (
 	"encoding/binary"
@@ -50,7 +50,7 @@ func javaText(value string) (string, error) {
 
 func javaChars(text string, size uint64) (string, error) {
 	switch have := uint64(len(text)); {
-	case have < size && len(text) > valueBytes/2:
+	case have < size && len(text) > ValueBytes/2:
 		return "", fmt.Errorf("a Java string of %d bytes, too long for a state", size)
 	case have != size:
 		return "", fmt.Errorf("a Java string that says it has %d bytes and has %d", size, have)
@@ -62,8 +62,8 @@ func javaChars(text string, size uint64) (string, error) {
 	return plain, nil
 }
 
-// javaKey returns the string that a key is the serialised form of.
-func javaKey(key string) (string, bool) {
+// JavaKey returns the string that a key is the serialised form of.
+func JavaKey(key string) (string, bool) {
 	text, ok := strings.CutPrefix(key, javaString)
 	if !ok || len(text) < 2 || int(binary.BigEndian.Uint16([]byte(text[:2]))) != len(text)-2 {
 		return "", false
@@ -71,8 +71,8 @@ func javaKey(key string) (string, bool) {
 	return fromModified(text[2:])
 }
 
-// toJavaKey is the inverse of javaKey; a key too long for two bytes of length has none.
-func toJavaKey(plain string) (string, bool) {
+// ToJavaKey is the inverse of JavaKey; a key too long for two bytes of length has none.
+func ToJavaKey(plain string) (string, bool) {
 	text := toModified(plain)
 	if len(text) > math.MaxUint16 {
 		return "", false
@@ -150,3 +150,6 @@ func toModified(plain string) string {
 	}
 	return string(b)
 }
+
+// JavaPattern returns the pattern of raw keys for a pattern of plain keys: a header and a length of two bytes stand in front.
+func JavaPattern(pattern string) string { return javaString + "??" + toModified(pattern) }

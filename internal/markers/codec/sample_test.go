@@ -1,4 +1,4 @@
-package markers
+package codec
 
 import (
 	"strings"
@@ -12,14 +12,14 @@ import (
 func TestWhatIsSaidOfAValueThatCannotBeDecodedHoldsNothingOfIt(t *testing.T) {
 	const secret = "4111-1111-1111-1111"
 	for _, codec := range []Value{
-		{Codec: codecRaw}, {Codec: codecRaw, Time: wholeValue}, {Codec: codecJSON, Path: "$.s"}, {Codec: codecJSON, Path: "$.s", Time: "$.t"},
-		{Codec: codecQuoted}, {Codec: codecQuoted, Time: wholeValue}, {Codec: codecJava}, {Codec: codecJava, Time: wholeValue},
+		{Codec: Raw}, {Codec: Raw, Time: WholeValue}, {Codec: JSON, Path: "$.s"}, {Codec: JSON, Path: "$.s", Time: "$.t"},
+		{Codec: Quoted}, {Codec: Quoted, Time: WholeValue}, {Codec: Java}, {Codec: Java, Time: WholeValue},
 	} {
 		states := map[dedup.State][]string{dedup.Done: {"1"}}
-		if codec.Time == wholeValue {
-			states = map[dedup.State][]string{dedup.Present: {anyValue}}
+		if codec.Time == WholeValue {
+			states = map[dedup.State][]string{dedup.Present: {AnyValue}}
 		}
-		k, err := newCodec(Config{Value: codec, States: states})
+		k, err := New(codec, states)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,14 +27,14 @@ func TestWhatIsSaidOfAValueThatCannotBeDecodedHoldsNothingOfIt(t *testing.T) {
 			"card=" + secret, `"` + secret + `"`, `{"s":"` + secret + `"}`, `{"s":{"` + secret + `":1}}`, `{"` + secret + `":1}`, `["` + secret + `","x"]`, `["` + secret + `"`,
 			`["java.lang.Long","` + secret + `"]`, "\xac\xed\x00\x05t\x00\x13" + secret, "\xac\xed\x00\x05sr\x00\x13" + secret, "\xac\xed" + secret,
 		} {
-			d := k.decode(value)
-			if d.state != dedup.StateUnknown {
-				t.Errorf("%+v reads %q as %s: the test needs what cannot be decoded", codec, value, d.state)
+			d := k.Decode(value)
+			if d.State != dedup.StateUnknown {
+				t.Errorf("%+v reads %q as %s: the test needs what cannot be decoded", codec, value, d.State)
 			}
-			if strings.Contains(d.detail, "4111") || strings.Contains(d.status, "4111") {
-				t.Errorf("%+v says of %q: %q, status %q", codec, value, d.detail, d.status)
+			if strings.Contains(d.Detail, "4111") || strings.Contains(d.Status, "4111") {
+				t.Errorf("%+v says of %q: %q, status %q", codec, value, d.Detail, d.Status)
 			}
-			if d.sample == "" {
+			if d.Sample == "" {
 				t.Errorf("%+v keeps no sample of %q", codec, value)
 			}
 		}
