@@ -167,7 +167,7 @@ func (f *file) checkStores(c *report) {
 	for i, s := range f.Stores {
 		path := c.entry("stores", i, s.Name)
 		c.checkName(path, s.Name, names, i)
-		c.addErr(path, s.Validate())
+		c.addErr(path, markers.Validate(s))
 	}
 	settled, open := markers.Resolve(f.Stores)
 	f.Stores = settled

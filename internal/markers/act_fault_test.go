@@ -137,7 +137,7 @@ func TestALostAnswerIsReadAgainAndNeverGuessed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			do(t, rdb, append([]any{"set", "msg:1", "processing"}, c.marker...)...)
 			cut := &cutter{t: t, backend: server.Addr(), before: c.before, behind: c.behind, mute: c.mute}
-			got := actor(t, "redis://"+cut.start()).Clear(t.Context(), see(t, rdb, "msg:1", dedup.Processing), false, keepNothing)
+			got := actor(t, "redis://"+cut.start()).Clear(t.Context(), see(t, rdb, "msg:1", dedup.Processing), false, markerstest.KeepNothing)
 			want(t, got, c.result, c.words)
 			if exists(t, rdb, "msg:1") != c.there || (got.Now != nil) != c.there {
 				t.Errorf("there %v, now %+v", exists(t, rdb, "msg:1"), got.Now)
@@ -201,7 +201,7 @@ func TestAnotherServerAfterARestartIsRefused(t *testing.T) {
 	if err := server.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "another server answers since")
+	want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "another server answers since")
 	again := see(t, rdb, "msg:1", dedup.Processing)
 	if again.ExpiresMillis != seen.ExpiresMillis {
 		t.Fatalf("the marker did not survive: %+v", again)
@@ -211,11 +211,11 @@ func TestAnotherServerAfterARestartIsRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}}
-	want(t, actor(t, "redis://"+cut.start()).Clear(t.Context(), again, false, keepNothing), dedup.UnknownOutcome, "another server answers since")
+	want(t, actor(t, "redis://"+cut.start()).Clear(t.Context(), again, false, markerstest.KeepNothing), dedup.UnknownOutcome, "another server answers since")
 	cut = &cutter{t: t, backend: server.Addr(), behind: server.Kill}
-	want(t, actor(t, "redis://"+cut.start()).Clear(t.Context(), see(t, rdb, "msg:1", dedup.Processing), false, keepNothing),
+	want(t, actor(t, "redis://"+cut.start()).Clear(t.Context(), see(t, rdb, "msg:1", dedup.Processing), false, markerstest.KeepNothing),
 		dedup.UnknownOutcome, "it could not be read again")
-	want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.NotDone, "refused the connection: check that it runs and that act.redis.url names")
+	want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.NotDone, "refused the connection: check that it runs and that act.redis.url names")
 }
 
 // within returns a keep that harms the server between the comparison and the act.
@@ -234,7 +234,7 @@ func TestAServerThatCannotWriteSaysWhyAndWhatToDo(t *testing.T) {
 		do(t, rdb, "set", "msg:1", "processing", "ex", 300)
 		seen := see(t, rdb, "msg:1", dedup.Processing)
 		want(t, a.Clear(t.Context(), seen, false, within(t, rdb, "replicaof", "127.0.0.1", "1")), dedup.Refused, "(READONLY): point act.redis.url at its primary")
-		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "the server is a replica")
+		want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "the server is a replica")
 		want(t, a.Restore(t.Context(), seen), dedup.Refused, "the server is a replica")
 		if !exists(t, rdb, "msg:1") {
 			t.Error("it was deleted")
@@ -245,7 +245,7 @@ func TestAServerThatCannotWriteSaysWhyAndWhatToDo(t *testing.T) {
 		do(t, rdb, "set", "msg:1", "processing", "ex", 300)
 		seen := see(t, rdb, "msg:1", dedup.Processing)
 		do(t, rdb, "config", "set", "min-replicas-to-write", 1)
-		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "(NOREPLICAS)")
+		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "(NOREPLICAS)")
 	})
 	// Redis carries out a DEL without memory, but queues nothing behind MULTI (processCommand in its server.c).
 	t.Run("no memory", func(t *testing.T) {
@@ -256,7 +256,7 @@ func TestAServerThatCannotWriteSaysWhyAndWhatToDo(t *testing.T) {
 		image := cleared(t, a, see(t, rdb, "msg:1", dedup.Processing), false)
 		seen := see(t, rdb, "msg:2", dedup.Processing)
 		do(t, rdb, "config", "set", "maxmemory-policy", "noeviction", "maxmemory", 1)
-		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "takes no transactions (OOM)")
+		want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "takes no transactions (OOM)")
 		want(t, a.Restore(t.Context(), image), dedup.Refused, "takes no transactions (OOM)")
 		if exists(t, rdb, "msg:1") || !exists(t, rdb, "msg:2") {
 			t.Error("something was done")
@@ -265,14 +265,14 @@ func TestAServerThatCannotWriteSaysWhyAndWhatToDo(t *testing.T) {
 	t.Run("a cluster", func(t *testing.T) {
 		server, _ := markerstest.StartRedis(t, "--cluster-enabled", "yes")
 		seen := dedup.Sighting{Marker: dedup.Marker{Key: "msg:1", State: dedup.Processing}, Server: "x", Type: "string", ExpiresMillis: 4102444800000}
-		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "Redis Cluster")
+		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "Redis Cluster")
 	})
 	t.Run("loading", func(t *testing.T) { loading(t) })
 	t.Run("no password, wrong password", func(t *testing.T) {
 		server, _ := markerstest.StartRedis(t, "--requirepass", "right")
 		seen := dedup.Sighting{Marker: dedup.Marker{Key: "msg:1", State: dedup.Processing}, Server: "x", Type: "string", ExpiresMillis: 1}
-		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "(NOAUTH): write it into act.redis.url")
-		got := actor(t, "redis://:hunter2@"+server.Addr()).Clear(t.Context(), seen, false, keepNothing)
+		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "(NOAUTH): write it into act.redis.url")
+		got := actor(t, "redis://:hunter2@"+server.Addr()).Clear(t.Context(), seen, false, markerstest.KeepNothing)
 		want(t, got, dedup.Refused, "(WRONGPASS): check act.redis.url")
 		if strings.Contains(got.Text, "hunter2") {
 			t.Error(got.Text)
@@ -283,7 +283,7 @@ func TestAServerThatCannotWriteSaysWhyAndWhatToDo(t *testing.T) {
 		do(t, rdb, "set", "msg:1", "processing", "ex", 300)
 		seen := see(t, rdb, "msg:1", dedup.Processing)
 		do(t, rdb, "client", "pause", 60000, "all")
-		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, keepNothing), dedup.NotDone, "did not answer in time")
+		want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.NotDone, "did not answer in time")
 	})
 }
 
@@ -305,7 +305,7 @@ func loading(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, keepNothing), dedup.NotDone, "is loading its data from disk (LOADING)")
+	want(t, actor(t, server.URL()).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.NotDone, "is loading its data from disk (LOADING)")
 	server.Kill()
 	<-ended
 }

@@ -32,8 +32,8 @@ func TestClearingARedissonLockWakesThoseWhoWaitForIt(t *testing.T) {
 			seen := see(t, rdb, key, dedup.Processing)
 			// The owner took it once more: another count, another lease.
 			do(t, rdb, "hincrby", key, c.write[2], 1)
-			want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "prolonged by its owner")
-			want(t, a.Clear(t.Context(), see(t, rdb, key, dedup.Processing), false, keepNothing), dedup.Cleared, "")
+			want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Changed, "prolonged by its owner")
+			want(t, a.Clear(t.Context(), see(t, rdb, key, dedup.Processing), false, markerstest.KeepNothing), dedup.Cleared, "")
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			message, err := waiter.ReceiveMessage(ctx)
@@ -77,14 +77,14 @@ func TestALockThatAnotherTookIsNotCleared(t *testing.T) {
 			write(c.before)
 			seen := see(t, rdb, "lock:1", dedup.Processing)
 			write(c.now)
-			want(t, c.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, c.words)
+			want(t, c.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Changed, c.words)
 		})
 	}
 	t.Run("a lock whose fields no image can hold is left alone", func(t *testing.T) {
 		do(t, rdb, "flushall")
 		do(t, rdb, "hset", "lock:1", "a\xff", "1")
 		seen := see(t, rdb, "lock:1", dedup.Processing)
-		if got := a.Clear(t.Context(), seen, false, keepNothing); got.Result == dedup.Cleared || !exists(t, rdb, "lock:1") {
+		if got := a.Clear(t.Context(), seen, false, markerstest.KeepNothing); got.Result == dedup.Cleared || !exists(t, rdb, "lock:1") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -97,6 +97,6 @@ func TestALockThatAnotherTookIsNotCleared(t *testing.T) {
 			args = append(args, i, i)
 		}
 		do(t, rdb, args...)
-		want(t, a.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "a hash of more than 1000 fields")
+		want(t, a.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Changed, "a hash of more than 1000 fields")
 	})
 }

@@ -116,7 +116,7 @@ func TestNoLiveMarkerIsClearedForOneThatExpired(t *testing.T) {
 	a := actor(t, server.URL())
 	t.Run("by the actor", func(t *testing.T) {
 		got := race(t, races, 8, expiring(t, rdb, func(seen dedup.Sighting) dedup.Outcome {
-			return a.Clear(t.Context(), seen, false, keepNothing)
+			return a.Clear(t.Context(), seen, false, markerstest.KeepNothing)
 		}))
 		if got.killed != 0 || got.told[dedup.Cleared] == 0 || got.told[dedup.Changed] == 0 {
 			t.Errorf("%+v", got)
@@ -147,7 +147,7 @@ func retaken(t *testing.T, rdb *redis.Client, a markers.Actor, hold time.Duratio
 			gap = time.Since(began)
 		})
 		after(hold)
-		result := a.Clear(t.Context(), seen, false, keepNothing).Result
+		result := a.Clear(t.Context(), seen, false, markerstest.KeepNothing).Result
 		wg.Wait()
 		return result, !exists(t, rdb, key) && gap < hold
 	}
@@ -180,7 +180,7 @@ func TestAMarkerWithoutExpiryIsHeldForFiveSeconds(t *testing.T) {
 	wg.Go(func() {
 		do(t, rdb, "set", "msg:dead", "processing")
 		began := time.Now()
-		want(t, a.Clear(t.Context(), see(t, rdb, "msg:dead", dedup.Processing), false, keepNothing), dedup.Cleared, "")
+		want(t, a.Clear(t.Context(), see(t, rdb, "msg:dead", dedup.Processing), false, markerstest.KeepNothing), dedup.Cleared, "")
 		if took := time.Since(began); took < 5*time.Second {
 			t.Errorf("cleared after %s", took)
 		}

@@ -24,10 +24,6 @@ const (
 const (
 	// maxFields bounds a hash that is read whole: a lock has one field, a read lock one for each reader.
 	maxFields = 1000
-	// expiryTolerance is how far two readings of one expiry may be apart on servers that tell only the remaining life:
-	// theirs is added to the server's clock, which is read a moment later. A marker that was taken again after it had
-	// expired is a whole time to live away.
-	expiryTolerance = 100 * time.Millisecond
 )
 
 // reading is one key as the server holds it.

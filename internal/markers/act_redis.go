@@ -61,7 +61,7 @@ func openRedisActor(c Config, log *slog.Logger) (Actor, error) {
 	// An action has no reason to hide from the server's statistics, and each try would cost a round trip.
 	options.OnConnect = nil
 	e := actExplainer{explainer: explainer{addr: options.Addr, user: options.Username, tls: options.TLSConfig != nil}}
-	for _, p := range c.claims() {
+	for _, p := range claimsOf(c) {
 		e.patterns = append(e.patterns, strings.TrimPrefix(aclPattern(p.raw.Text), "%R"))
 	}
 	return &redisActor{

@@ -114,8 +114,6 @@ func want(t testing.TB, got dedup.Outcome, result dedup.Result, words string) {
 	}
 }
 
-func keepNothing(dedup.Sighting) error { return nil }
-
 func TestWithoutActingCredentialsThereIsNoActor(t *testing.T) {
 	t.Parallel()
 	cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1:1/2")
@@ -239,7 +237,7 @@ func TestAClearThatIsNotSafeIsRefused(t *testing.T) {
 		"a row":                      {row, "row"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want(t, a.Clear(t.Context(), c.seen, true, keepNothing), dedup.Refused, c.words)
+			want(t, a.Clear(t.Context(), c.seen, true, markerstest.KeepNothing), dedup.Refused, c.words)
 		})
 	}
 	t.Run("no pre-image", func(t *testing.T) {
@@ -328,7 +326,7 @@ func TestTwoActorsClearEachOfTheSameMarkersOnce(t *testing.T) {
 		for range 24 {
 			wg.Go(func() {
 				for i := range next {
-					results[who][i] = a.Clear(t.Context(), seen[i], false, keepNothing)
+					results[who][i] = a.Clear(t.Context(), seen[i], false, markerstest.KeepNothing)
 				}
 			})
 		}
@@ -366,7 +364,7 @@ func TestSixteenMarkersAreHeldAtATimeAndNoMore(t *testing.T) {
 		wg.Go(func() {
 			want(t, a.Clear(t.Context(), seen, false, func(dedup.Sighting) error {
 				// Each waits for the others, as long as fewer than may be are held; more than that would be seen too.
-				waitUntil(t, "sixteen markers have been held at a time", func() bool {
+				markerstest.WaitUntil(t, "sixteen markers have been held at a time", func() bool {
 					connections := strings.Count(rdb.ClientList(t.Context()).Val(), " user=actor ")
 					mu.Lock()
 					defer mu.Unlock()

@@ -37,7 +37,7 @@ func TestEveryRowOfRedisIsClearedAndRestoredAsItWasLookedAt(t *testing.T) {
 			}
 			seen := look()
 			if seen.State == dedup.StateUnknown {
-				want(t, a.Clear(t.Context(), *seen, true, keepNothing), dedup.Refused, "cannot be decoded")
+				want(t, a.Clear(t.Context(), *seen, true, markerstest.KeepNothing), dedup.Refused, "cannot be decoded")
 				return
 			}
 			var image dedup.Sighting

@@ -43,12 +43,6 @@ func (a *redisActor) open(seen dedup.Sighting) *session {
 	return s
 }
 
-// lostError is a transaction that may or may not have been carried out.
-type lostError struct{ err error }
-
-func (e *lostError) Error() string { return "the answer to EXEC was lost: " + e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
-
 // errAborted is the answer to EXEC after a watched key was touched: nothing was done.
 var errAborted = errors.New("a watched key was touched")
 

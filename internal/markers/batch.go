@@ -21,12 +21,6 @@ type expiryBatch struct {
 // also be noExpiry or gone.
 type expiry struct{ at, now int64 }
 
-// Servers before 7.0 do not know PEXPIRETIME; there the remaining life is added to the server's clock.
-const (
-	absoluteExpiry  = "pexpiretime"
-	remainingExpiry = "pttl"
-)
-
 func newExpiryBatch() *expiryBatch {
 	b := &expiryBatch{command: absoluteExpiry}
 	for i := range b.commands {
@@ -79,29 +73,11 @@ func (b *expiryBatch) absolute(answer, now int64) int64 {
 	return answer
 }
 
-// fetched is the beginning of a value with its expiry. Of a hash it is names and values in turn, and cut when it has
-// more. problem says why there is no value.
-type fetched struct {
-	value   string
-	fields  []string
-	cut     bool
-	problem string
-	expiry  int64
-}
-
-func (f fetched) size() int {
-	n := len(f.value)
-	for _, field := range f.fields {
-		n += len(field)
-	}
-	return n
-}
-
 // fewFields is how many fields of a hash are asked for at least; a small hash is answered whole.
 const fewFields = 16
 
-// command asks for the value of an item in the way that its layout reads it.
-func (r reads) command(ctx context.Context, i item) redis.Cmder {
+// readCommand asks for the value of an item in the way that its layout reads it.
+func readCommand(ctx context.Context, r reads, i item) redis.Cmder {
 	switch {
 	case i.retry || r == readString:
 		return redis.NewStringCmd(ctx, "getrange", i.key, 0, codec.ValueBytes-1)
@@ -144,7 +120,7 @@ func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item,
 	expiries := make([]*redis.IntCmd, len(items))
 	pipe := conn.Pipeline()
 	for i, item := range items {
-		values[i] = how.command(ctx, item)
+		values[i] = readCommand(ctx, how, item)
 		expiries[i] = redis.NewIntCmd(ctx, b.command, item.key)
 		_ = pipe.Process(ctx, values[i])
 		_ = pipe.Process(ctx, expiries[i])

@@ -1,9 +1,7 @@
 package markers_test
 
 import (
-	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +19,7 @@ func BenchmarkUnthrottledSweep(b *testing.B) {
 	server, rdb := markerstest.StartRedis(b)
 	fill(b, rdb, markerstest.Mix{Done: 990_000, Processing: 9_000, NoExpiry: 500, GaveUp: 500})
 	store := markerstest.OpenStore(b, markerstest.Unthrottled(markerstest.Config(b, "redis-text-status", server.URL())))
-	before := resetPeak(b)
+	before := markerstest.ResetPeak(b)
 	var bare, sweep time.Duration
 	var bareCPU, sweepCPU float64
 	for b.Loop() {
@@ -41,7 +39,7 @@ func BenchmarkUnthrottledSweep(b *testing.B) {
 	b.ReportMetric(float64(sweep)/float64(bare), "ratio")
 	b.ReportMetric(bare.Seconds()/float64(b.N), "bare_s/op")
 	b.ReportMetric(sweep.Seconds()/float64(b.N), "sweep_s/op")
-	b.ReportMetric(memory(b, "VmHWM")-before, "rss_growth_MiB")
+	b.ReportMetric(markerstest.Memory(b, "VmHWM")-before, "rss_growth_MiB")
 }
 
 // BenchmarkPoliteSweep walks at the default politeness while another client measures its PING.
@@ -118,35 +116,6 @@ func pings(b *testing.B, rdb *redis.Client, done func() bool, d time.Duration) t
 }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-// resetPeak returns our resident memory in MiB, and makes the peak start from there.
-func resetPeak(b *testing.B) float64 {
-	b.Helper()
-	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o200); err != nil {
-		b.Fatal(err)
-	}
-	return memory(b, "VmRSS")
-}
-
-// memory returns one of our memory figures in MiB.
-func memory(b *testing.B, name string) float64 {
-	b.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			var kb float64
-			if _, err := fmt.Sscan(value, &kb); err == nil {
-				return kb / 1024
-			}
-		}
-	}
-	b.Fatalf("no %s", name)
-	return 0
-}
 
 // cpuSeconds returns the processor time that a process has used.
 func cpuSeconds(b *testing.B, pid int) float64 {

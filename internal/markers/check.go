@@ -9,40 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 )
-
-// checkKeys bounds the part of the store that Check walks over.
-const checkKeys = 20_000
-
-// A Report is what Check found in a store, so that a mapping can be trusted before it is used.
-type Report struct {
-	// Server is the version and role, as in "redis 7.0.15, master".
-	Server string
-	// Keys is the number of keys in the database, of this store or not.
-	Keys int64
-	// Pass counts what was seen; Coverage is the share of the database that it covers, 0..1.
-	Pass     dedup.Pass
-	Coverage float64
-	// ByLife are the markers of Pass that were counted under LifeState by how long they live, without their value being read.
-	ByLife    int64
-	LifeState dedup.State
-	// Samples are markers as they were decoded: what they say goes before what Pass counts.
-	Samples []dedup.Marker
-	// Unmapped are the statuses of sampled markers that no state lists, the most frequent first, and Mend the lines of the
-	// store's entry in the configuration that would map them, as far as their meaning can be guessed.
-	Unmapped []Unmapped
-	Mend     []string
-	// Fits is the preset that decodes the whole sample where the configured one does not; Mend are then the lines that choose it.
-	Fits string
-	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*". Untried are those that can be tried only once the missing ones are granted.
-	Missing, Untried []string
-	// Blind says why no stuck marker proves nothing in this scheme; empty where a stuck marker shows.
-	Blind string
-	// Events says whether the store's notifications can be followed; empty where that was not asked for.
-	Events string
-	// Findings are hazards of the server or of the mapping.
-	Findings []dedup.Finding
-}
 
 // Check tries every command first: with one of them refused there is nothing to count, and the report says so.
 func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
@@ -66,7 +34,7 @@ func (s *redisStore) Check(ctx context.Context, n int) (Report, error) {
 		return r, nil
 	}
 	w := newWalk(s.layout, &s.pings)
-	w.limit, w.sampleSize = checkKeys, n
+	w.limit, w.sampleSize = pace.CheckKeys, n
 	if err := w.run(ctx, s.rdb); err != nil {
 		return r, s.explain.explain(err)
 	}
@@ -104,8 +72,8 @@ func (s *redisStore) grantTries(ctx context.Context) []grantTry {
 			tries = append(tries, grantTry{c, rule})
 		}
 	}
-	marker := aclPattern(c.raw(c.Match))
-	add(marker, redis.NewIntCmd(ctx, absoluteExpiry, key), s.layout.reads.command(ctx, item{key: key}))
+	marker := aclPattern(rawPattern(c, c.Match))
+	add(marker, redis.NewIntCmd(ctx, absoluteExpiry, key), readCommand(ctx, s.layout.reads, item{key: key}))
 	if s.layout.reads == readType {
 		// Reading needs the type alone, a look at one marker its value.
 		add(marker, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
@@ -114,7 +82,7 @@ func (s *redisStore) grantTries(ctx context.Context) []grantTry {
 		add(marker, redis.NewIntCmd(ctx, remainingExpiry, key))
 	}
 	if s.layout.hasRetry {
-		add(aclPattern(c.raw(c.Retry.Match)), redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))
+		add(aclPattern(rawPattern(c, c.Retry.Match)), redis.NewIntCmd(ctx, absoluteExpiry, s.layout.keyLike(s.layout.retry, probe)))
 	}
 	add(aclPattern(reportedPrefix+"*"), redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"))
 	return tries

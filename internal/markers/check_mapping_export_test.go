@@ -8,5 +8,5 @@ func Mapped(c Config, lives dedup.State, values ...string) ([]Unmapped, []string
 	for _, v := range values {
 		seen = append(seen, seenValue{text: v, lives: lives})
 	}
-	return c.mapped(seen)
+	return mappingOf(c, seen)
 }

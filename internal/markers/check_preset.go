@@ -24,7 +24,7 @@ type proposal struct {
 }
 
 // fits reports whether a description decodes every marker of the sample, and believes none to be in flight that lives longer than that.
-func (c Config) fits(sample []seenMarker) bool {
+func fits(c Config, sample []seenMarker) bool {
 	l, err := newLayout(c)
 	if err != nil || l.reads == readHash {
 		return false
@@ -42,13 +42,13 @@ func (c Config) fits(sample []seenMarker) bool {
 
 // fitting returns the preset that decodes the whole sample and gives the values a meaning: of several the one that says most of a marker.
 // It is not ok where no preset does.
-func (c Config) fitting(sample []seenMarker) (proposal, bool) {
+func fitting(c Config, sample []seenMarker) (proposal, bool) {
 	if len(sample) == 0 {
 		return proposal{}, false
 	}
 	// In this order the first that fits says most: states before one state, a time last.
 	for _, name := range []string{"redis-json-status", "redis-text-status", "redis-flag", "redis-timestamp"} {
-		if p, ok := c.under(name); ok && p.cfg.fits(sample) && !p.cfg.blindTo(sample) {
+		if p, ok := under(c, name); ok && fits(p.cfg, sample) && !blindTo(p.cfg, sample) {
 			return p, true
 		}
 	}
@@ -57,29 +57,29 @@ func (c Config) fitting(sample []seenMarker) (proposal, bool) {
 
 // present returns the preset that takes any value. It decodes everything and tells nothing, so it is ok only where no value of the sample
 // can be decoded and none looks as if it told a state.
-func (c Config) present(sample []seenMarker, undecoded []seenValue) (proposal, bool) {
-	if len(undecoded) == 0 || len(undecoded) < len(sample) || slices.ContainsFunc(undecoded, c.speaks) {
+func present(c Config, sample []seenMarker, undecoded []seenValue) (proposal, bool) {
+	if len(undecoded) == 0 || len(undecoded) < len(sample) || slices.ContainsFunc(undecoded, func(v seenValue) bool { return speaks(c, v) }) {
 		return proposal{}, false
 	}
-	p, ok := c.under("redis-presence")
-	return p, ok && p.cfg.fits(sample)
+	p, ok := under(c, "redis-presence")
+	return p, ok && fits(p.cfg, sample)
 }
 
 // speaks reports whether a value looks as if it told a state: by any way of reading it is a word, or it is an object with members.
-func (c Config) speaks(v seenValue) bool {
+func speaks(c Config, v seenValue) bool {
 	if strings.HasPrefix(strings.TrimSpace(v.text), "{") {
 		return true
 	}
-	return slices.ContainsFunc(c.readings(), func(way codec.Value) bool {
+	return slices.ContainsFunc(readingsOf(c), func(way codec.Value) bool {
 		read := c
 		read.Value = way
-		_, ok := read.statuses([]seenValue{v})
+		_, ok := statusesOf(read, []seenValue{v})
 		return ok
 	})
 }
 
 // blindTo reports whether a description reads a time out of values that are none of our days: a counter or an id is no time.
-func (c Config) blindTo(sample []seenMarker) bool {
+func blindTo(c Config, sample []seenMarker) bool {
 	if c.Value.Time != codec.WholeValue {
 		return false
 	}
@@ -93,7 +93,7 @@ func (c Config) blindTo(sample []seenMarker) bool {
 }
 
 // under returns the store under another preset: where it is and which keys are its own stay as they are.
-func (c Config) under(name string) (proposal, bool) {
+func under(c Config, name string) (proposal, bool) {
 	n, ok := Preset(name)
 	if !ok || name == c.Preset {
 		return proposal{}, false
@@ -119,12 +119,12 @@ func (c Config) under(name string) (proposal, bool) {
 		lines = append(lines, `retry: {match: "", give_up: 0}`)
 	}
 	n.Match, n.ID, n.Exclude = c.Match, c.ID, c.Exclude
-	lines = append(lines, n.overriding(c, own)...)
-	return proposal{n, lines}, n.Validate() == nil
+	lines = append(lines, overriding(n, c, own)...)
+	return proposal{n, lines}, validateRedis(n) == nil
 }
 
 // overriding are the lines that give back what an entry overrode of its preset, as these lines go on to hold under another one.
-func (c Config) overriding(was, preset Config) []string {
+func overriding(c Config, was, preset Config) []string {
 	var lines []string
 	if was.Value != preset.Value {
 		lines = append(lines, fmt.Sprintf("value: {codec: %s, path: %s, time: %s, time_unit: %s}", c.Value.Codec, yamlWord(c.Value.Path), yamlWord(c.Value.Time), yamlWord(c.Value.TimeUnit)))
@@ -140,14 +140,14 @@ func (c Config) overriding(was, preset Config) []string {
 	if was.TTL != preset.TTL {
 		lines = append(lines, fmt.Sprintf("ttl: {processing: %s, done: %s}", c.TTL.Processing, c.TTL.Done))
 	}
-	if line := c.allStates(was, preset); line != "" {
+	if line := allStates(c, was, preset); line != "" {
 		lines = append(lines, line)
 	}
 	return lines
 }
 
 // allStates is the line of all states; empty where the entry overrode none.
-func (c Config) allStates(was, preset Config) string {
+func allStates(c Config, was, preset Config) string {
 	var entries []string
 	overrode := false
 	for _, state := range dedup.States() {

@@ -59,9 +59,9 @@ func checkShape(t *testing.T, url, preset string, lines ...string) (markers.Conf
 	for _, line := range entry {
 		all = append(all, line)
 	}
-	cfg, err := decode(t, "{"+strings.Join(all, ", ")+"}")
+	cfg, err := markerstest.Decode(t, "{"+strings.Join(all, ", ")+"}")
 	if err == nil {
-		err = cfg.Validate()
+		err = markers.Validate(cfg)
 	}
 	if err != nil {
 		t.Fatalf("%s with %q: %v", preset, lines, err)

@@ -1,8 +1,6 @@
 package markers
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -46,22 +44,6 @@ func commandsOf(i info, ask string, db int) commandStats {
 		s.writes += i.calls(c)
 	}
 	return s
-}
-
-// calls returns how often a command was executed, 0 where the server has not counted it yet.
-func (i info) calls(command string) int64 {
-	n, err := strconv.ParseInt(calls(i["cmdstat_"+strings.ToLower(command)]), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// keys returns how many keys a database holds: one without any is not listed.
-func (i info) keys(db int) int64 {
-	var n int64
-	_, _ = fmt.Sscanf(i["db"+strconv.Itoa(db)], "keys=%d", &n)
-	return n
 }
 
 // emptyFlush returns the reading with its flushes as they are now, where those since removed nothing: the database held no key, and what

@@ -188,3 +188,16 @@ func (c Config) withDefaults() Config {
 	}
 	return c
 }
+
+// The kinds of stores.
+const (
+	// kindRedisString keeps each marker in a Redis string of its own.
+	kindRedisString = "redis-string"
+	// kindRedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
+	kindRedisLock = "redis-lock"
+	// kindSQLTable keeps each marker in a row of a table.
+	kindSQLTable = "sql-table"
+)
+
+// kindNames returns the kinds of stores, sorted.
+func kindNames() []string { return []string{kindRedisLock, kindRedisString, kindSQLTable} }

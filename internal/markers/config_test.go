@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"go.yaml.in/yaml/v3"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -18,17 +17,8 @@ import (
 	"dedup-dashboard/internal/secret"
 )
 
-func decode(t *testing.T, text string) (markers.Config, error) {
-	t.Helper()
-	d := yaml.NewDecoder(strings.NewReader(text))
-	d.KnownFields(true)
-	var cfg markers.Config
-	err := d.Decode(&cfg)
-	return cfg, err
-}
-
 func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {
-	cfg, err := decode(t, `{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1/2"}, match: "job:*", id: "^job:(.+)$",
+	cfg, err := markerstest.Decode(t, `{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1/2"}, match: "job:*", id: "^job:(.+)$",
 		ttl: {done: 72h}, exclude: ["job:lock:*"], states: {done: [ok, finished]}, sweep: {duty: 2.5%, every: 5s}, retry: {give_up: 3}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +31,7 @@ func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {
 	if d := cmp.Diff(want, cfg, cmp.Comparer(func(a, b secret.Secret) bool { return a.Reveal() == b.Reveal() })); d != "" {
 		t.Errorf("config (-want +got):\n%s", d)
 	}
-	if err := cfg.Validate(); err != nil {
+	if err := markers.Validate(cfg); err != nil {
 		t.Error(err)
 	}
 	fresh, _ := markers.Preset("redis-text-status")
@@ -56,9 +46,9 @@ func TestAnIDThatIsNotWrittenFollowsFromAMatchThatIs(t *testing.T) {
 			continue
 		}
 		server, rdb := markerstest.StartRedis(t)
-		cfg, err := decode(t, fmt.Sprintf(`{name: mail, preset: %s, redis: {url: %q}, match: "mail:sent:*"}`, preset, server.URL()))
+		cfg, err := markerstest.Decode(t, fmt.Sprintf(`{name: mail, preset: %s, redis: {url: %q}, match: "mail:sent:*"}`, preset, server.URL()))
 		if err == nil {
-			err = cfg.Validate()
+			err = markers.Validate(cfg)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", preset, err)
@@ -76,8 +66,8 @@ func TestAnIDThatIsNotWrittenFollowsFromAMatchThatIs(t *testing.T) {
 		if preset == "redis-presence" { // its ids are whole keys
 			id = "mail:sent:7"
 		}
-		if found := find(t, store, id); found[0] == nil || found[0].Key != "mail:sent:7" {
-			t.Errorf("%s: under %s it finds %s", preset, id, said(found))
+		if found := markerstest.Find(t, store, id); found[0] == nil || found[0].Key != "mail:sent:7" {
+			t.Errorf("%s: under %s it finds %s", preset, id, markerstest.Said(found))
 		}
 	}
 }
@@ -94,9 +84,9 @@ func TestAnIDThatDoesNotFollowFromTheMatchIsAskedFor(t *testing.T) {
 		`match: "msg:processed:mail:*", id: "^msg:(.+)$"`: "",
 		`ttl: {done: 72h}`:                                "",
 	} {
-		cfg, err := decode(t, `{name: mail, preset: redis-flag, redis: {url: "redis://127.0.0.1/0"}, `+text+`}`)
+		cfg, err := markerstest.Decode(t, `{name: mail, preset: redis-flag, redis: {url: "redis://127.0.0.1/0"}, `+text+`}`)
 		if err == nil {
-			err = cfg.Validate()
+			err = markers.Validate(cfg)
 		}
 		if want == "" && err != nil || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%s: %v", text, err)
@@ -112,9 +102,9 @@ func TestYAMLThatNobodyUnderstandsIsRefused(t *testing.T) {
 		`{preset: redis-text-status, sweep: {duty: NaN%}}`: "sweep.duty: is not a percentage",
 		`{preset: redis-text-status, ttl: {done: 5}}`:      "time.Duration",
 	} {
-		cfg, err := decode(t, text)
+		cfg, err := markerstest.Decode(t, text)
 		if err == nil {
-			err = cfg.Validate()
+			err = markers.Validate(cfg)
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v (%+v)", text, err, cfg)
@@ -153,11 +143,11 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 	} {
 		t.Run(path, func(t *testing.T) {
 			cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
-			if err := cfg.Validate(); err != nil {
+			if err := markers.Validate(cfg); err != nil {
 				t.Fatalf("before: %v", err)
 			}
 			spoil(&cfg)
-			err := cfg.Validate()
+			err := markers.Validate(cfg)
 			var first *markers.FieldError
 			if !errors.As(err, &first) || first.Path != path || first.Text == "" {
 				t.Errorf("problems: %v", err)
@@ -168,8 +158,8 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 		})
 	}
 	for text, err := range map[string]error{
-		"name":   (markers.Config{Preset: "redis-flag", Kind: "redis-string"}).Validate(),
-		"preset": (markers.Config{Name: "orders"}).Validate(),
+		"name":   markers.Validate(markers.Config{Preset: "redis-flag", Kind: "redis-string"}),
+		"preset": markers.Validate(markers.Config{Name: "orders"}),
 	} {
 		var first *markers.FieldError
 		if !errors.As(err, &first) || first.Path != text || text == "preset" && strings.Contains(err.Error(), "\n") {
@@ -177,7 +167,7 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 		}
 	}
 	bare := markers.Config{Name: "orders", Kind: "redis-string"}
-	if err := bare.Validate(); strings.Count(err.Error(), "\n") < 4 {
+	if err := markers.Validate(bare); strings.Count(err.Error(), "\n") < 4 {
 		t.Errorf("a store that is nothing but a kind has more problems than %v", err)
 	}
 }

@@ -51,7 +51,8 @@ type eventRules struct {
 	giveUp int
 }
 
-func (c Config) eventRules() eventRules {
+// rulesOf returns them for a store.
+func rulesOf(c Config) eventRules {
 	r := eventRules{processing: c.TTL.Processing, deletes: c.OnFail == "delete", giveUp: c.Retry.GiveUp}
 	switch {
 	case c.Mark == "after":

@@ -97,33 +97,3 @@ func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 		}
 	}
 }
-
-func TestProcessorTimeBecomesCores(t *testing.T) {
-	var m cpuMeter
-	seconds := func(s float64) *time.Duration {
-		d := time.Duration(s * float64(time.Second))
-		return &d
-	}
-	for i, c := range []struct {
-		runID string
-		used  *time.Duration
-		after time.Duration
-		want  float64 // below zero where it is not known
-	}{
-		{"a", seconds(10), 0, -1},
-		{"a", seconds(15), 10 * time.Second, 0.5},
-		{"a", seconds(15), 10 * time.Millisecond, -1},
-		{"a", nil, time.Second, -1},
-		{"b", seconds(1), 5 * time.Second, -1},
-		{"b", seconds(2), 10 * time.Second, 0.1},
-	} {
-		bookDay := bookDay.Add(time.Duration(i) * time.Hour)
-		if i > 0 {
-			bookDay = m.at.Add(c.after)
-		}
-		got := m.since(c.runID, c.used, bookDay)
-		if (got != nil) != (c.want >= 0) || got != nil && (*got-c.want > 1e-9 || c.want-*got > 1e-9) {
-			t.Errorf("reading %d: %v, want %v", i, got, c.want)
-		}
-	}
-}

@@ -71,15 +71,6 @@ func (f *eventFollowers) told(id string, at time.Time, before, after dedup.Event
 	}
 }
 
-// Follow hands each claim, completion and failure of a marker to take, as its notification comes, until stop is called, which reports whether
-// none was missed. Take must not wait. It is not ok where no events are listened to.
-func (s *redisStore) Follow(take func(dedup.StoreEvent)) (stop func() bool, ok bool) {
-	if s.events == nil {
-		return nil, false
-	}
-	return s.events.follow(take)
-}
-
 func (l *listener) follow(take func(dedup.StoreEvent)) (stop func() bool, ok bool) {
 	x := l.followers.add(take, l.figures().Listening)
 	return func() bool { return l.followers.remove(x) }, !x.missed

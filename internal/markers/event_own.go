@@ -35,21 +35,6 @@ type ownAct struct {
 	done, heard, asked bool
 }
 
-// Acquaint lets a store tell what an actor does to its markers from what consumers do: the expiries that it gives, and where the
-// store follows its notifications all else too. It is called before the actor acts.
-func Acquaint(store Store, actor Actor) {
-	s, watched := store.(*redisStore)
-	a, acting := actor.(*redisActor)
-	if !watched || !acting {
-		return
-	}
-	a.layout.gifts = s.layout.gifts
-	if s.events != nil {
-		a.own = s.events.own
-		a.rdb.AddHook(s.events.missed)
-	}
-}
-
 // begin notes what is about to be done.
 func (o *ownActs) begin(acts ...*ownAct) []*ownAct {
 	if o == nil {
@@ -173,3 +158,10 @@ func (r *retryCounts) restored(act *ownAct) {
 		r.last.put(act.key, n)
 	}
 }
+
+// lostError is a transaction that may or may not have been carried out.
+type lostError struct{ err error }
+
+func (e *lostError) Error() string { return "the answer to EXEC was lost: " + e.err.Error() }
+
+func (e *lostError) Unwrap() error { return e.err }

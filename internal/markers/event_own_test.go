@@ -29,19 +29,19 @@ func TestAnActOfOursIsTakenForOursOnce(t *testing.T) {
 			return []bool{o.take("b", "del") != nil, o.take("a", "set") != nil, o.take("a", "del") != nil, o.take("a", "del") != nil}
 		}, []bool{false, false, true, false}, false},
 		"it was not done": {func(t *testing.T, o *ownActs) []bool {
-			o.end(o.begin(clear()), errAborted)
+			o.end(o.begin(clear()), errors.New("a watched key was touched"))
 			return []bool{o.take("a", "del") != nil}
 		}, []bool{false}, false},
 		"a consumer was taken for us": {func(t *testing.T, o *ownActs) []bool {
 			acts := o.begin(clear())
 			ours := o.take("a", "del") != nil
-			o.end(acts, errAborted)
+			o.end(acts, errors.New("a watched key was touched"))
 			return []bool{ours}
 		}, []bool{true}, true},
 		"of two operators one does it": {func(t *testing.T, o *ownActs) []bool {
 			first, second := o.begin(clear()), o.begin(clear())
 			ours := o.take("a", "del") != nil
-			o.end(first, errAborted)
+			o.end(first, errors.New("a watched key was touched"))
 			o.end(second, nil)
 			return []bool{ours, o.take("a", "del") != nil}
 		}, []bool{true, false}, false},

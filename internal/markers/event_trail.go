@@ -91,12 +91,3 @@ func (l *listener) countsAt(when time.Time) (dedup.EventCounts, bool) {
 	c, ok := l.trail.at(when)
 	return c, ok && settled && c.Epoch == epoch
 }
-
-// EventsAt returns what the store's events came to by a time of the last seconds; not ok where none are listened to, and until the
-// server has answered after that time.
-func (s *redisStore) EventsAt(when time.Time) (dedup.EventCounts, bool) {
-	if s.events == nil {
-		return dedup.EventCounts{}, false
-	}
-	return s.events.countsAt(when)
-}

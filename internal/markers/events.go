@@ -55,7 +55,7 @@ type listener struct {
 }
 
 func newListener(l *layout, rdb *redis.Client, log *slog.Logger, e explainer) *listener {
-	return &listener{layout: l, rules: l.cfg.eventRules(), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{}, missed: &ownMisses{layout: l},
+	return &listener{layout: l, rules: rulesOf(l.cfg), rdb: rdb, log: log, explain: e, stir: make(chan struct{}, 1), own: &ownActs{}, missed: &ownMisses{layout: l},
 		published: dedup.StoreEvents{Why: neverListened}}
 }
 
@@ -159,9 +159,9 @@ func (l *listener) gap(why string, at time.Time) {
 func (l *listener) channels() (prefix string, patterns []string) {
 	c := l.layout.cfg
 	prefix = fmt.Sprintf("__keyspace@%d__:", l.rdb.Options().DB)
-	patterns = []string{prefix + c.raw(c.Match)}
+	patterns = []string{prefix + rawPattern(c, c.Match)}
 	if l.rules.giveUp > 0 {
-		patterns = append(patterns, prefix+c.raw(c.Retry.Match))
+		patterns = append(patterns, prefix+rawPattern(c, c.Retry.Match))
 	}
 	return prefix, patterns
 }

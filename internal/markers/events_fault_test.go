@@ -415,7 +415,7 @@ func TestEventsAreRefusedWhereTheyTellNothing(t *testing.T) {
 			}
 			cfg.Events = true
 			c.change(&cfg)
-			if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			if err := markers.Validate(cfg); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("problems: %v", err)
 			}
 		})

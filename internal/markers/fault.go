@@ -136,3 +136,18 @@ func isAnswer(err error, code string) bool {
 	var answer redis.Error
 	return errors.As(err, &answer) && strings.HasPrefix(answer.Error(), code)
 }
+
+// aclPattern writes a key pattern as an ACL rule for reading. A rule is one word, so that what is no plain text stands
+// as a question mark.
+func aclPattern(pattern string) string {
+	var b strings.Builder
+	b.WriteString("%R~")
+	for i := range len(pattern) {
+		if c := pattern[i]; c > ' ' && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			b.WriteByte('?')
+		}
+	}
+	return b.String()
+}

@@ -9,7 +9,7 @@ import (
 	"dedup-dashboard/internal/markers/codec"
 )
 
-// A gift is an expiry that a marker got later than it was set, so that it does not tell when the marker was set.
+// A lateExpiry is one that a marker got later than it was set, so that it does not tell when the marker was set.
 type gift struct {
 	// expires is the expiry in milliseconds since 1970 by the store's clock.
 	expires int64
@@ -56,15 +56,6 @@ func (g *gifts) of(key string, expires int64) (gift, bool) {
 	defer g.mu.Unlock()
 	one, ok := g.all[key]
 	return one, ok && (time.Duration(expires-one.expires)*time.Millisecond).Abs() <= expiryTolerance
-}
-
-// Remember tells a store of a marker that an earlier run of the program gave an expiry: seen is the marker as it was before, with
-// the time since which it is known, expires what it got in milliseconds since 1970, at when by our clock. Kinds that date their
-// markers otherwise need it not.
-func Remember(store Store, seen dedup.Sighting, expires int64, at time.Time) {
-	if s, ok := store.(*redisStore); ok {
-		s.layout.gifts.note(seen.Key, gift{expires, knownSince(seen), at})
-	}
 }
 
 // knownSince is since when, by our clock, a marker is known to be there.

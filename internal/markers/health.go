@@ -154,3 +154,25 @@ func calls(stat string) string {
 	first, _, _ := strings.Cut(stat, ",")
 	return strings.TrimPrefix(first, "calls=")
 }
+
+// The commands that ask when a key expires. Servers before 7.0 do not know PEXPIRETIME; there the remaining life is added to the server's clock.
+const (
+	absoluteExpiry  = "pexpiretime"
+	remainingExpiry = "pttl"
+)
+
+// calls returns how often a command was executed, 0 where the server has not counted it yet.
+func (i info) calls(command string) int64 {
+	n, err := strconv.ParseInt(calls(i["cmdstat_"+strings.ToLower(command)]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// keys returns how many keys a database holds: one without any is not listed.
+func (i info) keys(db int) int64 {
+	var n int64
+	_, _ = fmt.Sscanf(i["db"+strconv.Itoa(db)], "keys=%d", &n)
+	return n
+}

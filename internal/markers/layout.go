@@ -50,14 +50,14 @@ func newLayout(c Config) (*layout, error) {
 		return nil, err
 	}
 	l := &layout{cfg: c, codec: k, javaKeys: c.Key.Codec == codec.Java, match: codec.ParseGlob(c.Match), gifts: newGifts()}
-	l.scan = c.raw(c.Match)
+	l.scan = rawPattern(c, c.Match)
 	for _, e := range c.Exclude {
 		l.exclude = append(l.exclude, codec.ParseGlob(e))
 	}
 	if c.Retry.Match != "" {
 		l.retry, l.hasRetry = codec.ParseGlob(c.Retry.Match), true
 		l.retrySuffix = strings.TrimPrefix(l.retry.Fill(""), l.retry.Prefix)
-		l.scan = codec.MergeGlobs(codec.ParseGlob(l.scan), codec.ParseGlob(c.raw(c.Retry.Match)))
+		l.scan = codec.MergeGlobs(codec.ParseGlob(l.scan), codec.ParseGlob(rawPattern(c, c.Retry.Match)))
 	}
 	for _, y := range c.Yields {
 		t := taken{pattern: codec.ParseGlob(y.Pattern)}
@@ -70,7 +70,7 @@ func newLayout(c Config) (*layout, error) {
 			l.yields = append(l.yields, t)
 		}
 	}
-	l.reads, l.lifeTells = c.reads(), c.lifeTells()
+	l.reads, l.lifeTells = readsOf(c), lifeTellsOf(c)
 	return l, l.compileID()
 }
 
@@ -86,7 +86,8 @@ const (
 	readHash
 )
 
-func (c Config) reads() reads {
+// readsOf returns the way that costs least.
+func readsOf(c Config) reads {
 	switch {
 	case c.Kind == kindRedisLock && c.Value.Codec == codec.Redisson:
 		return readHash
@@ -96,8 +97,8 @@ func (c Config) reads() reads {
 	return readString
 }
 
-// lifeTells says which state a marker must have that lives longer than ttl.processing.
-func (c Config) lifeTells() dedup.State {
+// lifeTellsOf says which state a marker must have that lives longer than ttl.processing.
+func lifeTellsOf(c Config) dedup.State {
 	states := c.canShow()
 	if len(states) == 0 {
 		return ""
@@ -121,9 +122,9 @@ func (l *layout) tells(expiry, now int64) bool {
 	return l.lifeTells != "" && expiry >= 0 && expiry-now > l.cfg.TTL.Processing.Milliseconds()
 }
 
-// raw returns the pattern of raw keys for a pattern of plain keys: Java's serialiser puts its header and a length of two
+// rawPattern returns the pattern of raw keys for a pattern of plain keys: Java's serialiser puts its header and a length of two
 // bytes in front.
-func (c Config) raw(pattern string) string {
+func rawPattern(c Config, pattern string) string {
 	if c.Key.Codec != codec.Java {
 		return pattern
 	}
@@ -325,7 +326,7 @@ func (l *layout) times(state dedup.State, expiry, now int64) (expires, since tim
 	if expiry > 0 {
 		expires = time.UnixMilli(expiry)
 	}
-	return expires, began(expiry, now, l.cfg.ttl(state))
+	return expires, began(expiry, now, ttlOf(l.cfg, state))
 }
 
 // dated is times for a decoded value: the time that the value holds goes before the one that follows from the expiry.
@@ -339,5 +340,16 @@ func (l *layout) dated(d codec.Decoded, expiry, now int64) (expires, since time.
 
 // permanent says whether a marker of this state that never expires is not what the scheme makes.
 func (l *layout) permanent(state dedup.State, expiry int64) bool {
-	return expiry == noExpiry && l.cfg.ttl(state) > 0
+	return expiry == noExpiry && ttlOf(l.cfg, state) > 0
+}
+
+// ttlOf returns the time to live that consumers give to a marker in this state, zero where they set none.
+func ttlOf(c Config, state dedup.State) time.Duration {
+	switch state {
+	case dedup.Processing:
+		return c.TTL.Processing
+	case dedup.Done, dedup.Present:
+		return c.TTL.Done
+	}
+	return 0
 }

@@ -33,7 +33,7 @@ const (
 // times tell nothing, or we read values ourselves meanwhile.
 func (s *redisStore) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, error) {
 	asked := metMarkers(pass)
-	if !s.layout.meets() || len(asked) == 0 {
+	if !meets(s.layout.cfg) || len(asked) == 0 {
 		return nil, nil
 	}
 	conn, batch, reads := s.rdb.Conn(), newExpiryBatch(), s.own.count()
@@ -69,8 +69,8 @@ func (s *redisStore) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, er
 }
 
 // meets reports whether consumers of the scheme touch a marker that they find in flight, and its owner does not while it works.
-func (l *layout) meets() bool {
-	return l.cfg.OnInFlight == "nack" && (l.cfg.Preset == "redis-json-status" || l.cfg.Preset == "redis-text-status")
+func meets(c Config) bool {
+	return c.OnInFlight == "nack" && (c.Preset == "redis-json-status" || c.Preset == "redis-text-status")
 }
 
 // metMarkers are the markers of a pass to look at: old ones with a time to live.

@@ -15,7 +15,7 @@ func (b *touchBench) metPass(ago time.Duration, ids ...string) *dedup.Pass {
 	b.t.Helper()
 	w := newWalk(b.store.layout, &b.store.pings)
 	for _, id := range ids {
-		if err := b.rdb.Set(b.t.Context(), b.store.layout.idPrefix+id, "processing", b.store.layout.cfg.TTL.Processing-ago).Err(); err != nil {
+		if err := b.rdb.Set(b.t.Context(), b.key(id), "processing", b.store.layout.cfg.TTL.Processing-ago).Err(); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -32,8 +32,8 @@ func (b *touchBench) loop(pause time.Duration, ids ...string) (stop func()) {
 	at.Go(func() {
 		for ctx.Err() == nil {
 			for _, id := range ids {
-				b.rdb.SetNX(ctx, b.store.layout.idPrefix+id, "processing", time.Minute)
-				b.rdb.Get(ctx, b.store.layout.idPrefix+id)
+				b.rdb.SetNX(ctx, b.key(id), "processing", time.Minute)
+				b.rdb.Get(ctx, b.key(id))
 			}
 			_ = pace.Sleep(ctx, pause)
 		}
@@ -50,7 +50,7 @@ func TestMarkersThatDeliveriesMeetAgainAndAgainAreNamedAndNoOthers(t *testing.T)
 	pass.OldestProcessing = append(pass.OldestProcessing, young.OldestProcessing...)
 	stop := b.loop(100*time.Millisecond, "round", "anew", "end", "young")
 	defer stop()
-	key := func(id string) string { return b.store.layout.idPrefix + id }
+	key := b.key
 	b.rdb.Set(t.Context(), key("anew"), "processing", 5*time.Minute) // another claim than the one of the pass
 	b.rdb.Set(t.Context(), key("end"), "done", time.Hour)
 	b.rdb.Get(t.Context(), key("glance")) // by a person, once
@@ -72,7 +72,7 @@ func TestNothingIsSaidOfMarkersThatWeReadOurselvesMeanwhile(t *testing.T) {
 	var at sync.WaitGroup
 	at.Go(func() {
 		for read.Err() == nil {
-			_, _ = b.store.Look(read, []string{b.store.layout.idPrefix + "work"})
+			_, _ = b.store.Look(read, []string{b.key("work")})
 			_ = pace.Sleep(read, 200*time.Millisecond)
 		}
 	})

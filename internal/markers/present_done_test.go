@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
@@ -18,9 +19,9 @@ func TestPresentMarkersThatAreWrittenAfterTheWorkAreCompletions(t *testing.T) {
 		`preset: redis-flag, states: {done: [], present: [ok, yes]}`: 12,
 		`preset: redis-presence, on_inflight: nack`:                  0,
 	} {
-		cfg, err := decode(t, `{name: a, match: "app:seen:*", ttl: {done: 24h}, redis: {url: "`+server.URL()+`"}, `+lines+"}")
+		cfg, err := markerstest.Decode(t, `{name: a, match: "app:seen:*", ttl: {done: 24h}, redis: {url: "`+server.URL()+`"}, `+lines+"}")
 		if err == nil {
-			err = cfg.Validate()
+			err = markers.Validate(cfg)
 		}
 		if err != nil {
 			t.Fatalf("%s: %v", lines, err)

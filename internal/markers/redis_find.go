@@ -107,7 +107,7 @@ func (r *redisFind) put(ctx context.Context, pipe redis.Pipeliner, id string) *s
 	s.retryKey, isCounter = r.layout.retryKeyOf(id)
 	if isMarker {
 		r.own.add(s.key)
-		s.value = r.layout.reads.command(ctx, item{key: s.key})
+		s.value = readCommand(ctx, r.layout.reads, item{key: s.key})
 		s.expiry = redis.NewIntCmd(ctx, r.expiry.command, s.key)
 		_ = pipe.Process(ctx, s.value)
 		_ = pipe.Process(ctx, s.expiry)

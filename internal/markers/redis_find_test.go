@@ -13,41 +13,6 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
-func find(t *testing.T, store markers.Store, ids ...string) []*dedup.Sighting {
-	t.Helper()
-	found, err := store.Find(t.Context(), ids)
-	if err != nil || len(found) != len(ids) {
-		t.Fatalf("%d answers to %d ids: %v", len(found), len(ids), err)
-	}
-	for _, s := range found {
-		if s != nil && (s.Value != nil || s.Sample != "" || s.Key != "" && s.Server == "") {
-			t.Errorf("a sighting with a value or without a server: %+v", s)
-		}
-	}
-	return found
-}
-
-// said writes sightings in words: the state, the failures, and c where only a counter is there.
-func said(found []*dedup.Sighting) string {
-	words := make([]string, len(found))
-	for i, s := range found {
-		switch {
-		case s == nil:
-			words[i] = "-"
-			continue
-		default:
-			words[i] = string(s.State)
-		}
-		if s.Attempts != nil {
-			words[i] += fmt.Sprint(*s.Attempts)
-		}
-		if s.CounterAlone() {
-			words[i] += "c"
-		}
-	}
-	return strings.Join(words, " ")
-}
-
 func TestFindAnswersInTheOrderOfTheIDs(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t)
@@ -68,8 +33,8 @@ func TestFindAnswersInTheOrderOfTheIDs(t *testing.T) {
 	}
 	store := markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL()))
 	ids := []string{"done", "none", "busy", "done", "", "failed", "busy and failed", "endless", "letters", "list", "list of failures", "odd", "dedup:other", "none"}
-	found := find(t, store, ids...)
-	if got, want := said(found), "done - processing done - failed4c processing2 processing unknown unknown unknown unknown - -"; got != want {
+	found := markerstest.Find(t, store, ids...)
+	if got, want := markerstest.Said(found), "done - processing done - failed4c processing2 processing unknown unknown unknown unknown - -"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if left := time.UnixMilli(found[2].ExpiresMillis).Sub(found[2].Clock); left > 300*time.Second || left < 200*time.Second || !found[2].Expires.Equal(time.UnixMilli(found[2].ExpiresMillis)) {
@@ -93,7 +58,7 @@ func TestFindSaysWhatLookupSays(t *testing.T) {
 		}
 	}
 	n := 0
-	for i, s := range find(t, store, ids...) {
+	for i, s := range markerstest.Find(t, store, ids...) {
 		looked, err := store.Lookup(t.Context(), ids[i])
 		if err != nil || len(looked) > 1 || (len(looked) == 1) != (s != nil) {
 			t.Fatalf("%s: %+v, looked up %+v, %v", ids[i], s, looked, err)
@@ -121,14 +86,14 @@ func TestFindBearsHostileIDs(t *testing.T) {
 		}
 	}
 	store := markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL()))
-	for i, s := range find(t, store, ids...) {
+	for i, s := range markerstest.Find(t, store, ids...) {
 		if s == nil || s.State != dedup.Processing || s.CounterAlone() || (s.Key == "") != (len(ids[i]) > 4000) {
 			t.Errorf("%.40q: %+v", ids[i], s)
 		}
 	}
-	found := find(t, store, "**", "a", "[a]", strings.Repeat("x", 4095), strings.Repeat("x", 1<<20))
-	if said(found) != "- - - - unknown" || found[4].Key != "" || found[4].ID != "" || !strings.Contains(found[4].Detail, "1048576 bytes") {
-		t.Errorf("found %s: %+v", said(found), found[4])
+	found := markerstest.Find(t, store, "**", "a", "[a]", strings.Repeat("x", 4095), strings.Repeat("x", 1<<20))
+	if markerstest.Said(found) != "- - - - unknown" || found[4].Key != "" || found[4].ID != "" || !strings.Contains(found[4].Detail, "1048576 bytes") {
+		t.Errorf("found %s: %+v", markerstest.Said(found), found[4])
 	}
 	if _, err := store.Find(t.Context(), make([]string, 10_001)); dedup.KindOf(err) != dedup.Invalid {
 		t.Errorf("10,001 ids: %v", err)
@@ -156,7 +121,7 @@ func TestFindReadsEveryShapeOfRedis(t *testing.T) {
 		if preset == "redis-presence" {
 			cfg.Match, cfg.ID = "order:*", "^order:(.+)$"
 		}
-		if got := said(find(t, markerstest.OpenStore(t, cfg), "a", "b", "c")); got != want {
+		if got := markerstest.Said(markerstest.Find(t, markerstest.OpenStore(t, cfg), "a", "b", "c")); got != want {
 			t.Errorf("%s: got %s, want %s", preset, got, want)
 		}
 	}
@@ -177,9 +142,9 @@ func TestFindOnAServerThatTellsOnlyTheRemainingLife(t *testing.T) {
 	if err := rdb.Set(ctx, "retry:b", "4", 5*time.Minute).Err(); err != nil {
 		t.Fatal(err)
 	}
-	found := find(t, markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL())), "a", "b", "c")
-	if said(found) != "processing failed4c -" {
-		t.Fatal(said(found))
+	found := markerstest.Find(t, markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL())), "a", "b", "c")
+	if markerstest.Said(found) != "processing failed4c -" {
+		t.Fatal(markerstest.Said(found))
 	}
 	for _, s := range found[:2] {
 		if left := time.UnixMilli(s.ExpiresMillis).Sub(s.Clock); left > 301*time.Second || left < 200*time.Second {
@@ -195,7 +160,7 @@ func TestFindDoesNotTakeALongLifeForDone(t *testing.T) {
 	if err := rdb.Set(t.Context(), "msg:a", "processing", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if got := said(find(t, markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL())), "a")); got != "processing" {
+	if got := markerstest.Said(markerstest.Find(t, markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL())), "a")); got != "processing" {
 		t.Errorf("a claim of an hour is %s", got)
 	}
 }
@@ -227,7 +192,7 @@ func TestFindAsksInSmallPipelines(t *testing.T) {
 	}
 	store := markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL()))
 	before := commands(t, rdb)
-	find(t, store, ids...)
+	markerstest.Find(t, store, ids...)
 	after := commands(t, rdb)
 	for _, c := range []string{"getrange", "pexpiretime"} {
 		if n := after[c] - before[c]; n < 3000 || n > 6000 {

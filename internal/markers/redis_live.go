@@ -1,13 +1,10 @@
 package markers
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,8 +23,6 @@ const (
 	longestGlance   = 4 << 10
 	// mostBytes bounds the values of one Look.
 	mostBytes = 64 << 20
-	// longestCounter is the longest value of a retry counter that is one.
-	longestCounter = 64
 	// mostFields is how many fields of a hash are asked for when it is read whole: a lock has one for each holder.
 	mostFields = 256
 )
@@ -242,37 +237,6 @@ func (l *look) counted(g *glance, s *dedup.Sighting, now int64) error {
 	}
 	s.Attempts = &failures
 	return nil
-}
-
-// counter returns a retry counter as a marker of its own.
-func (l *layout) counter(key, id string, f fetched, now int64) dedup.Marker {
-	m := dedup.Marker{Store: l.cfg.Name, Key: key, ID: id, State: dedup.Failed, Since: began(f.expiry, now, l.cfg.Retry.TTL)}
-	if f.expiry > 0 {
-		m.Expires = time.UnixMilli(f.expiry)
-	}
-	n, err := strconv.ParseInt(f.value, 10, 64)
-	if err != nil || f.problem != "" {
-		m.State, m.Detail = dedup.StateUnknown, "no count stands in this retry counter"
-		return m
-	}
-	m.Attempts = &n
-	return m
-}
-
-// hashText writes names and values in turn as a JSON object sorted by name, nil where JSON cannot hold them exactly.
-func hashText(fields []string) []byte {
-	object := make(map[string]string, len(fields)/2)
-	for i := 0; i+1 < len(fields); i += 2 {
-		if !utf8.ValidString(fields[i]) || !utf8.ValidString(fields[i+1]) {
-			return nil
-		}
-		object[fields[i]] = fields[i+1]
-	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(object)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
 // Lookup returns the marker of the message with this id, or its retry counter where there is no marker. Redis has no

@@ -240,7 +240,7 @@ func TestMarkersOfOneStateAreNotReadByAPassOrAPage(t *testing.T) {
 				rdb.Set(ctx, fmt.Sprint(key, i), "some value", ttl)
 			}
 			idle := func(i int) time.Duration { return rdb.ObjectIdleTime(ctx, fmt.Sprint(key, i)).Val() }
-			waitUntil(t, "all markers have been idle for 2 s", func() bool { return idle(299) >= 2*time.Second })
+			markerstest.WaitUntil(t, "all markers have been idle for 2 s", func() bool { return idle(299) >= 2*time.Second })
 			store := markerstest.OpenStore(t, cfg)
 			pass := markerstest.MustPass(t, store)
 			if ids := browseAll(t, store.(markers.Reader), dedup.MarkerQuery{Limit: 100}, nil); pass.Matched != 300 || pass.ValuesRead != 0 || len(ids) != 300 {

@@ -10,10 +10,6 @@ import (
 	"dedup-dashboard/internal/markers/codec"
 )
 
-// kindRedisLock is the kind of stores that hold locks: a Redisson hash, or a string with a token, for as long as a
-// message is being worked on.
-const kindRedisLock = "redis-lock"
-
 // decode returns what a fetched value says.
 func (l *layout) decode(f fetched) codec.Decoded {
 	switch {

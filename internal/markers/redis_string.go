@@ -15,24 +15,6 @@ import (
 	"dedup-dashboard/internal/markers/pace"
 )
 
-// kindRedisString is the kind of stores that keep each marker in a Redis string of its own.
-const kindRedisString = "redis-string"
-
-// aclPattern writes a key pattern as an ACL rule for reading. A rule is one word, so that what is no plain text stands
-// as a question mark.
-func aclPattern(pattern string) string {
-	var b strings.Builder
-	b.WriteString("%R~")
-	for i := range len(pattern) {
-		if c := pattern[i]; c > ' ' && c < 0x7f {
-			b.WriteByte(c)
-		} else {
-			b.WriteByte('?')
-		}
-	}
-	return b.String()
-}
-
 // redisStore is a store of kind redis-string or redis-lock: one key for each marker on one server.
 type redisStore struct {
 	layout  *layout
@@ -65,7 +47,7 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
 	e := explainer{addr: rdb.Options().Addr, user: rdb.Options().Username, tls: rdb.Options().TLSConfig != nil}
-	for _, p := range c.claims() {
+	for _, p := range claimsOf(c) {
 		e.patterns = append(e.patterns, aclPattern(p.raw.Text))
 	}
 	e.patterns = append(e.patterns, aclPattern(reportedPrefix+"*"))
@@ -78,8 +60,8 @@ func openRedis(c Config, log *slog.Logger) (Store, error) {
 }
 
 func (s *redisStore) Name() string         { return s.layout.cfg.Name }
-func (s *redisStore) Place() string        { return s.layout.cfg.server() }
-func (s *redisStore) Scheme() dedup.Scheme { return s.layout.cfg.scheme() }
+func (s *redisStore) Place() string        { return database(s.layout.cfg) }
+func (s *redisStore) Scheme() dedup.Scheme { return s.layout.cfg.Scheme() }
 func (s *redisStore) Close() error         { return s.rdb.Close() }
 
 // Pass walks over the store once.

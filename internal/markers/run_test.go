@@ -3,8 +3,6 @@ package markers_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,30 +10,12 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/lab/servers"
 )
-
-// sqlServers are shared by all tests of the package.
-var sqlServers markerstest.SQLServers
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(stopping{m}, markerstest.ClosedPools()) }
-
-// stopping ends the shared servers before anybody looks for what the tests left behind.
-type stopping struct{ m *testing.M }
-
-func (s stopping) Run() int {
-	code := s.m.Run()
-	if err := sqlServers.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(code, 1)
-	}
-	return code
-}
 
 // run walks in the background until the test ends.
 func run(t *testing.T, store markers.Store) {
@@ -256,7 +236,7 @@ func TestDoneMarkersKeepTheirIdleTime(t *testing.T) {
 		}
 		return d
 	}
-	waitUntil(t, "all markers have been idle for 2 s", func() bool { return idle("msg:done-499") >= 2*time.Second && idle("msg:stuck-4") >= 2*time.Second })
+	markerstest.WaitUntil(t, "all markers have been idle for 2 s", func() bool { return idle("msg:done-499") >= 2*time.Second && idle("msg:stuck-4") >= 2*time.Second })
 	pass := markerstest.MustPass(t, markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL())))
 	markerstest.WantStates(t, pass, map[dedup.State]int64{dedup.Done: 500, dedup.Processing: 10})
 	for i := range 500 {
@@ -266,19 +246,5 @@ func TestDoneMarkersKeepTheirIdleTime(t *testing.T) {
 	}
 	if pass.ValuesRead < 10 || pass.ValuesRead > 20 {
 		t.Errorf("%d values read", pass.ValuesRead)
-	}
-}
-
-func waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	deadline := time.After(90 * time.Second)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		}
 	}
 }

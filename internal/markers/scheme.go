@@ -2,7 +2,6 @@ package markers
 
 import (
 	"cmp"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -71,15 +70,4 @@ func blind(s dedup.Scheme) string {
 	default:
 		return "a marker is written after the work: work that hangs, crashed or runs twice leaves no trace here"
 	}
-}
-
-// ttl returns the time to live that consumers give to a marker in this state, zero where they set none.
-func (c Config) ttl(state dedup.State) time.Duration {
-	switch state {
-	case dedup.Processing:
-		return c.TTL.Processing
-	case dedup.Done, dedup.Present:
-		return c.TTL.Done
-	}
-	return 0
 }

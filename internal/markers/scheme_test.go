@@ -34,12 +34,12 @@ func TestEachRedisPresetSaysHowItsConsumersWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := markerstest.Config(t, name, "redis://127.0.0.1/0")
 			if name == "redis-presence" {
-				if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "match: is missing") {
+				if err := markers.Validate(cfg); err == nil || !strings.Contains(err.Error(), "match: is missing") {
 					t.Errorf("a preset without a pattern asks for none: %v", err)
 				}
 				cfg.Match = "order:*"
 			}
-			if err := cfg.Validate(); err != nil {
+			if err := markers.Validate(cfg); err != nil {
 				t.Fatal(err)
 			}
 			s := markerstest.OpenStore(t, cfg).Scheme()
@@ -71,7 +71,7 @@ func TestALockHasNoSettingsOfAMarker(t *testing.T) {
 	} {
 		cfg := markerstest.Config(t, "redisson-lock", "redis://127.0.0.1/0")
 		spoil(&cfg)
-		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
+		if err := markers.Validate(cfg); err == nil || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -92,7 +92,7 @@ func TestATimeAndACodecMustFitEachOther(t *testing.T) {
 	} {
 		cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
 		cfg.Value = c.value
-		err := cfg.Validate()
+		err := markers.Validate(cfg)
 		if c.path == "" && err != nil || c.path != "" && (err == nil || !strings.HasPrefix(err.Error(), c.path+": ")) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -119,7 +119,7 @@ func TestAFailedMarkerIsTreatedLikeOneInFlightUnlessTheConfigurationSaysOtherwis
 				cfg.Redis, cfg.SQL = markers.Redis{}, markers.SQL{Driver: "postgres", DSN: secret.New("postgres://u:p@127.0.0.1:5432/shop")}
 			}
 			c.change(&cfg)
-			if err := cfg.Validate(); err != nil {
+			if err := markers.Validate(cfg); err != nil {
 				t.Fatal(err)
 			}
 			if s := markerstest.OpenStore(t, cfg).Scheme(); s.OnFailed != c.want || s.Transactional != (c.preset == "sql-unique-row") || s.Business {
@@ -154,7 +154,7 @@ func TestAPresetOfAMarkerSaysThatEachDeliveryIsSettledBeforeTheNext(t *testing.T
 	}
 	cfg := markerstest.Config(t, "redis-text-status", "redis://127.0.0.1/0")
 	cfg.Acks = "several"
-	if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), "acks: ") {
+	if err := markers.Validate(cfg); err == nil || !strings.HasPrefix(err.Error(), "acks: ") {
 		t.Errorf("acks that are none: %v", err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/markers/markerstest"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 )
@@ -94,7 +96,7 @@ func TestTheZoneOfTheWatchingSessionsShiftsNothing(t *testing.T) {
 		if after := a.one(t, wholeTable[driver]); after != before {
 			t.Error("the restored row differs")
 		}
-		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Cleared, "")
 	})
 }
 
@@ -133,7 +135,7 @@ func TestARowThatIsTakenAgainBetweenSightingAndClearIsNeverCleared(t *testing.T)
 			var wait sync.WaitGroup
 			began, after := time.Now(), rand.N(2*usual)
 			wait.Go(func() { a.takeAgain(t, id, after) })
-			counts[a.actor.Clear(t.Context(), seen, false, keepNothing).Result]++
+			counts[a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing).Result]++
 			usual = (7*usual + time.Since(began)) / 8
 			wait.Wait()
 			if a.one(t, "SELECT COUNT(*) FROM message_process_log WHERE message_id = '"+id+"' AND process_time > '2026-01-02'") != "1" {

@@ -24,7 +24,7 @@ func (a *acted) wantAstray(t *testing.T, astray markers.Actor, words string) {
 	t.Helper()
 	key := a.insert(t, "m1", 0)
 	seen := a.look(t, key)
-	wantResult(t, astray.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, words)
+	wantResult(t, astray.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, words)
 	if a.rows(t) != 1 {
 		t.Fatal("the row is gone")
 	}
@@ -41,7 +41,7 @@ func TestAnAccountThatReachesAnotherTableDoesNothing(t *testing.T) {
 			a, other := openDedup(t, driver), openDedup(t, driver)
 			a.wantAstray(t, a.astray(t, other.AdminDSN()), `act.sql.dsn leads to database "`+other.Name)
 			other.insert(t, "m1", 0)
-			wantResult(t, a.astray(t, other.AdminDSN()).Clear(t.Context(), a.look(t, a.one(t, "SELECT id FROM message_dedup")), false, keepNothing), dedup.Refused, other.Name)
+			wantResult(t, a.astray(t, other.AdminDSN()).Clear(t.Context(), a.look(t, a.one(t, "SELECT id FROM message_dedup")), false, markerstest.KeepNothing), dedup.Refused, other.Name)
 			if a.rows(t) != 1 || other.rows(t) != 1 {
 				t.Error("a row is gone")
 			}
@@ -83,7 +83,7 @@ func TestAnUndoOutlivesAFailover(t *testing.T) {
 		wantResult(t, a.actor.Restore(t.Context(), image), dedup.Restored, "")
 		seen := a.look(t, a.one(t, "SELECT id FROM message_dedup"))
 		seen.Server = image.Server
-		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "another server answers")
+		wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "another server answers")
 	})
 }
 
@@ -102,11 +102,11 @@ func TestARowThatIsTakenAgainInPlaceIsNeverCleared(t *testing.T) {
 		take := func(in int) { a.Exec(t, fmt.Sprintf(inPlace[driver], in)) }
 		take(60) // the row does not age while a busy machine looks at it
 		again := a.look(t, key)
-		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "updated_at")
+		wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Changed, "updated_at")
 		// Within the same second another consumer would leave no trace.
-		wantResult(t, a.actor.Clear(t.Context(), again, false, keepNothing), dedup.Refused, "younger than 2s")
+		wantResult(t, a.actor.Clear(t.Context(), again, false, markerstest.KeepNothing), dedup.Refused, "younger than 2s")
 		take(-3)
-		wantResult(t, a.actor.Clear(t.Context(), a.look(t, key), false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), a.look(t, key), false, markerstest.KeepNothing), dedup.Cleared, "")
 	})
 }
 
@@ -119,12 +119,12 @@ func TestARowWhoseLastChangeNoColumnTellsIsNotClearedWhereRowsAreTakenAgain(t *t
 			cfg, _ := markers.Preset("sql-status-code")
 			cfg.Columns.Updated, cfg.OnFail = "", onFail
 			a := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
-			outcome := a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, keepNothing)
+			outcome := a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, markerstest.KeepNothing)
 			if onFail == "keep" {
 				wantResult(t, outcome, dedup.Refused, "columns.updated")
 				cfg = a.cfg
 				cfg.Retakes = "never"
-				outcome = newActor(t, cfg).Clear(t.Context(), a.look(t, a.one(t, "SELECT id FROM message_dedup")), false, keepNothing)
+				outcome = newActor(t, cfg).Clear(t.Context(), a.look(t, a.one(t, "SELECT id FROM message_dedup")), false, markerstest.KeepNothing)
 			}
 			wantResult(t, outcome, dedup.Cleared, "")
 		}
@@ -140,7 +140,7 @@ func TestARowWhoseTimesAreDaysMustBeTwoDaysOld(t *testing.T) {
 		cfg, _ := markers.Preset("sql-status-code")
 		cfg.Columns = markers.Columns{ID: markers.ColumnList{"message_id"}, Status: "status", Updated: "updated_at"}
 		a := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
-		wantResult(t, a.actor.Clear(t.Context(), a.look(t, "new"), false, keepNothing), dedup.Refused, "younger than 48h")
-		wantResult(t, a.actor.Clear(t.Context(), a.look(t, "old"), false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), a.look(t, "new"), false, markerstest.KeepNothing), dedup.Refused, "younger than 48h")
+		wantResult(t, a.actor.Clear(t.Context(), a.look(t, "old"), false, markerstest.KeepNothing), dedup.Cleared, "")
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"dedup-dashboard/internal/markers/markerstest"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/secret"
@@ -125,7 +127,7 @@ func TestAnActionWhoseAnswerIsLostSaysWhatIsKnown(t *testing.T) {
 				a := openDedup(t, driver)
 				seen := a.look(t, a.insert(t, "m1", 0))
 				actor := a.through(t, c.word, c.after)
-				outcome := actor.Clear(t.Context(), seen, false, keepNothing)
+				outcome := actor.Clear(t.Context(), seen, false, markerstest.KeepNothing)
 				wantResult(t, outcome, c.want[driver], c.words)
 				if gone := a.rows(t) == 0; gone != c.cleared {
 					t.Errorf("gone: %v, want %v", gone, c.cleared)
@@ -148,7 +150,7 @@ func TestARestoreWhoseAnswerIsLostIsReadAgain(t *testing.T) {
 				want, rows = dedup.Restored, 1
 			}
 			wantResult(t, outcome, want, "")
-			waitUntil(t, "the rows are as the outcome says", func() bool { return a.rows(t) == rows })
+			markerstest.WaitUntil(t, "the rows are as the outcome says", func() bool { return a.rows(t) == rows })
 		}
 	})
 }
@@ -170,12 +172,12 @@ func TestAnActorWithoutAServerSaysSo(t *testing.T) {
 		seen := a.look(t, a.insert(t, "m1", 0))
 		cfg := a.cfg
 		cfg.Act.SQL.DSN = secret.New(strings.Replace(a.cfg.Act.SQL.DSN.Reveal(), a.Addr(), "127.0.0.1:1", 1))
-		outcome := newActor(t, cfg).Clear(t.Context(), seen, false, keepNothing)
+		outcome := newActor(t, cfg).Clear(t.Context(), seen, false, markerstest.KeepNothing)
 		wantResult(t, outcome, dedup.NotDone, "127.0.0.1:1")
 		if strings.Contains(outcome.Text, "secret") {
 			t.Errorf("the password shows: %s", outcome.Text)
 		}
 		cfg.Act.SQL.DSN = secret.New(strings.Replace(a.cfg.Act.SQL.DSN.Reveal(), "secret", "wrong", 1))
-		wantResult(t, newActor(t, cfg).Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "act.sql.dsn")
+		wantResult(t, newActor(t, cfg).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "act.sql.dsn")
 	})
 }

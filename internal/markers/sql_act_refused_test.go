@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/markers/markerstest"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/secret"
@@ -27,7 +29,7 @@ func TestAMissingGrantIsNamedAndIsEnough(t *testing.T) {
 				cfg := a.cfg
 				cfg.Act.SQL.DSN = secret.New(a.User(t, grants...))
 				actor := newActor(t, cfg)
-				outcome := actor.Clear(t.Context(), seen, false, keepNothing)
+				outcome := actor.Clear(t.Context(), seen, false, markerstest.KeepNothing)
 				if driver == "mysql" && name == "no table" {
 					// Without any right on it the server does not even let the account into the database.
 					wantResult(t, outcome, dedup.Refused, "Access denied")
@@ -65,7 +67,7 @@ func TestBusinessRowsAreNeverDeleted(t *testing.T) {
 			change(&cfg)
 			actor := newActor(t, cfg)
 			for _, outcome := range []dedup.Outcome{
-				actor.Clear(t.Context(), seen, false, keepNothing),
+				actor.Clear(t.Context(), seen, false, markerstest.KeepNothing),
 				actor.Expire(t.Context(), seen, time.Minute),
 				actor.Restore(t.Context(), seen),
 			} {
@@ -103,18 +105,18 @@ func TestASightingThatProvesTooLittleIsRefused(t *testing.T) {
 				s.Value = []byte(strings.Replace(string(s.Value), "{", `{"more":"1",`, 1))
 			}),
 		} {
-			wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, words)
+			wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, words)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		wantResult(t, a.actor.Clear(stopped, old, false, keepNothing), dedup.NotDone, "stopped")
+		wantResult(t, a.actor.Clear(stopped, old, false, markerstest.KeepNothing), dedup.NotDone, "stopped")
 		if a.rows(t) != 2 {
 			t.Errorf("%d rows, want 2", a.rows(t))
 		}
 		cfg := a.cfg
 		cfg.Columns.Created = ""
 		timeless := openActed(t, a.Database, cfg, a.AdminDSN(), a.AdminDSN())
-		wantResult(t, timeless.actor.Clear(t.Context(), timeless.look(t, "old"), false, keepNothing), dedup.Refused, "would look the same")
+		wantResult(t, timeless.actor.Clear(t.Context(), timeless.look(t, "old"), false, markerstest.KeepNothing), dedup.Refused, "would look the same")
 	})
 }
 
@@ -154,7 +156,7 @@ func TestWhatTheTableItselfForbidsIsRefusedInWords(t *testing.T) {
 				a := openDedup(t, driver)
 				seen := a.look(t, a.insert(t, "m1", 0))
 				a.Exec(t, c.statements...)
-				outcome := a.actor.Clear(t.Context(), seen, false, keepNothing)
+				outcome := a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing)
 				if outcome.Result != dedup.Refused || !strings.Contains(strings.ToLower(outcome.Text), strings.ToLower(c.words)) || a.rows(t) != 1 {
 					t.Errorf("%+v, %d rows; want refused with %q", outcome, a.rows(t), c.words)
 				}
@@ -193,9 +195,9 @@ func TestATableThatChangesUnderTheActorIsSeen(t *testing.T) {
 	onBoth(t, func(t *testing.T, driver string) {
 		a := openDedup(t, driver)
 		first, second := a.look(t, a.insert(t, "m1", 0)), a.look(t, a.insert(t, "m2", 0))
-		wantResult(t, a.actor.Clear(t.Context(), first, false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), first, false, markerstest.KeepNothing), dedup.Cleared, "")
 		a.Exec(t, "ALTER TABLE message_dedup ADD COLUMN extra VARCHAR(9) DEFAULT 'x'")
-		wantResult(t, a.actor.Clear(t.Context(), second, false, keepNothing), dedup.Refused, "the columns of the table changed")
+		wantResult(t, a.actor.Clear(t.Context(), second, false, markerstest.KeepNothing), dedup.Refused, "the columns of the table changed")
 		var kept keeper
 		wantResult(t, a.actor.Clear(t.Context(), second, false, kept.keep), dedup.Cleared, "")
 		if !strings.Contains(string(kept.images[0].Value), `"extra":"x"`) {

@@ -171,13 +171,13 @@ func TestARowThatIsAsItWasSeenIsClearedAndRestored(t *testing.T) {
 		if err := json.Unmarshal(kept.images[0].Value, &image); err != nil || len(image) != 7 || *image["message_id"] != "m1" || image["result"] != nil {
 			t.Errorf("image %s, %v", kept.images[0].Value, err)
 		}
-		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Gone, "")
+		wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Gone, "")
 		wantResult(t, a.actor.Restore(t.Context(), kept.images[0]), dedup.Restored, "")
 		if got := a.one(t, wholeRow[driver]); got != whole {
 			t.Errorf("restored %s, was %s", got, whole)
 		}
 		wantResult(t, a.actor.Restore(t.Context(), kept.images[0]), dedup.Refused, "there is a marker again")
-		wantResult(t, a.actor.Clear(t.Context(), a.look(t, key), false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), a.look(t, key), false, markerstest.KeepNothing), dedup.Cleared, "")
 		a.insert(t, "m1", 0)
 		wantResult(t, a.actor.Restore(t.Context(), kept.images[0]), dedup.Refused, "there is a marker again")
 	})
@@ -243,7 +243,7 @@ func TestARowThatALiveTransactionHoldsIsRefusedWithItsHolder(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Cleared, "")
 	})
 }
 
@@ -291,7 +291,7 @@ func TestTwoActorsClearTheSameRowsEachOnce(t *testing.T) {
 						counts["not seen"]++
 						continue
 					}
-					counts[actor.Clear(t.Context(), *s, false, keepNothing).Result]++
+					counts[actor.Clear(t.Context(), *s, false, markerstest.KeepNothing).Result]++
 				}
 				results <- counts
 			}()

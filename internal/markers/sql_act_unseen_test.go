@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/markers/markerstest"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 )
@@ -42,7 +44,7 @@ func TestAStatementWithATriggerIsRefusedWithItsName(t *testing.T) {
 				wantResult(t, a.actor.Clear(t.Context(), a.look(t, "first"), false, kept.keep), dedup.Cleared, "")
 				a.Exec(t, makeTrigger(driver, event, "message_process_log", "message_id")...)
 				for i, outcome := range []dedup.Outcome{
-					a.actor.Clear(t.Context(), a.look(t, "clear"), false, keepNothing),
+					a.actor.Clear(t.Context(), a.look(t, "clear"), false, markerstest.KeepNothing),
 					a.actor.Expire(t.Context(), a.look(t, "expire"), time.Minute),
 					a.actor.Restore(t.Context(), kept.images[0]),
 				} {
@@ -62,7 +64,7 @@ func TestARuleAndTheTriggerOfAPartAreRefusedWithTheirNames(t *testing.T) {
 	t.Parallel()
 	ruled := openDedup(t, "postgres")
 	ruled.Exec(t, "CREATE RULE kept AS ON DELETE TO message_dedup DO INSTEAD NOTHING")
-	wantResult(t, ruled.actor.Clear(t.Context(), ruled.look(t, ruled.insert(t, "m1", 0)), false, keepNothing), dedup.Refused, `DELETE has rule "kept"`)
+	wantResult(t, ruled.actor.Clear(t.Context(), ruled.look(t, ruled.insert(t, "m1", 0)), false, markerstest.KeepNothing), dedup.Refused, `DELETE has rule "kept"`)
 
 	db := sqlServers.Database(t, "postgres")
 	db.Exec(t, "CREATE TABLE parts (message_id TEXT PRIMARY KEY, status INT NOT NULL, updated_at TIMESTAMP) PARTITION BY HASH (message_id)",
@@ -71,7 +73,7 @@ func TestARuleAndTheTriggerOfAPartAreRefusedWithTheirNames(t *testing.T) {
 	cfg, _ := markers.Preset("sql-status-code")
 	cfg.Table, cfg.Columns = "parts", markers.Columns{ID: markers.ColumnList{"message_id"}, Status: "status", Updated: "updated_at"}
 	a := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
-	wantResult(t, a.actor.Clear(t.Context(), a.look(t, "m1"), false, keepNothing), dedup.Refused, `trigger "noted"`)
+	wantResult(t, a.actor.Clear(t.Context(), a.look(t, "m1"), false, markerstest.KeepNothing), dedup.Refused, `trigger "noted"`)
 }
 
 func TestWhatAHiddenTriggerDoesIsSeenByTheServersCount(t *testing.T) {
@@ -94,7 +96,7 @@ func TestWhatAHiddenTriggerDoesIsSeenByTheServersCount(t *testing.T) {
 				var outcome dedup.Outcome
 				switch event {
 				case "DELETE":
-					outcome = a.actor.Clear(t.Context(), a.look(t, "m1"), false, keepNothing)
+					outcome = a.actor.Clear(t.Context(), a.look(t, "m1"), false, markerstest.KeepNothing)
 				case "UPDATE":
 					outcome = a.actor.Expire(t.Context(), a.look(t, "m1"), time.Minute)
 				case "INSERT":
@@ -147,10 +149,10 @@ func TestRowsThatAreMoreThanMarkersAreNotClearedUnlessTheConfigurationSaysSo(t *
 			cfg.Table, cfg.Columns = table, markers.Columns{ID: b.id, Status: "status", Updated: "updated_at"}
 			a := openActed(t, db, cfg, db.AdminDSN(), db.AdminDSN())
 			seen := a.look(t, b.key)
-			wantResult(t, a.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Refused, "rows: markers")
+			wantResult(t, a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Refused, "rows: markers")
 			cfg = a.cfg
 			cfg.Rows = "markers"
-			wantResult(t, newActor(t, cfg).Clear(t.Context(), seen, false, keepNothing), dedup.Cleared, "")
+			wantResult(t, newActor(t, cfg).Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Cleared, "")
 		}
 	})
 }
@@ -160,7 +162,7 @@ func TestAnActorForgetsATableOnlyWhenItMayHaveChanged(t *testing.T) {
 	onBoth(t, func(t *testing.T, driver string) {
 		a := openDedup(t, driver)
 		first, second := a.look(t, a.insert(t, "m1", 0)), a.look(t, a.insert(t, "m2", 0))
-		wantResult(t, a.actor.Clear(t.Context(), first, false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), first, false, markerstest.KeepNothing), dedup.Cleared, "")
 		for what, do := range map[string]func() dedup.Outcome{
 			"the image cannot be kept": func() dedup.Outcome {
 				return a.actor.Clear(t.Context(), second, false, func(dedup.Sighting) error { return context.Canceled })
@@ -168,7 +170,7 @@ func TestAnActorForgetsATableOnlyWhenItMayHaveChanged(t *testing.T) {
 			"another server was read": func() dedup.Outcome {
 				other := second
 				other.Server = "other"
-				return a.actor.Clear(t.Context(), other, false, keepNothing)
+				return a.actor.Clear(t.Context(), other, false, markerstest.KeepNothing)
 			},
 			"a live transaction holds it": func() dedup.Outcome {
 				tx, err := a.Admin.BeginTx(t.Context(), nil)
@@ -179,7 +181,7 @@ func TestAnActorForgetsATableOnlyWhenItMayHaveChanged(t *testing.T) {
 				if _, err := tx.ExecContext(t.Context(), "SELECT 1 FROM message_dedup FOR UPDATE"); err != nil {
 					t.Fatal(err)
 				}
-				return a.actor.Clear(t.Context(), second, false, keepNothing)
+				return a.actor.Clear(t.Context(), second, false, markerstest.KeepNothing)
 			},
 		} {
 			if wantResult(t, do(), dedup.Refused, ""); !markers.KnowsTable(a.actor) {
@@ -187,7 +189,7 @@ func TestAnActorForgetsATableOnlyWhenItMayHaveChanged(t *testing.T) {
 			}
 		}
 		a.Exec(t, "ALTER TABLE message_dedup DROP COLUMN business_key")
-		if a.actor.Clear(t.Context(), second, false, keepNothing); markers.KnowsTable(a.actor) {
+		if a.actor.Clear(t.Context(), second, false, markerstest.KeepNothing); markers.KnowsTable(a.actor) {
 			t.Error("the table is remembered although it has changed")
 		}
 	})
@@ -215,9 +217,9 @@ func TestAnActionThatWaitsForItsTurnDoesNotRunOutOfTime(t *testing.T) {
 		stopped, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer stop()
 		seen := a.look(t, a.insert(t, "late", 0))
-		wantResult(t, a.actor.Clear(stopped, seen, false, keepNothing), dedup.NotDone, "stopped before its turn")
+		wantResult(t, a.actor.Clear(stopped, seen, false, markerstest.KeepNothing), dedup.NotDone, "stopped before its turn")
 		outcome := make(chan dedup.Outcome, 1)
-		go func() { outcome <- a.actor.Clear(t.Context(), seen, false, keepNothing) }()
+		go func() { outcome <- a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing) }()
 		select {
 		case early := <-outcome:
 			t.Errorf("it did not wait for its turn: %+v", early)
@@ -250,7 +252,7 @@ func TestOurOwnSessionsAreNotNamedAsTheHolder(t *testing.T) {
 			words string
 		}{{mine, "a live transaction holds the row"}, {others, `"playground_admin@127.0.0.1`}} {
 			outcome := a.actor.Clear(t.Context(), mine, false, func(dedup.Sighting) error {
-				met := a.actor.Clear(t.Context(), meets.seen, false, keepNothing)
+				met := a.actor.Clear(t.Context(), meets.seen, false, markerstest.KeepNothing)
 				if wantResult(t, met, dedup.Refused, meets.words); strings.Contains(met.Text, "user_") {
 					t.Errorf("our own session is named: %s", met.Text)
 				}
@@ -258,6 +260,6 @@ func TestOurOwnSessionsAreNotNamedAsTheHolder(t *testing.T) {
 			})
 			wantResult(t, outcome, dedup.Refused, "not kept")
 		}
-		wantResult(t, a.actor.Clear(t.Context(), mine, false, keepNothing), dedup.Cleared, "")
+		wantResult(t, a.actor.Clear(t.Context(), mine, false, markerstest.KeepNothing), dedup.Cleared, "")
 	})
 }

@@ -220,7 +220,7 @@ func changeByAnHour(t *testing.T, z zonedTable) {
 	z.put(t, lastFold.Add(-time.Hour))
 	seen := z.look(t, "m1")
 	z.put(t, lastFold)
-	wantResult(t, z.actor.Clear(t.Context(), seen, false, keepNothing), dedup.Changed, "touched")
+	wantResult(t, z.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing), dedup.Changed, "touched")
 }
 
 func TestAZoneThatTheServerDoesNotKnowIsNamed(t *testing.T) {
@@ -236,5 +236,5 @@ func TestAZoneThatTheServerDoesNotKnowIsNamed(t *testing.T) {
 	}
 	// The server's own, whatever it is, is known.
 	a := openActed(t, db, cfg, db.AdminDSN()+"?time_zone=DEFAULT", db.AdminDSN())
-	wantResult(t, a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, keepNothing), dedup.Cleared, "")
+	wantResult(t, a.actor.Clear(t.Context(), a.look(t, a.insert(t, "m1", 0)), false, markerstest.KeepNothing), dedup.Cleared, "")
 }

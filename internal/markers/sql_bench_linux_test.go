@@ -17,7 +17,7 @@ func BenchmarkTableSweep(b *testing.B) {
 			db := sqlServers.Database(b, driver)
 			fillTable(b, db, 1_000_000)
 			store := openTable(b, db, "sql-status-code", nil)
-			before := resetPeak(b)
+			before := markerstest.ResetPeak(b)
 			var took time.Duration
 			for b.Loop() {
 				start := time.Now()
@@ -28,7 +28,7 @@ func BenchmarkTableSweep(b *testing.B) {
 				}
 			}
 			b.ReportMetric(1e6*float64(b.N)/took.Seconds(), "rows/s")
-			b.ReportMetric(memory(b, "VmHWM")-before, "rss_growth_MiB")
+			b.ReportMetric(markerstest.Memory(b, "VmHWM")-before, "rss_growth_MiB")
 		})
 	}
 }

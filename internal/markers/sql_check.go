@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // Check looks for the table and its columns first: with one of them missing or denied there is nothing to count, and the
@@ -41,7 +42,7 @@ func (s *sqlStore) Check(ctx context.Context, n int) (Report, error) {
 		return r, s.explain.explain(err)
 	}
 	w := s.newWalk(nil)
-	w.limit = checkKeys
+	w.limit = pace.CheckKeys
 	if err := w.run(ctx); err != nil {
 		return r, s.explain.explain(err)
 	}

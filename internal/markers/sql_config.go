@@ -2,6 +2,7 @@ package markers
 
 import (
 	"cmp"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,9 +10,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
-
-// kindSQLTable is the kind of stores that keep each marker in a row of a table.
-const kindSQLTable = "sql-table"
 
 // The values of SQL.Driver. MariaDB speaks the protocol of MySQL.
 const (
@@ -159,6 +157,20 @@ func (p *problems) identifier(path, name string) {
 	if !identifierPattern.MatchString(name) || len(name) > longestIdentifier {
 		p.add(path, "%q is not a name: letters, digits, _, $ and -, at most %d bytes, without quotes", name, longestIdentifier)
 	}
+}
+
+// validateSQL returns every problem of the description of a table of markers, joined; each is a *FieldError.
+func validateSQL(c Config) error {
+	c = c.withDefaults()
+	var p problems
+	if p.begin(c) {
+		p.sqlTable(c)
+		p.unasked(c)
+		if c.Events {
+			p.add("events", "are notifications of Redis, for kind %s: leave it out", kindRedisString)
+		}
+	}
+	return errors.Join(p...)
 }
 
 func (p *problems) sqlTable(c Config) {
@@ -358,12 +370,6 @@ func splitTable(name string) (schema, table string) {
 		return schema, table
 	}
 	return "", name
-}
-
-// sqlOverlap is the error of two stores that read the same table.
-func sqlOverlap(stores []Config, i, j int) *Overlap {
-	a, b := stores[i], stores[j]
-	return &Overlap{Stores: [2]int{i, j}, Fields: [2]string{"table", "table"}, Patterns: [2]string{a.Table, b.Table}, names: [2]string{a.Name, b.Name}}
 }
 
 // sqlPlace names server, database and table; empty for other kinds and where the DSN cannot be read.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/markers/markerstest"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/secret"
@@ -27,7 +29,7 @@ func sqlConfig(preset string) markers.Config {
 
 func TestTheSQLPresetsAreSoundWithAnAddress(t *testing.T) {
 	for _, preset := range []string{"sql-status-code", "sql-status-name", "sql-unique-row", "sql-state-machine"} {
-		if err := sqlConfig(preset).Validate(); err != nil {
+		if err := markers.Validate(sqlConfig(preset)); err != nil {
 			t.Errorf("%s: %v", preset, err)
 		}
 	}
@@ -87,7 +89,7 @@ func TestEachProblemOfATableIsNamedWithItsPath(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := sqlConfig(c.preset)
 			c.spoil(&cfg)
-			err := cfg.Validate()
+			err := markers.Validate(cfg)
 			if err == nil || !strings.Contains(err.Error(), c.path+": ") || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("error %v, want %s with %q", err, c.path, c.words)
 			}
@@ -109,7 +111,7 @@ transactional: true
 rows: markers
 ttl: {done: 24h}
 `)
-	if err := c.Validate(); err != nil {
+	if err := markers.Validate(c); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Columns.ID) != 1 || c.Columns.Updated != "" || c.Columns.BusinessKey != "business_key" || c.Rows != "markers" || c.TTL.Done != 24*time.Hour || c.Sweep.Count != 5000 {
@@ -122,7 +124,7 @@ sql: {driver: mysql, dsn: "`+goodMySQL+`"}
 table: InventoryLog
 columns: {id: [order_no, product_id], business_key: order_no}
 `)
-	if err := c.Validate(); err != nil || len(c.Columns.ID) != 2 {
+	if err := markers.Validate(c); err != nil || len(c.Columns.ID) != 2 {
 		t.Errorf("%v: %+v", err, c)
 	}
 }
@@ -163,7 +165,7 @@ func TestATableOfPostgreSQLIsTheSameWithAndWithoutItsSchema(t *testing.T) {
 func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
 	c := sqlConfig("sql-status-code")
 	c.Table, c.Act.SQL.DSN = "shop.message_dedup", secret.New("mover:hunter2@tcp(127.0.0.1:3306)/")
-	if err := c.Validate(); err != nil {
+	if err := markers.Validate(c); err != nil {
 		t.Error(err)
 	}
 }
@@ -171,14 +173,14 @@ func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
 func TestWhatIsSaidOfRowsIsNotSaidOfKeys(t *testing.T) {
 	c, _ := markers.Preset("redis-text-status")
 	c.Name, c.Redis.URL, c.Rows, c.Retakes = "orders", secret.New("redis://127.0.0.1:6379/0"), "markers", "never"
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
+	if err := markers.Validate(c); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func parsed(t *testing.T, text string) markers.Config {
 	t.Helper()
-	c, err := decode(t, text)
+	c, err := markerstest.Decode(t, text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ func TestFindReadsRowsInTheOrderOfTheIDs(t *testing.T) {
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		db.Exec(t, dedupTables[db.Driver], `INSERT INTO message_dedup (message_id, business_key, status) VALUES ('busy', 'order:1', 0), ('done', NULL, 1), ('failed', 'order:3', 2), ('odd', NULL, 9)`)
 		store := openTable(t, db, "sql-status-code", nil)
-		found := find(t, store, "done", "none", "busy", "done", "", "failed", "odd", "none", strings.Repeat("é", 64), strings.Repeat("é", 65), "\xff")
-		if got, want := said(found), "done - processing done - failed unknown - - unknown unknown"; got != want {
+		found := markerstest.Find(t, store, "done", "none", "busy", "done", "", "failed", "odd", "none", strings.Repeat("é", 64), strings.Repeat("é", 65), "\xff")
+		if got, want := markerstest.Said(found), "done - processing done - failed unknown - - unknown unknown"; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		if s := found[2]; s.BusinessKey != "order:1" || s.Key == "" || s.ID != "busy" || s.ExpiresMillis != dedup.NoExpiry || time.Until(s.Clock).Abs() > time.Minute || s.CounterAlone() {
@@ -60,7 +60,7 @@ func TestFindComparesAsAConsumersInsertDoes(t *testing.T) {
 			for id := range c.want {
 				ids = append(ids, id)
 			}
-			for i, s := range find(t, store, ids...) {
+			for i, s := range markerstest.Find(t, store, ids...) {
 				if (s != nil) != c.want[ids[i]] {
 					t.Errorf("%s: %q finds %+v", c.column, ids[i], s)
 				}
@@ -88,7 +88,7 @@ func TestFindBearsIDsThatAreNoValues(t *testing.T) {
 			})
 		}
 		hostile := []string{"'; DROP TABLE u; --", `\`, `\'`, "a\x00b", "%", "$1", "?", "0", "-", "1e9", "{a,b}"}
-		for i, s := range find(t, table("u"), append([]string{"6f9619ff-8b86-d011-b42d-00c04fc964ff"}, hostile...)...) {
+		for i, s := range markerstest.Find(t, table("u"), append([]string{"6f9619ff-8b86-d011-b42d-00c04fc964ff"}, hostile...)...) {
 			switch {
 			case i == 0 && (s == nil || s.State != dedup.Done):
 				t.Errorf("the row is not found beside hostile ids: %+v", s)
@@ -98,7 +98,7 @@ func TestFindBearsIDsThatAreNoValues(t *testing.T) {
 				t.Errorf("%q: %+v", hostile[i-1], s)
 			}
 		}
-		got := said(find(t, table("b"), "7", "9007199254740993", "9007199254740992", "-1", "007", "7a", "1e0", "7.0", "", "99999999999999999999"))
+		got := markerstest.Said(markerstest.Find(t, table("b"), "7", "9007199254740993", "9007199254740992", "-1", "007", "7a", "1e0", "7.0", "", "99999999999999999999"))
 		// A server of MySQL that is not strict takes 7a for 7.
 		if want := by(db, "done done - done done done unknown done - unknown", "done done - done done unknown unknown unknown - unknown"); got != want {
 			t.Errorf("numbers: got %s, want %s", got, want)
@@ -113,7 +113,7 @@ func TestFindOfAnIDOfSeveralColumns(t *testing.T) {
 		store := openTable(t, db, "sql-status-name", func(cfg *markers.Config) {
 			cfg.Table, cfg.Columns = "log", markers.Columns{ID: markers.ColumnList{"order_no", "product_id"}, Status: "status"}
 		})
-		if got, want := said(find(t, store, "NO-2:7", "NO-1:8", "NO-1:7", "NO-1:9", "NO-1", "NO-1:x")), "failed done processing - unknown unknown"; got != want {
+		if got, want := markerstest.Said(markerstest.Find(t, store, "NO-2:7", "NO-1:8", "NO-1:7", "NO-1:9", "NO-1", "NO-1:x")), "failed done processing - unknown unknown"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
@@ -129,9 +129,9 @@ func TestFindWithoutAnIndexOrWithRepeatedIDs(t *testing.T) {
 			t.Errorf("without an index: %v", err)
 		}
 		db.Exec(t, "CREATE INDEX i ON m (id)")
-		found := find(t, open(), "b", "a", "c")
-		if said(found) != "unknown done -" || !strings.Contains(found[0].Detail, "several rows") {
-			t.Errorf("%s: %+v", said(found), found[0])
+		found := markerstest.Find(t, open(), "b", "a", "c")
+		if markerstest.Said(found) != "unknown done -" || !strings.Contains(found[0].Detail, "several rows") {
+			t.Errorf("%s: %+v", markerstest.Said(found), found[0])
 		}
 		for i := range 30 {
 			db.Exec(t, fmt.Sprintf("INSERT INTO m VALUES (%d, 'b')", 10+i))
@@ -153,7 +153,7 @@ func TestFindOfThousandsWithTheRightsOfAWatcher(t *testing.T) {
 		for i := range 10_000 {
 			ids = append(ids, fmt.Sprintf("m-%d", 9_999-i))
 		}
-		for i, s := range find(t, markerstest.OpenStore(t, a.cfg), ids...) {
+		for i, s := range markerstest.Find(t, markerstest.OpenStore(t, a.cfg), ids...) {
 			n := 9_999 - i
 			if (s != nil) != (n < 1200) || s != nil && (s.ID != ids[i] || s.State != []dedup.State{dedup.Processing, dedup.Done, dedup.Failed}[n%3]) {
 				t.Fatalf("%s: %+v", ids[i], s)

@@ -55,14 +55,14 @@ func TestARowIsTheMessagesOwnOnlyWithItsIDToTheByte(t *testing.T) {
 				db.Exec(t, "DROP TABLE IF EXISTS f", "CREATE TABLE f (n INT PRIMARY KEY, id "+c.column+" NOT NULL UNIQUE)", "INSERT INTO f VALUES (1, "+c.row+")")
 				store := openTable(t, db, "sql-unique-row", func(cfg *markers.Config) { cfg.Table, cfg.Columns = "f", markers.Columns{ID: markers.ColumnList{"id"}} })
 				for id, want := range c.asked {
-					if got := ownership(find(t, store, id)[0]); got != want {
+					if got := ownership(markerstest.Find(t, store, id)[0]); got != want {
 						t.Errorf("%q finds a row that is %s, want %s", id, got, want)
 					}
 				}
 				folder := store.(interface{ FoldID(string) string })
 				for _, pair := range c.folds {
 					db.Exec(t, "DELETE FROM f", fmt.Sprintf("INSERT INTO f VALUES (2, '%s')", pair[0]))
-					if s := find(t, store, pair[1])[0]; s == nil || s.State == dedup.StateUnknown {
+					if s := markerstest.Find(t, store, pair[1])[0]; s == nil || s.State == dedup.StateUnknown {
 						t.Errorf("%q does not find the row of %q: %+v", pair[1], pair[0], s)
 					}
 					if a, b := folder.FoldID(pair[0]), folder.FoldID(pair[1]); a != b {
@@ -104,7 +104,7 @@ func TestAllOfSeveralIDsThatFindOneRowAreComparedWithIt(t *testing.T) {
 		store := openTable(t, db, "sql-unique-row", func(cfg *markers.Config) {
 			cfg.Table, cfg.Columns = "f", markers.Columns{ID: markers.ColumnList{"order_no", "line"}}
 		})
-		found := find(t, store, "NO-1:7", "no-1:7", "No-1:07", "NO-1:7", "no-1:8")
+		found := markerstest.Find(t, store, "NO-1:7", "no-1:7", "No-1:07", "NO-1:7", "no-1:8")
 		var got []string
 		for _, s := range found {
 			got = append(got, ownership(s))
@@ -119,7 +119,7 @@ func TestAllOfSeveralIDsThatFindOneRowAreComparedWithIt(t *testing.T) {
 		if err != nil || stats.Facts == nil || stats.Facts.TwoIDs == nil || stats.Facts.TwoIDs.Row != "no-1:7" || len(stats.Facts.IDIgnores) == 0 || stats.Facts.IDIgnores[0] != dedup.CaseDiffers {
 			t.Errorf("facts %+v, %v", stats.Facts, err)
 		}
-		if s := find(t, store, "no-1:07")[0]; ownership(s) != "perhaps" {
+		if s := markerstest.Find(t, store, "no-1:07")[0]; ownership(s) != "perhaps" {
 			t.Fatalf("no-1:07 finds %s", ownership(s))
 		}
 		if stats, err = store.Stats(t.Context()); err != nil || stats.Facts.TwoIDs.MayBeOwn {

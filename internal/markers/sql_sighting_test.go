@@ -99,6 +99,6 @@ func TestASightingIsDatedBeforeItsRowWasRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("a look", seen[0])
-		check("a find", find(t, store, "m")[0])
+		check("a find", markerstest.Find(t, store, "m")[0])
 	})
 }

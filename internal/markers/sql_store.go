@@ -75,7 +75,7 @@ func openSQLTable(c Config, log *slog.Logger) (Store, error) {
 
 func (s *sqlStore) Name() string         { return s.cfg.Name }
 func (s *sqlStore) Place() string        { return s.cfg.sqlPlace() }
-func (s *sqlStore) Scheme() dedup.Scheme { return s.cfg.scheme() }
+func (s *sqlStore) Scheme() dedup.Scheme { return s.cfg.Scheme() }
 func (s *sqlStore) Close() error         { return s.db.Close() }
 
 // Reported says that nobody reports: tables hold no counters.

@@ -72,7 +72,7 @@ func TestATableOfManyPagesIsReadOnceWhateverItsKey(t *testing.T) {
 	}
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		keys["a byte string"] = [2]string{by(db, `CREATE TABLE m (k BINARY(16) PRIMARY KEY, id VARCHAR(64))`, `CREATE TABLE m (k BYTEA PRIMARY KEY, id VARCHAR(64))`),
-			by(db, `INSERT INTO m SELECT UNHEX(MD5(seq)), CONCAT('id-', seq) FROM `, `INSERT INTO m SELECT decode(md5(seq::text), 'hex'), CONCAT('id-', seq) FROM `)}
+			by(db, `INSERT INTO m SELECT UNHEX(MD5(seq)), CONCAT('id-', seq) FROM `, `INSERT INTO m SELECT markerstest.Decode(md5(seq::text), 'hex'), CONCAT('id-', seq) FROM `)}
 		keys["a moment"] = [2]string{keys["a moment"][0],
 			by(db, `INSERT INTO m SELECT '2026-01-01 00:00:00' + INTERVAL seq * 1003 MICROSECOND, CONCAT('id-', seq) FROM `, `INSERT INTO m SELECT '2026-01-01'::timestamp + seq * interval '1003 microseconds', CONCAT('id-', seq) FROM `)}
 		for name, key := range keys {

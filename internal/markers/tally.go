@@ -43,12 +43,6 @@ func newTally(l *layout) *tally {
 	return t
 }
 
-// Expiries as Redis gives them, where they are not milliseconds since 1970.
-const (
-	noExpiry = -1
-	gone     = -2
-)
-
 // byLife counts a marker when its remaining life tells its state without its value, and reports whether it did. The
 // expiry must have been read before now.
 func (t *tally) byLife(key, id string, expiry, now int64) bool {
@@ -145,15 +139,6 @@ func (t *tally) completed(at time.Time) {
 		return
 	}
 	t.pass.Completions.Add(at)
-}
-
-// began returns when a key was written that expires ttl later, zero when that cannot be known. One that lives longer
-// than ttl was not written as configured, and its date would lie in the future.
-func began(expiry, now int64, ttl time.Duration) time.Time {
-	if expiry < 0 || ttl <= 0 || expiry-now > ttl.Milliseconds()+1000 {
-		return time.Time{}
-	}
-	return time.UnixMilli(expiry).Add(-ttl)
 }
 
 // retry counts a retry counter.

@@ -23,6 +23,16 @@ type touchBench struct {
 	server *servers.Redis
 }
 
+// key returns the key of the marker with this id.
+func (b *touchBench) key(id string) string {
+	b.t.Helper()
+	key, ok := b.store.layout.keyOf(id)
+	if !ok {
+		b.t.Fatalf("%q is no id", id)
+	}
+	return key
+}
+
 func newTouchBench(t *testing.T, preset string, args ...string) *touchBench {
 	t.Helper()
 	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir(), Args: args})
@@ -56,7 +66,7 @@ func (b *touchBench) put(prefix string, n int, value string, age, idle time.Dura
 	left := b.store.layout.cfg.TTL.Done - age
 	pipe := b.rdb.Pipeline()
 	for i := range n {
-		pipe.Do(ctx, "restore", fmt.Sprintf("%s%s-%d", b.store.layout.idPrefix, prefix, i), left.Milliseconds(), dump, "idletime", int64(idle.Seconds()))
+		pipe.Do(ctx, "restore", b.key(fmt.Sprintf("%s-%d", prefix, i)), left.Milliseconds(), dump, "idletime", int64(idle.Seconds()))
 	}
 	pipe.Del(ctx, "payload")
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -98,7 +108,7 @@ func TestMarkersThatWereAskedForAgainAreCountedExactly(t *testing.T) {
 				}
 			}
 			// What looks without asking changes nothing; a failing SETNX and a GET are what consumers do.
-			key := func(i int) string { return fmt.Sprintf("%squiet%d-0", b.store.layout.idPrefix, i) }
+			key := func(i int) string { return b.key(fmt.Sprintf("quiet%d-0", i)) }
 			for i := range 20 {
 				b.rdb.Exists(t.Context(), key(i))
 				b.rdb.TTL(t.Context(), key(i))

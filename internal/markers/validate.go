@@ -1,7 +1,6 @@
 package markers
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
 )
 
@@ -24,31 +22,6 @@ type FieldError struct {
 func (e *FieldError) Error() string { return e.Path + ": " + e.Text }
 
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-
-// Validate returns every problem of the store's description, joined; each is a *FieldError.
-func (c Config) Validate() error {
-	c = c.withDefaults()
-	var problems problems
-	if !namePattern.MatchString(c.Name) {
-		problems.add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
-	}
-	if text := c.misnamed(); text != nil {
-		// What such a store consists of is not known, so that nothing else can be asked of it.
-		return errors.Join(append(problems, text)...)
-	}
-	switch c.Kind {
-	case kindRedisString, kindRedisLock:
-		problems.redisKind(c)
-	case kindSQLTable:
-		problems.sqlTable(c)
-		problems.events(c)
-		return errors.Join(problems...)
-	}
-	problems.rules(c)
-	problems.events(c)
-	problems.sweep(c.Sweep)
-	return errors.Join(problems...)
-}
 
 // misnamed says that the preset or the kind is one that we do not know; nil when both are known.
 func (c Config) misnamed() error {
@@ -64,29 +37,27 @@ func (c Config) misnamed() error {
 	return nil
 }
 
-// redisKind checks what the kinds of Redis have in common.
-func (p *problems) redisKind(c Config) {
-	p.redis("redis", c.Redis)
-	if !c.Act.Redis.URL.IsZero() {
-		p.redis("act.redis", c.Act.Redis)
+// problems collects what is wrong with a store's description.
+type problems []error
+
+// begin checks what every kind has. Where it is not ok, the preset or the kind is not known, so that nothing else can be asked of the store.
+func (p *problems) begin(c Config) (ok bool) {
+	if !namePattern.MatchString(c.Name) {
+		p.add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
 	}
-	p.oneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
-	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
-		if f.value != "" {
-			p.add(f.path, "is for kind %s: leave it out", kindSQLTable)
-		}
+	text := c.misnamed()
+	if text != nil {
+		*p = append(*p, text)
 	}
-	p.keys(c)
-	p.retry(c)
-	if c.Kind == kindRedisLock {
-		p.lock(c)
-		return
-	}
-	p.values(c)
-	p.states(c)
+	return text == nil
 }
 
-type problems []error
+// unasked refuses the settings of asking and of notifications for all kinds but redis-string.
+func (p *problems) unasked(c Config) {
+	if c.Ask != "" {
+		p.add("ask", "is for kind %s: leave it out", kindRedisString)
+	}
+}
 
 func (p *problems) add(path, format string, args ...any) {
 	*p = append(*p, &FieldError{Path: path, Text: fmt.Sprintf(format, args...)})
@@ -98,82 +69,9 @@ func (p *problems) oneOf(path, value string, allowed ...string) {
 	}
 }
 
-func (p *problems) redis(path string, r Redis) {
-	options, err := parseURL(r)
-	switch {
-	case r.URL.Err() != nil:
-		p.add(path+".url", "%v", r.URL.Err())
-	case r.URL.IsZero():
-		p.add(path+".url", "is missing: write redis://user:password@host:6379/0, {env: NAME} or {file: PATH}")
-	case err != nil:
-		p.add(path+".url", "%v", err)
-	case options.TLSConfig == nil && (r.CAFile != "" || r.CertFile != "" || r.ServerName != ""):
-		p.add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
-	}
-	if (r.CertFile == "") != (r.KeyFile == "") {
-		p.add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
-	}
-}
-
-func (p *problems) keys(c Config) {
-	if c.Match == "" {
-		p.add("match", "is missing: write the Redis key pattern of the markers, such as msg:*")
-	}
-	for i, pattern := range c.Exclude {
-		if pattern == "" {
-			p.add(fmt.Sprintf("exclude[%d]", i), "is empty: write a Redis key pattern, such as msg:dedup:*")
-		} else if codec.ParseGlob(pattern).Covers(codec.ParseGlob(c.Match)) {
-			p.add(fmt.Sprintf("exclude[%d]", i), "%q excludes everything that match (%q) finds", pattern, c.Match)
-		}
-	}
-	if c.Underived && c.Match != "" {
-		p.add("id", "is missing: it does not follow from match %q, which is more than text and a star at its end; write the expression whose one group is the message id, such as ^msg:(.+)$", c.Match)
-	}
-	if c.ID != "" {
-		re, err := regexp.Compile(c.ID)
-		if err != nil {
-			p.add("id", "%v", err)
-		} else if re.NumSubexp() != 1 {
-			p.add("id", "%q has %d groups: mark the message id with exactly one, such as ^msg:(.+)$", c.ID, re.NumSubexp())
-		}
-	}
-}
-
-func (p *problems) retry(c Config) {
-	if c.Retry.Match == "" {
-		return
-	}
-	if c.Retry.GiveUp < 1 {
-		p.add("retry.give_up", "is %d: write the number of failures after which a message is given up", c.Retry.GiveUp)
-	}
-	p.positive("retry.ttl", c.Retry.TTL)
-	if codec.ParseGlob(c.Retry.Match).Overlaps(codec.ParseGlob(c.Match)) {
-		p.add("retry.match", "%q and match %q find the same keys: a key is either a marker or a retry counter", c.Retry.Match, c.Match)
-	}
-}
-
 func (p *problems) positive(path string, d time.Duration) {
 	if d <= 0 {
 		p.add(path, "is %s: write a time above zero, such as 300s", d)
-	}
-}
-
-func (p *problems) values(c Config) {
-	p.oneOf("value.codec", c.Value.Codec, codec.Raw, codec.JSON, codec.Java, codec.Quoted)
-	paths := c.Value.Codec == codec.JSON || c.Value.Codec == codec.Java
-	switch _, err := codec.ParsePath(c.Value.Path); {
-	case c.Value.Path == "" && c.Value.Codec != codec.JSON:
-	case !paths:
-		p.add("value.path", "is of no use to codec %s: leave it out, or write codec: json", c.Value.Codec)
-	case err != nil:
-		p.add("value.path", "%v", err)
-	}
-	if c.Value.Time == "" {
-		return
-	}
-	p.oneOf("value.time_unit", c.Value.TimeUnit, codec.Seconds, codec.Millis)
-	if _, err := codec.ParsePath(c.Value.Time); c.Value.Time != codec.WholeValue && (!paths || err != nil) {
-		p.add("value.time", "%q is no place: write $ where the whole value is the time, or the path of a member of a JSON value, such as $.time", c.Value.Time)
 	}
 }
 
@@ -197,21 +95,6 @@ func (p *problems) states(c Config) {
 	}
 }
 
-// lock checks what is different in a lock: its value is an owner and its one state is to be held.
-func (p *problems) lock(c Config) {
-	p.oneOf("value.codec", c.Value.Codec, codec.Redisson, codec.Token)
-	if c.Value.Path != "" || c.Value.Time != "" {
-		p.add("value", "path and time are of no use to a lock: leave them out")
-	}
-	if len(c.States) > 0 {
-		p.add("states", "are of no use to a lock, which is processing while it is held: leave them out")
-	}
-	if c.TTL.Done != 0 {
-		p.add("ttl.done", "is of no use to a lock: write its lease in ttl.processing")
-	}
-	p.positive("ttl.processing", c.TTL.Processing)
-}
-
 func (p *problems) rules(c Config) {
 	p.oneOf("mark", c.Mark, "before", "after")
 	// A scheme that marks after the work has nothing in flight that could be hit.
@@ -232,30 +115,6 @@ func (p *problems) rules(c Config) {
 	}
 }
 
-// events checks what following a store's notifications needs.
-func (p *problems) events(c Config) {
-	if c.Ask != "" && c.Kind != kindRedisString {
-		p.add("ask", "is for kind %s: leave it out", kindRedisString)
-	} else if c.Ask != "" {
-		p.oneOf("ask", c.Ask, askCommands...)
-	}
-	if !c.Events {
-		return
-	}
-	switch {
-	case c.Kind == kindRedisLock:
-		p.add("events", "say nothing of a lock: one that ends after its work and one that ends after a crash give the same notifications; leave it out")
-	case c.Kind != kindRedisString:
-		p.add("events", "are notifications of Redis, for kind %s: leave it out", kindRedisString)
-	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Failed]) > 0:
-		p.add("events", "cannot tell a failure from a completion where both write a value over the claim: leave it out")
-	case len(c.States[dedup.Failed]) > 0:
-		p.add("events", "cannot tell a failure from a completion where both write a value: leave events out, and let consumers report (docs/consumers.md)")
-	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Done]) == 0:
-		p.add("events", "cannot tell a failure from a completion where both delete the claim: leave it out")
-	}
-}
-
 func (p *problems) sweep(s pace.Sweep) {
 	if math.IsNaN(float64(s.Duty)) {
 		p.add("sweep.duty", "is not a percentage: write a share of the server's time such as 5%%")
@@ -271,21 +130,6 @@ func (p *problems) sweep(s pace.Sweep) {
 	if s.MaxKeysPerSecond < 0 || s.MaxBytesPerSecond < 0 {
 		p.add("sweep", "max_keys_per_second and max_bytes_per_second cannot be below 0")
 	}
-}
-
-// server names the database that the store is in; empty when the URL cannot be read.
-func (c Config) server() string {
-	o, err := parseURL(c.Redis)
-	if err != nil {
-		return ""
-	}
-	addr := strings.ToLower(o.Addr)
-	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {
-		if port, ok := strings.CutPrefix(addr, loopback); ok {
-			addr = "localhost:" + port
-		}
-	}
-	return fmt.Sprintf("%s/%d", addr, o.DB)
 }
 
 // onFailedRun is the value of Config.OnFailed that says that consumers take a failed marker again.

@@ -7,14 +7,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 )
 
 // newTestWalk returns a walk over a private Redis, and a client of the server.
-func newTestWalk(t *testing.T) (*walk, *redis.Client) {
+func newTestWalk(t *testing.T, changes ...func(*Config)) (*walk, *redis.Client) {
 	t.Helper()
 	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
 	if err != nil {
@@ -23,6 +22,9 @@ func newTestWalk(t *testing.T) (*walk, *redis.Client) {
 	t.Cleanup(server.Kill)
 	cfg, _ := Preset("redis-text-status")
 	cfg.Redis.URL = secret.New(server.URL())
+	for _, change := range changes {
+		change(&cfg)
+	}
 	l, err := newLayout(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -45,9 +47,7 @@ func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
 }
 
 func TestAKeyWithoutAnIDIsCountedApart(t *testing.T) {
-	w, _ := newTestWalk(t)
-	w.layout.idPrefix = "msg:eu:"
-	w.layout.yields = []taken{{pattern: codec.ParseGlob("msg:us:*")}}
+	w, _ := newTestWalk(t, func(c *Config) { c.ID, c.Yields = "^msg:eu:(.+)$", []Yield{{Field: "match", Pattern: "msg:us:*"}} })
 	w.take([]string{"msg:eu:1", "msg:\x1b1", "msg:2", "msg:2", "msg:dedup:4", "msg:us:1", "retry:1", "other"})
 	if p := w.tally.pass; len(w.pending) != 1 || p.Misfits != 2 || p.Misfit != `"msg:\x1b1"` {
 		t.Errorf("pending %q, %d misfits, such as %s", w.pending, p.Misfits, p.Misfit)

@@ -31,3 +31,6 @@ const (
 	// MaxRetryCount bounds what one retry counter adds to a sum: a broken one must not drown the others.
 	MaxRetryCount = 1_000_000
 )
+
+// CheckKeys bounds the part of the store that Check walks over.
+const CheckKeys = 20_000

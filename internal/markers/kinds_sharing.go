@@ -7,13 +7,13 @@ import "strings"
 // (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate
 // while others are in use. Another name of the same server is not found.
 func CommandSharers(store Config, all []Config) []string {
-	address := store.address()
-	if store.Kind != kindRedisString || store.Ask == "" || address == "" {
+	server := address(store)
+	if store.Kind != kindRedisString || store.Ask == "" || server == "" {
 		return nil
 	}
 	var names []string
 	for _, other := range all {
-		if other.Name != store.Name && other.Kind == kindRedisString && other.Ask == store.Ask && other.address() == address {
+		if other.Name != store.Name && other.Kind == kindRedisString && other.Ask == store.Ask && address(other) == server {
 			names = append(names, other.Name)
 		}
 	}
@@ -21,8 +21,8 @@ func CommandSharers(store Config, all []Config) []string {
 }
 
 // address names the server that the store is in, without its database; empty when the URL cannot be read.
-func (c Config) address() string {
-	place := c.server()
+func address(c Config) string {
+	place := database(c)
 	if i := strings.LastIndexByte(place, '/'); i >= 0 {
 		return place[:i]
 	}
