@@ -21,6 +21,7 @@ import (
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -210,7 +211,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
 func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []admin.MarkerStore, err error) {
 	for _, cfg := range configured {
-		store, err := markers.Open(cfg, a.log)
+		store, err := kinds.Open(cfg, a.log)
 		if err != nil {
 			return nil, nil, unusable("%w", err)
 		}

@@ -19,6 +19,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -167,13 +168,13 @@ func (f *file) checkStores(c *report) {
 	for i, s := range f.Stores {
 		path := c.entry("stores", i, s.Name)
 		c.checkName(path, s.Name, names, i)
-		c.addErr(path, markers.Validate(s))
+		c.addErr(path, kinds.Validate(s))
 	}
-	settled, open := markers.Resolve(f.Stores)
+	settled, open := kinds.Resolve(f.Stores)
 	f.Stores = settled
 	f.settleInserts(c)
 	for _, err := range open {
-		var o *markers.Overlap
+		var o *kinds.Overlap
 		if !errors.As(err, &o) {
 			c.addErr("stores", err)
 			continue

@@ -140,7 +140,7 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal((*plain)(c)); err != nil {
 		return err
 	}
-	if c.Kind == kindSQLTable && c.Transactional {
+	if c.Kind == SQLTable && c.Transactional {
 		c.inOneTransaction(named)
 	}
 	// A preset without a match of its own has an id for every match.
@@ -161,10 +161,10 @@ func (c *Config) inOneTransaction(named map[string]any) {
 	}
 }
 
-// withDefaults fills the fields that have a sound default in every scheme.
-func (c Config) withDefaults() Config {
+// WithDefaults fills the fields that have a sound default in every scheme.
+func (c Config) WithDefaults() Config {
 	d := defaultSweep()
-	if c.Kind == kindSQLTable {
+	if c.Kind == SQLTable {
 		d = sqlSweep()
 		c.InsertSettle = cmp.Or(c.InsertSettle, defaultInsertSettle)
 	}
@@ -191,13 +191,13 @@ func (c Config) withDefaults() Config {
 
 // The kinds of stores.
 const (
-	// kindRedisString keeps each marker in a Redis string of its own.
-	kindRedisString = "redis-string"
-	// kindRedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
-	kindRedisLock = "redis-lock"
-	// kindSQLTable keeps each marker in a row of a table.
-	kindSQLTable = "sql-table"
+	// RedisString keeps each marker in a Redis string of its own.
+	RedisString = "redis-string"
+	// RedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
+	RedisLock = "redis-lock"
+	// SQLTable keeps each marker in a row of a table.
+	SQLTable = "sql-table"
 )
 
 // kindNames returns the kinds of stores, sorted.
-func kindNames() []string { return []string{kindRedisLock, kindRedisString, kindSQLTable} }
+func kindNames() []string { return []string{RedisLock, RedisString, SQLTable} }

@@ -42,23 +42,23 @@ func (c EffectConfig) WithDefaults() EffectConfig {
 // Validate returns every problem of the check, joined; each is a *FieldError. The connection of a store must have been copied.
 func (c EffectConfig) Validate() error {
 	c = c.WithDefaults()
-	var p problems
+	var p Problems
 	if c.SQL.Driver == "" && c.SQL.DSN.IsZero() && c.SQL.DSN.Err() == nil {
-		p.add("sql", "is missing: name a store that is a table, or write sql: {driver: mysql, dsn: …}, with an account that may only read")
+		p.Add("sql", "is missing: name a store that is a table, or write sql: {driver: mysql, dsn: …}, with an account that may only read")
 	} else {
 		p.sql("sql", c.SQL)
 	}
 	if err := checkQuery(c.Query, c.SQL.Driver); err != nil {
-		p.add("query", "%v", err)
+		p.Add("query", "%v", err)
 	}
 	if c.Every < time.Minute || c.Every > 24*time.Hour {
-		p.add("every", "%s is outside 1m to 24h: a check may read a whole table", c.Every)
+		p.Add("every", "%s is outside 1m to 24h: a check may read a whole table", c.Every)
 	}
 	if c.Timeout < time.Second || c.Timeout > 5*time.Minute || c.Timeout >= c.Every {
-		p.add("timeout", "%s is outside 1s to 5m, or not below every", c.Timeout)
+		p.Add("timeout", "%s is outside 1s to 5m, or not below every", c.Timeout)
 	}
 	if c.MaxRows < 1 || c.MaxRows > mostEffectRows {
-		p.add("max_rows", "%d is outside 1 to %d", c.MaxRows, mostEffectRows)
+		p.Add("max_rows", "%d is outside 1 to %d", c.MaxRows, mostEffectRows)
 	}
 	return errors.Join(p...)
 }

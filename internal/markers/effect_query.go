@@ -98,14 +98,14 @@ func scanQuery(query, driver string) ([]string, error) {
 		r, size := utf8.DecodeRuneInString(query[i:])
 		rest := query[i:]
 		switch {
-		case r == '\'' || r == '"' || r == '`' && driver == driverMySQL:
+		case r == '\'' || r == '"' || r == '`' && driver == MySQL:
 			end, err := quotedEnd(rest)
 			if err != nil {
 				return nil, err
 			}
 			tokens = append(tokens, quotedToken)
 			i += end
-		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "/*"), r == '#' && driver == driverMySQL:
+		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "/*"), r == '#' && driver == MySQL:
 			return nil, errors.New("must not hold comments: servers read some of them as part of the query; write them as YAML comments")
 		case r == ';':
 			return nil, errors.New("must be one statement: there is more behind a semicolon")

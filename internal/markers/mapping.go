@@ -25,14 +25,14 @@ type Unmapped struct {
 	Guess dedup.State
 }
 
-// undecoded are the markers of a sample whose state is unknown.
-func undecoded(sample []dedup.Marker) []dedup.Marker {
+// Undecoded are the markers of a sample whose state is unknown.
+func Undecoded(sample []dedup.Marker) []dedup.Marker {
 	return slices.DeleteFunc(slices.Clone(sample), func(m dedup.Marker) bool { return m.State != dedup.StateUnknown })
 }
 
-// tallied adds up equal statuses, the most frequent first. lives holds for each the one state that the life of its marker allows, empty
+// Tally adds up equal statuses, the most frequent first. lives holds for each the one state that the life of its marker allows, empty
 // where that tells nothing; it may be nil.
-func tallied(statuses []string, lives []dedup.State) []Unmapped {
+func Tally(statuses []string, lives []dedup.State) []Unmapped {
 	all := map[string]*Unmapped{}
 	for i, status := range statuses {
 		u := all[status]
@@ -68,16 +68,16 @@ func usually(status string) dedup.State {
 	return ""
 }
 
-// stateLines is the line that lists the statuses under the states that they seem to mean, beside those that are listed; none
+// StateLines is the line that lists the statuses under the states that they seem to mean, beside those that are listed; none
 // where no meaning is known, or where there are so many that they are no statuses.
-func (c Config) stateLines(unmapped []Unmapped) []string {
+func (c Config) StateLines(unmapped []Unmapped) []string {
 	if c.machine() || len(unmapped) > mostUnmapped {
 		return nil
 	}
 	lists := map[dedup.State][]string{}
 	for _, u := range unmapped {
 		// Read in another way, a status may be one that is listed already.
-		if u.Guess != "" && !c.lists(u.Status) {
+		if u.Guess != "" && !c.Lists(u.Status) {
 			lists[u.Guess] = append(lists[u.Guess], u.Status)
 		}
 	}
@@ -88,7 +88,7 @@ func (c Config) stateLines(unmapped []Unmapped) []string {
 		}
 		var items []string
 		for _, status := range slices.Concat(c.States[state], lists[state]) {
-			items = append(items, yamlWord(status))
+			items = append(items, YAMLWord(status))
 		}
 		entries = append(entries, string(state)+": ["+strings.Join(items, ", ")+"]")
 	}
@@ -98,7 +98,8 @@ func (c Config) stateLines(unmapped []Unmapped) []string {
 	return []string{"states: {" + strings.Join(entries, ", ") + "}"}
 }
 
-func (c Config) lists(status string) bool {
+// Lists reports whether a state has the status.
+func (c Config) Lists(status string) bool {
 	for _, listed := range c.States {
 		if slices.Contains(listed, status) {
 			return true
@@ -110,8 +111,8 @@ func (c Config) lists(status string) bool {
 // plainWord matches text that YAML reads as itself; a number or a truth value would be read as one.
 var plainWord = regexp.MustCompile(`^[A-Za-z][A-Za-z_-]*$`)
 
-// yamlWord writes text as a YAML scalar.
-func yamlWord(text string) string {
+// YAMLWord writes text as a YAML scalar.
+func YAMLWord(text string) string {
 	switch strings.ToLower(text) {
 	case "y", "n", "yes", "no", "on", "off", "true", "false", "null":
 		return strconv.Quote(text)
@@ -125,25 +126,25 @@ func yamlWord(text string) string {
 // suggestRows says which statuses of rows no state lists, and the lines that would.
 func (c Config) suggestRows(sample []dedup.Marker) ([]Unmapped, []string) {
 	var statuses []string
-	for _, m := range undecoded(sample) {
+	for _, m := range Undecoded(sample) {
 		if m.Status != "" && utf8.ValidString(m.Status) {
 			statuses = append(statuses, m.Status)
 		}
 	}
-	unmapped := tallied(statuses, nil)
-	return unmapped, c.stateLines(unmapped)
+	unmapped := Tally(statuses, nil)
+	return unmapped, c.StateLines(unmapped)
 }
 
 // Hint says how to map what no line can be given for; empty where there is nothing to say.
 func (c Config) Hint(unmapped []Unmapped) string {
 	var open []string
 	for _, u := range unmapped {
-		if u.Guess == "" && !c.lists(u.Status) {
+		if u.Guess == "" && !c.Lists(u.Status) {
 			open = append(open, codec.Printable(u.Status))
 		}
 	}
 	switch {
-	case len(unmapped) > mostUnmapped && c.Kind != kindSQLTable:
+	case len(unmapped) > mostUnmapped && c.Kind != SQLTable:
 		return fmt.Sprintf("%d different values are no statuses: if any value means that the message was seen, use preset redis-presence; else check match and value", len(unmapped))
 	case c.machine():
 		return "list each status in terminal, or in transitions with those that may follow it"

@@ -56,7 +56,7 @@ func redisPresets() []preset {
 // counts retry:{id}, and from 5 failures on the message is acked without its work.
 func redisTextStatus() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:*", Exclude: []string{"msg:dedup:*", "msg:processed:*"}, ID: `^msg:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
@@ -75,7 +75,7 @@ func redisTextStatus() Config {
 // failure deletes the marker.
 func redisJSONStatus() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:dedup:*", ID: `^msg:dedup:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.JSON, Path: "$.status", Time: "$.time", TimeUnit: codec.Seconds},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}},
@@ -93,7 +93,7 @@ func redisJSONStatus() Config {
 // shop's own, so that there is none to begin with.
 func redisPresence() Config {
 	return Config{
-		Kind: kindRedisString,
+		Kind: RedisString,
 		ID:   `^(.+)$`,
 		Key:  codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
@@ -108,7 +108,7 @@ func redisPresence() Config {
 // redisFlag: the key is looked for, the work is done, then SET msg:processed:{id} 1 EX 86400. Some keep it for 72 hours.
 func redisFlag() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:processed:*", ID: `^msg:processed:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Done: {"1"}},
@@ -125,7 +125,7 @@ func redisFlag() Config {
 // redisTimestamp: SET dedup:{id} {milliseconds since 1970} NX EX 86400 before the work; an exception deletes the key.
 func redisTimestamp() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "dedup:*", ID: `^dedup:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw, Time: codec.WholeValue, TimeUnit: codec.Millis},
 		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
@@ -142,7 +142,7 @@ func redisTimestamp() Config {
 // lease; a delivery that does not get the lock is logged and acked.
 func redissonLock() Config {
 	return Config{
-		Kind:  kindRedisLock,
+		Kind:  RedisLock,
 		Match: "lock:msg:*", ID: `^lock:msg:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Redisson},
 		Mark:       "before",
@@ -155,7 +155,7 @@ func redissonLock() Config {
 // redisTokenLock: SET lock:order_pay:{id} {token} NX PX 30000, deleted by a script that compares the token.
 func redisTokenLock() Config {
 	return Config{
-		Kind:  kindRedisLock,
+		Kind:  RedisLock,
 		Match: "lock:order_pay:*", ID: `^lock:order_pay:(.+)$`,
 		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Token},
 		Mark:       "before",

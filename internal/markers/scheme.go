@@ -24,25 +24,25 @@ const (
 )
 
 // Scheme returns what the configuration says of the store's consumers.
-func (c Config) Scheme() dedup.Scheme { return c.withDefaults().scheme() }
+func (c Config) Scheme() dedup.Scheme { return c.WithDefaults().scheme() }
 
 // scheme returns what the configuration says of the store's consumers.
 func (c Config) scheme() dedup.Scheme {
-	if c.Kind == kindSQLTable {
+	if c.Kind == SQLTable {
 		return c.sqlScheme()
 	}
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.canShow(), Ask: c.Ask, Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
+		States: c.Shows(), Ask: c.Ask, Lock: c.Kind == RedisLock, AcksEach: c.Acks == acksEach,
 	}
 	s.Blind = blind(s)
 	return s
 }
 
-// canShow returns the states that markers of the store can show, in the order of dedup.States.
-func (c Config) canShow() []dedup.State {
-	if c.Kind == kindRedisLock {
+// Shows returns the states that markers of the store can show, in the order of dedup.States.
+func (c Config) Shows() []dedup.State {
+	if c.Kind == RedisLock {
 		return []dedup.State{dedup.Processing}
 	}
 	var states []dedup.State

@@ -68,8 +68,8 @@ func (a *sqlActor) own(session string) bool {
 	return slices.Contains(a.sessions, session)
 }
 
-// openSQLActor returns nil without an error when the configuration has no account to act with.
-func openSQLActor(c Config, log *slog.Logger) (Actor, error) {
+// OpenSQLActor returns nil without an error when the configuration has no account to act with.
+func OpenSQLActor(c Config, log *slog.Logger) (Actor, error) {
 	if c.Act.SQL.DSN.IsZero() {
 		return nil, nil
 	}

@@ -45,7 +45,7 @@ type actDialect interface {
 }
 
 // actDialects maps each value of SQL.Driver to its dialect.
-var actDialects = map[string]actDialect{driverMySQL: mysqlDialect{}, driverPostgres: postgresDialect{}}
+var actDialects = map[string]actDialect{MySQL: mysqlDialect{}, PostgreSQL: postgresDialect{}}
 
 // txFate is what became of a transaction.
 type txFate int

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 )
@@ -56,7 +57,7 @@ func openActed(t testing.TB, db *markerstest.Database, cfg markers.Config, watch
 
 func newActor(t testing.TB, cfg markers.Config) markers.Actor {
 	t.Helper()
-	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
+	actor, err := kinds.OpenActor(cfg, markerstest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}

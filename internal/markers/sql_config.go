@@ -13,8 +13,8 @@ import (
 
 // The values of SQL.Driver. MariaDB speaks the protocol of MySQL.
 const (
-	driverMySQL    = "mysql"
-	driverPostgres = "postgres"
+	MySQL      = "mysql"
+	PostgreSQL = "postgres"
 )
 
 // rowsMarkers is the value of Config.Rows that says that a row is a marker and nothing more.
@@ -153,27 +153,27 @@ var (
 	longestIdentifier = 64
 )
 
-func (p *problems) identifier(path, name string) {
+func (p *Problems) identifier(path, name string) {
 	if !identifierPattern.MatchString(name) || len(name) > longestIdentifier {
-		p.add(path, "%q is not a name: letters, digits, _, $ and -, at most %d bytes, without quotes", name, longestIdentifier)
+		p.Add(path, "%q is not a name: letters, digits, _, $ and -, at most %d bytes, without quotes", name, longestIdentifier)
 	}
 }
 
-// validateSQL returns every problem of the description of a table of markers, joined; each is a *FieldError.
-func validateSQL(c Config) error {
-	c = c.withDefaults()
-	var p problems
-	if p.begin(c) {
+// ValidateSQL returns every problem of the description of a table of markers, joined; each is a *FieldError.
+func ValidateSQL(c Config) error {
+	c = c.WithDefaults()
+	var p Problems
+	if p.Begin(c) {
 		p.sqlTable(c)
-		p.unasked(c)
+		p.Unasked(c)
 		if c.Events {
-			p.add("events", "are notifications of Redis, for kind %s: leave it out", kindRedisString)
+			p.Add("events", "are notifications of Redis, for kind %s: leave it out", RedisString)
 		}
 	}
 	return errors.Join(p...)
 }
 
-func (p *problems) sqlTable(c Config) {
+func (p *Problems) sqlTable(c Config) {
 	p.sql("sql", c.SQL)
 	if !c.Act.SQL.DSN.IsZero() || c.Act.SQL.Driver != "" {
 		act := c.Act.SQL
@@ -182,14 +182,14 @@ func (p *problems) sqlTable(c Config) {
 		}
 		p.sql("act.sql", act)
 		if act.Driver != c.SQL.Driver {
-			p.add("act.sql.driver", "%q is not the driver of sql (%q): both accounts act on one table", act.Driver, c.SQL.Driver)
+			p.Add("act.sql.driver", "%q is not the driver of sql (%q): both accounts act on one table", act.Driver, c.SQL.Driver)
 		}
 	}
 	if c.Rows != "" {
-		p.oneOf("rows", c.Rows, rowsMarkers)
+		p.OneOf("rows", c.Rows, rowsMarkers)
 	}
 	if c.Retakes != "" {
-		p.oneOf("retakes", c.Retakes, retakesNever)
+		p.OneOf("retakes", c.Retakes, retakesNever)
 	}
 	p.sqlDatabases(c)
 	p.sqlNames(c)
@@ -199,30 +199,30 @@ func (p *problems) sqlTable(c Config) {
 	p.sqlForeign(c)
 }
 
-func (p *problems) sql(path string, s SQL) {
-	p.oneOf(path+".driver", s.Driver, driverMySQL, driverPostgres)
+func (p *Problems) sql(path string, s SQL) {
+	p.OneOf(path+".driver", s.Driver, MySQL, PostgreSQL)
 	form := "user:password@tcp(host:3306)/database"
-	if s.Driver == driverPostgres {
+	if s.Driver == PostgreSQL {
 		form = "postgres://user:password@host:5432/database"
 	}
 	switch {
 	case s.DSN.Err() != nil:
-		p.add(path+".dsn", "%v", s.DSN.Err())
+		p.Add(path+".dsn", "%v", s.DSN.Err())
 	case s.DSN.IsZero():
-		p.add(path+".dsn", "is missing: write %s, {env: NAME} or {file: PATH}", form)
+		p.Add(path+".dsn", "is missing: write %s, {env: NAME} or {file: PATH}", form)
 	case dialects[s.Driver] != nil:
 		if _, err := dialects[s.Driver].parse(s.DSN.Reveal()); err != nil {
-			p.add(path+".dsn", "%v", err)
+			p.Add(path+".dsn", "%v", err)
 		}
 	}
 }
 
 // sqlDatabases tells of accounts that would reach two tables: a marker that the watching one shows must be where the acting
 // one looks for it. That the servers are the same is seen at each action.
-func (p *problems) sqlDatabases(c Config) {
+func (p *Problems) sqlDatabases(c Config) {
 	d := dialects[c.SQL.Driver]
 	schema, _ := splitTable(c.Table)
-	if d == nil || c.SQL.DSN.IsZero() || c.Act.SQL.DSN.IsZero() || c.SQL.Driver == driverMySQL && schema != "" {
+	if d == nil || c.SQL.DSN.IsZero() || c.Act.SQL.DSN.IsZero() || c.SQL.Driver == MySQL && schema != "" {
 		return
 	}
 	watching, err := d.parse(c.SQL.DSN.Reveal())
@@ -230,12 +230,12 @@ func (p *problems) sqlDatabases(c Config) {
 	if err != nil || actErr != nil || watching.database == acting.database {
 		return
 	}
-	p.add("act.sql.dsn", "names database %q and sql.dsn names %q: both accounts must reach one table", acting.database, watching.database)
+	p.Add("act.sql.dsn", "names database %q and sql.dsn names %q: both accounts must reach one table", acting.database, watching.database)
 }
 
-func (p *problems) sqlNames(c Config) {
+func (p *Problems) sqlNames(c Config) {
 	if c.Table == "" {
-		p.add("table", "is missing: write the table of the markers, such as message_dedup or shop.message_dedup")
+		p.Add("table", "is missing: write the table of the markers, such as message_dedup or shop.message_dedup")
 	} else {
 		schema, name := splitTable(c.Table)
 		if schema != "" {
@@ -245,14 +245,14 @@ func (p *problems) sqlNames(c Config) {
 		p.needsDatabase(c, schema)
 	}
 	if len(c.Columns.ID) == 0 {
-		p.add("columns.id", "is missing: name the column of the message id")
+		p.Add("columns.id", "is missing: name the column of the message id")
 	}
 	owner := map[string]string{}
 	for _, column := range c.Columns.all() {
 		path := "columns." + column.field
 		p.identifier(path, column.name)
 		if other, taken := owner[column.name]; taken && !(column.field == "updated" || column.field == "business_key") {
-			p.add(path, "%q is also columns.%s", column.name, other)
+			p.Add(path, "%q is also columns.%s", column.name, other)
 		}
 		owner[column.name] = column.field
 	}
@@ -262,41 +262,41 @@ func (p *problems) sqlNames(c Config) {
 }
 
 // needsDatabase tells of a MySQL DSN that leaves open which database the table is in.
-func (p *problems) needsDatabase(c Config, schema string) {
-	if c.SQL.Driver != driverMySQL || schema != "" || c.SQL.DSN.IsZero() {
+func (p *Problems) needsDatabase(c Config, schema string) {
+	if c.SQL.Driver != MySQL || schema != "" || c.SQL.DSN.IsZero() {
 		return
 	}
-	if at, err := dialects[driverMySQL].parse(c.SQL.DSN.Reveal()); err == nil && at.database == "" {
-		p.add("table", "%q has no database and sql.dsn names none: write DATABASE.%s", c.Table, c.Table)
+	if at, err := dialects[MySQL].parse(c.SQL.DSN.Reveal()); err == nil && at.database == "" {
+		p.Add("table", "%q has no database and sql.dsn names none: write DATABASE.%s", c.Table, c.Table)
 	}
 }
 
-func (p *problems) sqlStatuses(c Config) {
+func (p *Problems) sqlStatuses(c Config) {
 	machine := c.machine() || c.Preset == presetStateMachine
 	switch {
 	case c.Columns.Status == "":
 		if len(c.States) > 0 {
-			p.add("states", "are set without columns.status: name the column, or leave states out, so that every row is done")
+			p.Add("states", "are set without columns.status: name the column, or leave states out, so that every row is done")
 		}
 		if machine {
-			p.add("columns.status", "is missing: terminal and transitions are of statuses")
+			p.Add("columns.status", "is missing: terminal and transitions are of statuses")
 		}
 		return
 	case machine && len(c.States) > 0:
-		p.add("states", "are set beside terminal and transitions: write one or the other")
+		p.Add("states", "are set beside terminal and transitions: write one or the other")
 	case machine:
 		p.machine(c)
 	default:
-		p.states(c)
+		p.States(c)
 	}
 }
 
-func (p *problems) machine(c Config) {
+func (p *Problems) machine(c Config) {
 	if len(c.Terminal) == 0 {
-		p.add("terminal", "is empty: list the statuses in which a row has arrived, such as [COMPLETED, CANCELLED]")
+		p.Add("terminal", "is empty: list the statuses in which a row has arrived, such as [COMPLETED, CANCELLED]")
 	}
 	if len(c.Transitions) == 0 {
-		p.add("transitions", "is empty: name for each status those that may follow it, such as CREATED: [PAID, CANCELLED]")
+		p.Add("transitions", "is empty: name for each status those that may follow it, such as CREATED: [PAID, CANCELLED]")
 	}
 	reached := map[string]string{}
 	for from, to := range c.Transitions {
@@ -306,51 +306,51 @@ func (p *problems) machine(c Config) {
 	}
 	for _, status := range c.Terminal {
 		if len(c.Transitions[status]) > 0 {
-			p.add("terminal", "%q has transitions to %s: a terminal status leads nowhere", status, strings.Join(c.Transitions[status], ", "))
+			p.Add("terminal", "%q has transitions to %s: a terminal status leads nowhere", status, strings.Join(c.Transitions[status], ", "))
 		}
 	}
 	for _, status := range sortedKeys(reached) {
 		if len(c.Transitions[status]) == 0 && !slices.Contains(c.Terminal, status) {
-			p.add("transitions", "%q follows %q and leads nowhere: list it under terminal, or say what follows it", status, reached[status])
+			p.Add("transitions", "%q follows %q and leads nowhere: list it under terminal, or say what follows it", status, reached[status])
 		}
 	}
-	p.positive("stuck_after", c.StuckAfter)
+	p.Positive("stuck_after", c.StuckAfter)
 }
 
-func (p *problems) sqlRules(c Config) {
-	p.oneOf("mark", c.Mark, "before", "after")
+func (p *Problems) sqlRules(c Config) {
+	p.OneOf("mark", c.Mark, "before", "after")
 	if c.Columns.Status != "" || c.OnInFlight != "" {
-		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
+		p.OneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
 	}
-	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
+	p.OneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)
 	p.acks(c)
 	if c.TTL.Processing < 0 {
-		p.add("ttl.processing", "is %s: write a time, or 0 for rows that never expire", c.TTL.Processing)
+		p.Add("ttl.processing", "is %s: write a time, or 0 for rows that never expire", c.TTL.Processing)
 	}
 	if c.TTL.Done < 0 {
-		p.add("ttl.done", "is %s: write a time, or 0 for rows that are kept", c.TTL.Done)
+		p.Add("ttl.done", "is %s: write a time, or 0 for rows that are kept", c.TTL.Done)
 	}
 	if c.StuckAfter < 0 {
-		p.add("stuck_after", "is %s: write a time above zero, such as 15m", c.StuckAfter)
+		p.Add("stuck_after", "is %s: write a time above zero, such as 15m", c.StuckAfter)
 	}
 	switch {
 	case c.Retry.GiveUp < 0:
-		p.add("retry.give_up", "is %d: write the number of failures after which a message is given up, or 0 for never", c.Retry.GiveUp)
+		p.Add("retry.give_up", "is %d: write the number of failures after which a message is given up, or 0 for never", c.Retry.GiveUp)
 	case c.Retry.GiveUp > 0 && c.Columns.Attempts == "":
-		p.add("columns.attempts", "is missing: retry.give_up compares with it")
+		p.Add("columns.attempts", "is missing: retry.give_up compares with it")
 	}
 	rows := c.Sweep.Count
 	sweep := c.Sweep
 	sweep.Count = min(max(rows, 10), 1000)
-	p.sweep(sweep)
+	p.Sweep(sweep)
 	if rows < 10 || rows > mostRows {
-		p.add("sweep.count", "is %d: write 10 to %d, the most rows that one query asks for", rows, mostRows)
+		p.Add("sweep.count", "is %d: write 10 to %d, the most rows that one query asks for", rows, mostRows)
 	}
 }
 
 // sqlForeign tells of settings of other kinds, which would be without effect here.
-func (p *problems) sqlForeign(c Config) {
+func (p *Problems) sqlForeign(c Config) {
 	for _, f := range []struct {
 		path string
 		set  bool
@@ -359,7 +359,7 @@ func (p *problems) sqlForeign(c Config) {
 		{"exclude", len(c.Exclude) > 0}, {"id", c.ID != ""}, {"retry.match", c.Retry.Match != ""},
 	} {
 		if f.set {
-			p.add(f.path, "is for Redis: kind %s reads sql, table and columns", kindSQLTable)
+			p.Add(f.path, "is for Redis: kind %s reads sql, table and columns", SQLTable)
 		}
 	}
 }
@@ -372,10 +372,10 @@ func splitTable(name string) (schema, table string) {
 	return "", name
 }
 
-// sqlPlace names server, database and table; empty for other kinds and where the DSN cannot be read.
-func (c Config) sqlPlace() string {
+// SQLPlace names server, database and table; empty for other kinds and where the DSN cannot be read.
+func (c Config) SQLPlace() string {
 	d := dialects[c.SQL.Driver]
-	if c.Kind != kindSQLTable || d == nil || c.SQL.DSN.IsZero() {
+	if c.Kind != SQLTable || d == nil || c.SQL.DSN.IsZero() {
 		return ""
 	}
 	at, err := d.parse(c.SQL.DSN.Reveal())
@@ -385,9 +385,9 @@ func (c Config) sqlPlace() string {
 	schema, table := splitTable(c.Table)
 	database := at.database
 	switch {
-	case c.SQL.Driver == driverMySQL && schema != "":
+	case c.SQL.Driver == MySQL && schema != "":
 		database, schema = schema, ""
-	case c.SQL.Driver == driverPostgres:
+	case c.SQL.Driver == PostgreSQL:
 		schema = cmp.Or(schema, at.schema, "public")
 	}
 	return strings.ToLower(strings.Join([]string{c.SQL.Driver, at.addr, database, schema, table}, "/"))

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -29,7 +30,7 @@ func sqlConfig(preset string) markers.Config {
 
 func TestTheSQLPresetsAreSoundWithAnAddress(t *testing.T) {
 	for _, preset := range []string{"sql-status-code", "sql-status-name", "sql-unique-row", "sql-state-machine"} {
-		if err := markers.Validate(sqlConfig(preset)); err != nil {
+		if err := kinds.Validate(sqlConfig(preset)); err != nil {
 			t.Errorf("%s: %v", preset, err)
 		}
 	}
@@ -89,7 +90,7 @@ func TestEachProblemOfATableIsNamedWithItsPath(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cfg := sqlConfig(c.preset)
 			c.spoil(&cfg)
-			err := markers.Validate(cfg)
+			err := kinds.Validate(cfg)
 			if err == nil || !strings.Contains(err.Error(), c.path+": ") || !strings.Contains(err.Error(), c.words) {
 				t.Errorf("error %v, want %s with %q", err, c.path, c.words)
 			}
@@ -111,7 +112,7 @@ transactional: true
 rows: markers
 ttl: {done: 24h}
 `)
-	if err := markers.Validate(c); err != nil {
+	if err := kinds.Validate(c); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.Columns.ID) != 1 || c.Columns.Updated != "" || c.Columns.BusinessKey != "business_key" || c.Rows != "markers" || c.TTL.Done != 24*time.Hour || c.Sweep.Count != 5000 {
@@ -124,7 +125,7 @@ sql: {driver: mysql, dsn: "`+goodMySQL+`"}
 table: InventoryLog
 columns: {id: [order_no, product_id], business_key: order_no}
 `)
-	if err := markers.Validate(c); err != nil || len(c.Columns.ID) != 2 {
+	if err := kinds.Validate(c); err != nil || len(c.Columns.ID) != 2 {
 		t.Errorf("%v: %+v", err, c)
 	}
 }
@@ -132,11 +133,11 @@ columns: {id: [order_no, product_id], business_key: order_no}
 func TestTwoStoresOfOneTableOverlap(t *testing.T) {
 	a, b := sqlConfig("sql-status-code"), sqlConfig("sql-status-code")
 	b.Name, b.SQL.DSN, b.Table = "other", secret.New("root:hunter2@tcp(localhost:3306)/mysql"), "shop.message_dedup"
-	if _, open := markers.Resolve([]markers.Config{a, b}); len(open) != 1 || !strings.Contains(open[0].Error(), "payments and other") {
+	if _, open := kinds.Resolve([]markers.Config{a, b}); len(open) != 1 || !strings.Contains(open[0].Error(), "payments and other") {
 		t.Errorf("overlaps %v", open)
 	}
 	b.Table = "message_dedup"
-	if _, open := markers.Resolve([]markers.Config{a, b}); len(open) != 0 {
+	if _, open := kinds.Resolve([]markers.Config{a, b}); len(open) != 0 {
 		t.Errorf("overlaps %v", open)
 	}
 }
@@ -156,7 +157,7 @@ func TestATableOfPostgreSQLIsTheSameWithAndWithoutItsSchema(t *testing.T) {
 		a, b := sqlConfig("sql-status-code"), sqlConfig("sql-status-code")
 		a.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres + c.params)}
 		b.Name, b.SQL, b.Table = "other", markers.SQL{Driver: "postgres", DSN: secret.New(goodPostgres)}, c.table
-		if _, open := markers.Resolve([]markers.Config{a, b}); (len(open) == 1) != c.overlap {
+		if _, open := kinds.Resolve([]markers.Config{a, b}); (len(open) == 1) != c.overlap {
 			t.Errorf("%s: overlaps %v", name, open)
 		}
 	}
@@ -165,7 +166,7 @@ func TestATableOfPostgreSQLIsTheSameWithAndWithoutItsSchema(t *testing.T) {
 func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
 	c := sqlConfig("sql-status-code")
 	c.Table, c.Act.SQL.DSN = "shop.message_dedup", secret.New("mover:hunter2@tcp(127.0.0.1:3306)/")
-	if err := markers.Validate(c); err != nil {
+	if err := kinds.Validate(c); err != nil {
 		t.Error(err)
 	}
 }
@@ -173,7 +174,7 @@ func TestOneTableWithItsDatabaseMayBeReachedFromAnyDatabase(t *testing.T) {
 func TestWhatIsSaidOfRowsIsNotSaidOfKeys(t *testing.T) {
 	c, _ := markers.Preset("redis-text-status")
 	c.Name, c.Redis.URL, c.Rows, c.Retakes = "orders", secret.New("redis://127.0.0.1:6379/0"), "markers", "never"
-	if err := markers.Validate(c); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
+	if err := kinds.Validate(c); err == nil || !strings.Contains(err.Error(), "rows: is for kind sql-table") || !strings.Contains(err.Error(), "retakes: is for kind sql-table") {
 		t.Errorf("error %v", err)
 	}
 }

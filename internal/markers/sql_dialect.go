@@ -72,7 +72,7 @@ type dialect interface {
 }
 
 // dialects maps each value of SQL.Driver to its dialect.
-var dialects = map[string]dialect{driverMySQL: mysqlDialect{}, driverPostgres: postgresDialect{}}
+var dialects = map[string]dialect{MySQL: mysqlDialect{}, PostgreSQL: postgresDialect{}}
 
 // errHidden says that the account may not see what was asked for.
 var errHidden = errors.New("hidden from this account")

@@ -103,7 +103,7 @@ func (l *sqlLayout) sought(id string, parts []string) (s soughtID, why string) {
 
 // fits returns the value that a column keeps of a text, and why it does not keep it as it is. With a reason and no value it keeps nothing.
 func (l *sqlLayout) fits(c sqlColumn, v string) (value, why string) {
-	mysql := l.cfg.SQL.Driver == driverMySQL
+	mysql := l.cfg.SQL.Driver == MySQL
 	number := c.kind == numberColumn || c.kind == bitColumn
 	switch length := int64(utf8.RuneCountInString(v)); {
 	case c.kind == textColumn && !utf8.ValidString(v):
@@ -212,7 +212,7 @@ const (
 // wanted is a FROM clause that joins the ids to the table, from the ids to its index.
 func (l *sqlLayout) wanted(part []soughtID) (string, []any) {
 	source, args, join := "", []any(nil), " JOIN "
-	if l.cfg.SQL.Driver == driverPostgres {
+	if l.cfg.SQL.Driver == PostgreSQL {
 		source, args = l.wantedArrays(part)
 	} else {
 		source, args = l.wantedUnion(part)
@@ -267,9 +267,9 @@ func (l *sqlLayout) wantedUnion(part []soughtID) (string, []any) {
 func (l *sqlLayout) comparable(c sqlColumn, i int) string {
 	value := "dedup_wanted." + wantedValue + strconv.Itoa(i)
 	switch {
-	case l.cfg.SQL.Driver == driverPostgres && c.kind == zonedTime:
+	case l.cfg.SQL.Driver == PostgreSQL && c.kind == zonedTime:
 		return "(" + value + "::timestamp AT TIME ZONE 'UTC')"
-	case l.cfg.SQL.Driver == driverPostgres:
+	case l.cfg.SQL.Driver == PostgreSQL:
 		return value + "::" + c.cast
 	case c.kind == textColumn && collationPattern.MatchString(c.collation):
 		charset, _, _ := strings.Cut(c.collation, "_")

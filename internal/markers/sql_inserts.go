@@ -218,11 +218,11 @@ func (c Config) insertRefusal() string {
 }
 
 // sqlInserts tells of settings with which inserts cannot be counted.
-func (p *problems) sqlInserts(c Config) {
+func (p *Problems) sqlInserts(c Config) {
 	if c.InsertSettle < leastInsertSettle {
-		p.add("insert_settle", "is %s: write %s or more, at least twice the longest that honest work takes", c.InsertSettle, leastInsertSettle)
+		p.Add("insert_settle", "is %s: write %s or more, at least twice the longest that honest work takes", c.InsertSettle, leastInsertSettle)
 	}
 	if c.InsertFirst && (c.machine() || c.Preset == presetStateMachine) {
-		p.add("insert_first", "is set for business rows: a delivery there moves a row on, it inserts none")
+		p.Add("insert_first", "is set for business rows: a delivery there moves a row on, it inserts none")
 	}
 }

@@ -56,7 +56,7 @@ type insertDialect interface {
 	digits() int
 }
 
-var insertDialects = map[string]insertDialect{driverMySQL: mysqlDialect{}, driverPostgres: postgresDialect{}}
+var insertDialects = map[string]insertDialect{MySQL: mysqlDialect{}, PostgreSQL: postgresDialect{}}
 
 // insertReader counts the inserts of one table.
 type insertReader struct {
@@ -74,7 +74,7 @@ type insertReader struct {
 
 // newInsertReader returns nil for business rows, which no delivery inserts.
 func newInsertReader(c Config) *insertReader {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	if c.machine() || c.Preset == presetStateMachine {
 		return nil
 	}

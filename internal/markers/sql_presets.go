@@ -28,7 +28,7 @@ func sqlPresets() []preset {
 // status of a row, its message is acked.
 func sqlStatusCode() Config {
 	return Config{
-		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "message_dedup",
+		Kind: SQLTable, SQL: SQL{Driver: MySQL}, Table: "message_dedup",
 		Columns: Columns{
 			ID: ColumnList{"message_id"}, BusinessKey: "business_key", Status: "status",
 			Created: "created_at", Updated: "updated_at", AutoIncrement: "id",
@@ -42,7 +42,7 @@ func sqlStatusCode() Config {
 // message goes to the dead-letter queue.
 func sqlStatusName() Config {
 	return Config{
-		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "consumed_messages",
+		Kind: SQLTable, SQL: SQL{Driver: MySQL}, Table: "consumed_messages",
 		Columns: Columns{
 			ID: ColumnList{"message_id"}, BusinessKey: "biz_id", Status: "status", Created: "create_time", AutoIncrement: "id",
 		},
@@ -55,7 +55,7 @@ func sqlStatusName() Config {
 // one's transaction, then finds the row; a failure rolls it back.
 func sqlUniqueRow() Config {
 	return Config{
-		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "t_points",
+		Kind: SQLTable, SQL: SQL{Driver: MySQL}, Table: "t_points",
 		Columns: Columns{ID: ColumnList{"order_id"}, Created: "create_time"},
 		// No delivery ever meets a row in flight, so that on_inflight has nothing to say.
 		Mark: "after", OnFail: "delete", Transactional: true, Acks: acksEach, Sweep: sqlSweep(),
@@ -66,7 +66,7 @@ func sqlUniqueRow() Config {
 // and transitions.
 func sqlStateMachine() Config {
 	return Config{
-		Kind: kindSQLTable, SQL: SQL{Driver: driverMySQL}, Table: "orders",
+		Kind: SQLTable, SQL: SQL{Driver: MySQL}, Table: "orders",
 		Columns:    Columns{ID: ColumnList{"order_id"}, Status: "status", Updated: "updated_at"},
 		StuckAfter: 15 * time.Minute,
 		// A delivery that comes too late finds the row beyond its step: it fails and is requeued.

@@ -45,7 +45,7 @@ type statementDialect interface {
 	statementGrants(account string) string
 }
 
-var statementDialects = map[string]statementDialect{driverMySQL: mysqlDialect{}, driverPostgres: postgresDialect{}}
+var statementDialects = map[string]statementDialect{MySQL: mysqlDialect{}, PostgreSQL: postgresDialect{}}
 
 // A statementReader counts the statements on one table.
 type statementReader struct {

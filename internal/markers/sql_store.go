@@ -60,7 +60,7 @@ type sqlStore struct {
 	uptime  uptime
 }
 
-func openSQLTable(c Config, log *slog.Logger) (Store, error) {
+func OpenSQL(c Config, log *slog.Logger) (Store, error) {
 	d := dialects[c.SQL.Driver]
 	at, err := d.parse(c.SQL.DSN.Reveal())
 	if err != nil {
@@ -74,7 +74,7 @@ func openSQLTable(c Config, log *slog.Logger) (Store, error) {
 }
 
 func (s *sqlStore) Name() string         { return s.cfg.Name }
-func (s *sqlStore) Place() string        { return s.cfg.sqlPlace() }
+func (s *sqlStore) Place() string        { return s.cfg.SQLPlace() }
 func (s *sqlStore) Scheme() dedup.Scheme { return s.cfg.Scheme() }
 func (s *sqlStore) Close() error         { return s.db.Close() }
 

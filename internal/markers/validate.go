@@ -37,13 +37,13 @@ func (c Config) misnamed() error {
 	return nil
 }
 
-// problems collects what is wrong with a store's description.
-type problems []error
+// Problems collects what is wrong with a store's description.
+type Problems []error
 
-// begin checks what every kind has. Where it is not ok, the preset or the kind is not known, so that nothing else can be asked of the store.
-func (p *problems) begin(c Config) (ok bool) {
+// Begin checks what every kind has. Where it is not ok, the preset or the kind is not known, so that nothing else can be asked of the store.
+func (p *Problems) Begin(c Config) (ok bool) {
 	if !namePattern.MatchString(c.Name) {
-		p.add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
+		p.Add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
 	}
 	text := c.misnamed()
 	if text != nil {
@@ -52,83 +52,89 @@ func (p *problems) begin(c Config) (ok bool) {
 	return text == nil
 }
 
-// unasked refuses the settings of asking and of notifications for all kinds but redis-string.
-func (p *problems) unasked(c Config) {
+// Unasked refuses the settings of asking and of notifications for all kinds but redis-string.
+func (p *Problems) Unasked(c Config) {
 	if c.Ask != "" {
-		p.add("ask", "is for kind %s: leave it out", kindRedisString)
+		p.Add("ask", "is for kind %s: leave it out", RedisString)
 	}
 }
 
-func (p *problems) add(path, format string, args ...any) {
+// Add notes a problem of the field at a path.
+func (p *Problems) Add(path, format string, args ...any) {
 	*p = append(*p, &FieldError{Path: path, Text: fmt.Sprintf(format, args...)})
 }
 
-func (p *problems) oneOf(path, value string, allowed ...string) {
+// OneOf notes a value that is none of those allowed.
+func (p *Problems) OneOf(path, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		p.add(path, "%q: use %s", value, strings.Join(allowed, " or "))
+		p.Add(path, "%q: use %s", value, strings.Join(allowed, " or "))
 	}
 }
 
-func (p *problems) positive(path string, d time.Duration) {
+// Positive notes a time that is not above zero.
+func (p *Problems) Positive(path string, d time.Duration) {
 	if d <= 0 {
-		p.add(path, "is %s: write a time above zero, such as 300s", d)
+		p.Add(path, "is %s: write a time above zero, such as 300s", d)
 	}
 }
 
-func (p *problems) states(c Config) {
+// States checks the values of each state.
+func (p *Problems) States(c Config) {
 	owner := map[string]dedup.State{}
 	for _, state := range dedup.States() {
 		for _, value := range c.States[state] {
 			if other, taken := owner[value]; taken {
-				p.add("states."+string(state), "%q is also a value of %s", value, other)
+				p.Add("states."+string(state), "%q is also a value of %s", value, other)
 			}
 			owner[value] = state
 		}
 	}
 	for state := range c.States {
 		if !slices.Contains(dedup.States(), state) || state == dedup.StateUnknown {
-			p.add("states", "%q is not a state: use processing, done, failed or present", state)
+			p.Add("states", "%q is not a state: use processing, done, failed or present", state)
 		}
 	}
 	if len(owner) == 0 {
-		p.add("states", "is empty: list the values of each state, such as done: [done]")
+		p.Add("states", "is empty: list the values of each state, such as done: [done]")
 	}
 }
 
-func (p *problems) rules(c Config) {
-	p.oneOf("mark", c.Mark, "before", "after")
+// Rules checks what consumers do, and the times to live that they set.
+func (p *Problems) Rules(c Config) {
+	p.OneOf("mark", c.Mark, "before", "after")
 	// A scheme that marks after the work has nothing in flight that could be hit.
 	if c.OnInFlight != "" || c.Mark != "after" || len(c.States[dedup.Processing]) > 0 {
-		p.oneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
+		p.OneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
 	}
-	p.oneOf("on_fail", c.OnFail, "delete", "keep", "ack")
+	p.OneOf("on_fail", c.OnFail, "delete", "keep", "ack")
 	p.onFailed(c)
 	p.acks(c)
 	if len(c.States[dedup.Processing]) > 0 {
-		p.positive("ttl.processing", c.TTL.Processing)
+		p.Positive("ttl.processing", c.TTL.Processing)
 	}
 	if c.TTL.Done < 0 {
-		p.add("ttl.done", "is %s: write a time, or 0 for markers that never expire", c.TTL.Done)
+		p.Add("ttl.done", "is %s: write a time, or 0 for markers that never expire", c.TTL.Done)
 	}
 	if c.TTL.Done > 0 && c.TTL.Done <= c.TTL.Processing {
-		p.add("ttl.done", "is %s and not above ttl.processing (%s): done markers are told apart by their longer life", c.TTL.Done, c.TTL.Processing)
+		p.Add("ttl.done", "is %s and not above ttl.processing (%s): done markers are told apart by their longer life", c.TTL.Done, c.TTL.Processing)
 	}
 }
 
-func (p *problems) sweep(s pace.Sweep) {
+// Sweep checks the bounds of a walk.
+func (p *Problems) Sweep(s pace.Sweep) {
 	if math.IsNaN(float64(s.Duty)) {
-		p.add("sweep.duty", "is not a percentage: write a share of the server's time such as 5%%")
+		p.Add("sweep.duty", "is not a percentage: write a share of the server's time such as 5%%")
 	} else if s.Duty < 0.001 || s.Duty > 1 {
-		p.add("sweep.duty", "is %s: write a share of the server's time from 0.1%% to 100%%", s.Duty)
+		p.Add("sweep.duty", "is %s: write a share of the server's time from 0.1%% to 100%%", s.Duty)
 	}
 	if s.Count < 10 || s.Count > 1000 {
-		p.add("sweep.count", "is %d: write 10 to 1000; one call blocks the server while it examines so many keys", s.Count)
+		p.Add("sweep.count", "is %d: write 10 to 1000; one call blocks the server while it examines so many keys", s.Count)
 	}
 	if s.Every < time.Second {
-		p.add("sweep.every", "is %s: write 1s or more", s.Every)
+		p.Add("sweep.every", "is %s: write 1s or more", s.Every)
 	}
 	if s.MaxKeysPerSecond < 0 || s.MaxBytesPerSecond < 0 {
-		p.add("sweep", "max_keys_per_second and max_bytes_per_second cannot be below 0")
+		p.Add("sweep", "max_keys_per_second and max_bytes_per_second cannot be below 0")
 	}
 }
 
@@ -136,18 +142,18 @@ func (p *problems) sweep(s pace.Sweep) {
 const onFailedRun = "run"
 
 // onFailed checks what consumers do with a failed marker; it may be left out.
-func (p *problems) acks(c Config) {
+func (p *Problems) acks(c Config) {
 	if c.Acks != "" {
-		p.oneOf("acks", c.Acks, acksEach, acksBatch)
+		p.OneOf("acks", c.Acks, acksEach, acksBatch)
 	}
 }
 
-func (p *problems) onFailed(c Config) {
+func (p *Problems) onFailed(c Config) {
 	if c.OnFailed == "" {
 		return
 	}
-	p.oneOf("on_failed", c.OnFailed, "ack", "nack", onFailedRun)
+	p.OneOf("on_failed", c.OnFailed, "ack", "nack", onFailedRun)
 	if c.OnFailed == onFailedRun && c.Retakes == retakesNever {
-		p.add("on_failed", "run says that consumers take a failed row again, and retakes: never that they do not: leave one of them out")
+		p.Add("on_failed", "run says that consumers take a failed row again, and retakes: never that they do not: leave one of them out")
 	}
 }
