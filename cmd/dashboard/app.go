@@ -22,6 +22,7 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
 	"dedup-dashboard/internal/markers/kinds"
+	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -227,10 +228,10 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 }
 
 // openEffectChecks opens the checks for double effects.
-func (a *App) openEffectChecks(configured []markers.EffectConfig) ([]collector.EffectChecker, error) {
+func (a *App) openEffectChecks(configured []effect.Config) ([]collector.EffectChecker, error) {
 	var checks []collector.EffectChecker
 	for _, cfg := range configured {
-		check, err := markers.OpenEffectCheck(cfg)
+		check, err := effect.Open(cfg)
 		if err != nil {
 			return nil, unusable("%w", err)
 		}

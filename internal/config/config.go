@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
 	"dedup-dashboard/internal/markers/kinds"
+	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -39,7 +40,7 @@ type Config struct {
 	// Scrapes are where consumers publish counters themselves, by the name in Pipeline.ReportedStore.
 	Scrapes map[string]exports.Config
 	// Effects are the checks for double effects, of the pipelines that have one.
-	Effects []markers.EffectConfig
+	Effects []effect.Config
 	Alerts  Alerts
 	Auth    auth.Config
 	Admin   admin.DeadLettersConfig

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/sql/effect"
 )
 
 // pipeline is one entry of the section `pipelines`.
@@ -27,7 +28,7 @@ type pipeline struct {
 	Labels           map[string]string `yaml:"labels"`
 	Limits           limits            `yaml:"limits"`
 
-	EffectCheck *markers.EffectConfig `yaml:"effect_check"`
+	EffectCheck *effect.Config `yaml:"effect_check"`
 }
 
 // reported says where the counters are that the consumers report.
@@ -228,8 +229,8 @@ func (f *file) checkLock(c *report, path string, p pipeline) {
 }
 
 // buildEffectChecks gives each effect check its connection.
-func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
-	var built []markers.EffectConfig
+func (f *file) buildEffectChecks(c *report) []effect.Config {
+	var built []effect.Config
 	for i, p := range f.Pipelines {
 		if p.EffectCheck == nil {
 			continue
@@ -247,7 +248,7 @@ func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
 }
 
 // effectStore takes over the connection of the store that an effect check names, and reports whether it has one.
-func (f *file) effectStore(c *report, path string, check *markers.EffectConfig) bool {
+func (f *file) effectStore(c *report, path string, check *effect.Config) bool {
 	if within("stores", c.unread) {
 		return false
 	}

@@ -154,7 +154,7 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 // for the row of the first, and a failure takes the row away.
 func (c *Config) inOneTransaction(named map[string]any) {
 	if named["on_inflight"] == nil && c.OnInFlight != "" {
-		c.OnInFlight = inFlightWait
+		c.OnInFlight = InFlightWait
 	}
 	if named["on_fail"] == nil {
 		c.OnFail = "delete"
@@ -201,3 +201,6 @@ const (
 
 // kindNames returns the kinds of stores, sorted.
 func kindNames() []string { return []string{RedisLock, RedisString, SQLTable} }
+
+// defaultInsertSettle is how long after an INSERT its row is counted, unless the configuration says otherwise.
+const defaultInsertSettle = time.Minute

@@ -71,7 +71,7 @@ func usually(status string) dedup.State {
 // StateLines is the line that lists the statuses under the states that they seem to mean, beside those that are listed; none
 // where no meaning is known, or where there are so many that they are no statuses.
 func (c Config) StateLines(unmapped []Unmapped) []string {
-	if c.machine() || len(unmapped) > mostUnmapped {
+	if c.Machine() || len(unmapped) > mostUnmapped {
 		return nil
 	}
 	lists := map[dedup.State][]string{}
@@ -123,8 +123,8 @@ func YAMLWord(text string) string {
 	return strconv.Quote(text)
 }
 
-// suggestRows says which statuses of rows no state lists, and the lines that would.
-func (c Config) suggestRows(sample []dedup.Marker) ([]Unmapped, []string) {
+// SuggestRows says which statuses of rows no state lists, and the lines that would.
+func (c Config) SuggestRows(sample []dedup.Marker) ([]Unmapped, []string) {
 	var statuses []string
 	for _, m := range Undecoded(sample) {
 		if m.Status != "" && utf8.ValidString(m.Status) {
@@ -146,7 +146,7 @@ func (c Config) Hint(unmapped []Unmapped) string {
 	switch {
 	case len(unmapped) > mostUnmapped && c.Kind != SQLTable:
 		return fmt.Sprintf("%d different values are no statuses: if any value means that the message was seen, use preset redis-presence; else check match and value", len(unmapped))
-	case c.machine():
+	case c.Machine():
 		return "list each status in terminal, or in transitions with those that may follow it"
 	case len(open) > 0:
 		return "list " + strings.Join(open[:min(len(open), mostUnmapped)], ", ") + " in states, under what it means: processing, done, failed or present"

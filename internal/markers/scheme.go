@@ -6,12 +6,12 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// inFlightWait is the value of Config.OnInFlight for consumers that wait until a marker in flight ends, and look again.
-const inFlightWait = "wait"
+// InFlightWait is the value of Config.OnInFlight for consumers that wait until a marker in flight ends, and look again.
+const InFlightWait = "wait"
 
 // onFailed returns what consumers do with a delivery whose marker is failed. Nobody waits for a failed one.
 func (c Config) onFailed() string {
-	if c.OnFailed == "" && c.OnInFlight == inFlightWait {
+	if c.OnFailed == "" && c.OnInFlight == InFlightWait {
 		return "ack"
 	}
 	return cmp.Or(c.OnFailed, c.OnInFlight)

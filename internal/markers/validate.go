@@ -104,11 +104,11 @@ func (p *Problems) Rules(c Config) {
 	p.OneOf("mark", c.Mark, "before", "after")
 	// A scheme that marks after the work has nothing in flight that could be hit.
 	if c.OnInFlight != "" || c.Mark != "after" || len(c.States[dedup.Processing]) > 0 {
-		p.OneOf("on_inflight", c.OnInFlight, "ack", "nack", inFlightWait)
+		p.OneOf("on_inflight", c.OnInFlight, "ack", "nack", InFlightWait)
 	}
 	p.OneOf("on_fail", c.OnFail, "delete", "keep", "ack")
-	p.onFailed(c)
-	p.acks(c)
+	p.OnFailed(c)
+	p.Acks(c)
 	if len(c.States[dedup.Processing]) > 0 {
 		p.Positive("ttl.processing", c.TTL.Processing)
 	}
@@ -141,19 +141,20 @@ func (p *Problems) Sweep(s pace.Sweep) {
 // onFailedRun is the value of Config.OnFailed that says that consumers take a failed marker again.
 const onFailedRun = "run"
 
-// onFailed checks what consumers do with a failed marker; it may be left out.
-func (p *Problems) acks(c Config) {
+// Acks checks how consumers acknowledge; it may be left out.
+func (p *Problems) Acks(c Config) {
 	if c.Acks != "" {
 		p.OneOf("acks", c.Acks, acksEach, acksBatch)
 	}
 }
 
-func (p *Problems) onFailed(c Config) {
+// OnFailed checks what consumers do with a failed marker; it may be left out.
+func (p *Problems) OnFailed(c Config) {
 	if c.OnFailed == "" {
 		return
 	}
 	p.OneOf("on_failed", c.OnFailed, "ack", "nack", onFailedRun)
-	if c.OnFailed == onFailedRun && c.Retakes == retakesNever {
+	if c.OnFailed == onFailedRun && c.Retakes == RetakesNever {
 		p.Add("on_failed", "run says that consumers take a failed row again, and retakes: never that they do not: leave one of them out")
 	}
 }

@@ -6,12 +6,14 @@ import (
 
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/internal/markers/sql"
+	"dedup-dashboard/internal/markers/sql/act"
 )
 
 // Validate returns every problem of the store's description, joined; each is a *FieldError.
 func Validate(c markers.Config) error {
 	if c.Kind == markers.SQLTable {
-		return markers.ValidateSQL(c)
+		return sql.Validate(c)
 	}
 	return redis.Validate(c)
 }
@@ -24,7 +26,7 @@ func Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 		return nil, fmt.Errorf("open store %q: %w", c.Name, err)
 	}
 	if c.Kind == markers.SQLTable {
-		return markers.OpenSQL(c, log)
+		return sql.Open(c, log)
 	}
 	return redis.Open(c, log)
 }
@@ -37,7 +39,7 @@ func OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, error) {
 	case markers.RedisString, markers.RedisLock:
 		return redis.OpenActor(c, log)
 	case markers.SQLTable:
-		return markers.OpenSQLActor(c, log)
+		return act.Open(c, log)
 	}
 	return nil, fmt.Errorf("open store %q for acting: markers of kind %q cannot be changed", c.Name, c.Kind)
 }

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/redis"
 	"dedup-dashboard/internal/markers/redis/layout"
+	"dedup-dashboard/internal/markers/sql"
 )
 
 // fieldTable is the field that claims the rows of a table.
@@ -42,7 +43,7 @@ func Resolve(stores []markers.Config) ([]markers.Config, []error) {
 	}
 	for i := range stores {
 		for j := i + 1; j < len(stores); j++ {
-			if a := stores[i].SQLPlace(); a != "" && a == stores[j].SQLPlace() {
+			if a := sql.Place(stores[i]); a != "" && a == sql.Place(stores[j]) {
 				open = append(open, sqlOverlap(stores, i, j))
 			}
 			if a, b := redis.Database(stores[i]), redis.Database(stores[j]); a == "" || a != b {

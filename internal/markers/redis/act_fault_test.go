@@ -314,7 +314,7 @@ func loading(t *testing.T) {
 // actingRules reads the rules of the acting account's line below the heading in docs/stores.md.
 func actingRules(t *testing.T, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/stores.md")
+	text, err := os.ReadFile("../../../docs/stores.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,7 @@ func TestTheDocumentedRightsForRedis6SufficeAndEachIsNeeded(t *testing.T) {
 // documentedRules reads the rules of the ACL line below the heading in docs/stores.md.
 func documentedRules(t *testing.T, heading string) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/stores.md")
+	text, err := os.ReadFile("../../../docs/stores.md")
 	if err != nil {
 		t.Fatal(err)
 	}
