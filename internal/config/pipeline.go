@@ -220,10 +220,10 @@ func (f *file) checkLock(c *report, path string, p pipeline) {
 		c.add(path, "%q stands without store: name the store of the markers there; for a scheme of locks alone write store: %s and leave lock out", p.Lock, p.Lock)
 	case p.Store == p.Lock:
 		c.add(path, "%q is the store of the markers too: name there what says that work is done, or leave lock out", p.Lock)
-	case i >= 0 && f.Stores[i].Kind != "" && f.Stores[i].Kind != "redis-lock":
+	case i >= 0 && f.Stores[i].Kind != "" && !f.Stores[i].Scheme().Lock:
 		c.add(path, "%q holds no locks but is of kind %s: name a store with preset redisson-lock or redis-token-lock", p.Lock, f.Stores[i].Kind)
 	}
-	if j := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Store }); j >= 0 && p.Store != p.Lock && f.Stores[j].Kind == "redis-lock" {
+	if j := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Store }); j >= 0 && p.Store != p.Lock && f.Stores[j].Scheme().Lock {
 		c.add(strings.TrimSuffix(path, ".lock")+".store", "%q is a lock beside a lock: name the store of the markers, which say that work is done", p.Store)
 	}
 }
