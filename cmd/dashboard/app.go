@@ -22,6 +22,8 @@ import (
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/kinds"
+	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
@@ -220,7 +222,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
 func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []admin.MarkerStore, err error) {
 	for _, cfg := range configured {
-		store, err := markers.Open(cfg, a.log)
+		store, err := kinds.Open(cfg, a.log)
 		if err != nil {
 			return nil, nil, unusable("%w", err)
 		}
@@ -236,10 +238,10 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 }
 
 // openEffectChecks opens the checks for double effects.
-func (a *App) openEffectChecks(configured []markers.EffectConfig) ([]collector.EffectChecker, error) {
+func (a *App) openEffectChecks(configured []effect.Config) ([]collector.EffectChecker, error) {
 	var checks []collector.EffectChecker
 	for _, cfg := range configured {
-		check, err := markers.OpenEffectCheck(cfg)
+		check, err := effect.Open(cfg)
 		if err != nil {
 			return nil, unusable("%w", err)
 		}

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 )
 
 // checkBound is how long the look at one broker or store may take.
@@ -129,7 +130,7 @@ func checkBroker(ctx context.Context, cfg broker.Config) (broker.Report, error) 
 func checkStore(ctx context.Context, cfg markers.Config, log io.Writer) (markers.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
-	store, err := markers.Open(cfg, newLog(log))
+	store, err := kinds.Open(cfg, newLog(log))
 	if err != nil {
 		return markers.Report{}, err
 	}

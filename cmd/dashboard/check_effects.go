@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/sql/effect"
 )
 
 // checkEffects runs the effect check of a pipeline once and reports what it finds. Its error says that the check cannot run:
 // double effects are no fault of the configuration.
-func checkEffects(ctx context.Context, w io.Writer, cfg markers.EffectConfig) error {
+func checkEffects(ctx context.Context, w io.Writer, cfg effect.Config) error {
 	fmt.Fprintf(w, "\neffect check of pipeline %s\n", cfg.Pipeline)
-	check, err := markers.OpenEffectCheck(cfg)
+	check, err := effect.Open(cfg)
 	if err != nil {
 		return err
 	}

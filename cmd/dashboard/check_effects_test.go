@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -31,7 +32,7 @@ func TestCheckRunsTheEffectCheckOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out output
-			err := checkEffects(t.Context(), plainWriter{&out}, markers.EffectConfig{Pipeline: "orders", SQL: markers.SQL{Driver: "mysql", DSN: secret.New(d.AdminDSN())}, Query: tt.query, MaxRows: tt.rows})
+			err := checkEffects(t.Context(), plainWriter{&out}, effect.Config{Pipeline: "orders", SQL: markers.SQL{Driver: "mysql", DSN: secret.New(d.AdminDSN())}, Query: tt.query, MaxRows: tt.rows})
 			if (err != nil) != tt.fails {
 				t.Errorf("ends with %v", err)
 			}

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/kinds"
 )
 
 // comparedFor is how long check watches what consumers handle beside what the broker counts.
@@ -125,7 +126,7 @@ func acksOf(cfg broker.Config, p dedup.Pipeline) func(context.Context) (int64, b
 func checkReported(ctx context.Context, io streams, p dedup.Pipeline, cfg markers.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkBound)
 	defer cancel()
-	store, err := markers.Open(cfg, newLog(io.err))
+	store, err := kinds.Open(cfg, newLog(io.err))
 	if err != nil {
 		return err
 	}

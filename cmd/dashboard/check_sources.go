@@ -60,7 +60,7 @@ func sourceWords(m dedup.Method, s dedup.Scheme, store *markers.Config) string {
 // hitsNeed says what store hits need that the configuration does not have, or cannot say.
 func hitsNeed(store *markers.Config, s dedup.Scheme) string {
 	switch {
-	case s.Kind == "sql-table":
+	case s.CountsStatements():
 		return ", where the server counts statements (docs/stores.md)"
 	case !store.Events:
 		return ", once store events are on (docs/stores.md)"

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 )
 
 // A storeCheck is what a look at a store found, with the words of its kind.
@@ -77,7 +78,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 // printSharers notes that store events may not tell a rate: they do not while other stores on the server are asked by the same command. It knows
 // servers by their address; the running dashboard by what they call themselves, and by their counts.
 func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
-	sharers := markers.CommandSharers(cfg, all)
+	sharers := kinds.CommandSharers(cfg, all)
 	if !cfg.Events || len(sharers) == 0 || cfg.Scheme().Refuses(dedup.MethodStoreEvents) != "" {
 		return
 	}

@@ -9,19 +9,21 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
+	"dedup-dashboard/internal/markers/redis"
 )
 
 // markerStore opens the acting side of a store, with credentials of its own. Without them its markers are shown and never
 // changed.
 func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (admin.MarkerStore, error) {
 	single := admin.MarkerStore{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
-	actor, err := markers.OpenActor(cfg, log)
+	actor, err := kinds.OpenActor(cfg, log)
 	if err != nil {
 		return admin.MarkerStore{}, unusable("%w", err)
 	}
 	if actor != nil {
 		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
-		markers.Acquaint(store, actor)
+		redis.Acquaint(store, actor)
 		single.Actor = actor
 	}
 	return single, nil
@@ -49,7 +51,7 @@ func (a *App) rememberExpiries(ctx context.Context, single *admin.Markers, store
 	for _, g := range given {
 		for _, store := range stores {
 			if store.Name() == g.Store {
-				markers.Remember(store, g.Seen, g.Outcome.Outcome.Now.ExpiresMillis, g.Outcome.At)
+				redis.Remember(store, g.Seen, g.Outcome.Outcome.Now.ExpiresMillis, g.Outcome.At)
 			}
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/schemes"
 	"dedup-dashboard/lab/servers"
@@ -406,7 +407,7 @@ func newMeasuredLane(t *testing.T, rabbit *servers.RabbitMQ, name, preset string
 	cfg.Name = name
 	change(&cfg)
 	log := slog.New(slog.DiscardHandler)
-	store, err := markers.Open(cfg, log)
+	store, err := kinds.Open(cfg, log)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,6 @@ const (
 )
 
 const (
-	kindSQLTable = "sql-table"
 	// endMargin is how far the end of a marker and the time of consumption must be apart to be told one after the other: clocks
 	// differ, and consumption is not to the second.
 	endMargin = 2 * time.Second
@@ -51,7 +50,7 @@ func Predict(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 
 func predict(s dedup.Scheme, m *dedup.Sighting, l LetterFacts) Prediction {
 	switch {
-	case s.Kind == "":
+	case !s.HasStore():
 		return because(ClassMayRunTwice, "this pipeline has no dedup store: nothing remembers what was done")
 	case l.ID == "" && l.Unreadable:
 		return because(ClassUnknown, "its id cannot be read: "+l.NoID)
@@ -128,7 +127,7 @@ func doneHit(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, what string) Pred
 		p := because(ClassSkipped, what+": consumers ack the message without work")
 		p.ClearDone = m.Key != ""
 		return p
-	case s.Kind == kindSQLTable:
+	case !s.Expires():
 		return because(ClassMayRunTwice, what, fmt.Sprintf("its row expires at %s: consumers skip the message while the row is there, and do the work again once it is purged", stamp(ends)))
 	}
 	return because(ClassMayRunTwice, what, fmt.Sprintf("its marker ends at %s and the message is expected at %s: the work will be done again", stamp(ends), stamp(l.At)))
@@ -144,17 +143,17 @@ func stopped(s dedup.Scheme, m *dedup.Sighting, l LetterFacts, does, what, acked
 		}
 		return repeatable(clearable(p, m), s, m)
 	case hitWait:
-		if s.Kind == kindSQLTable && s.Transactional {
+		if !s.Expires() && s.Transactional {
 			return stopped(s, m, l, hitAck, what, "it is committed, so that nobody holds it and no delivery waits for it: consumers meet it at once, and may ack it")
 		}
 		p := because(ClassBlocks, what, "consumers wait until the marker ends, and look again")
-		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {
+		if ends := ours(m); !ends.IsZero() && s.Expires() {
 			p.Until = ends
 		}
 		return repeatable(clearable(p, m), s, m)
 	case hitNack:
 		p := because(ClassBlocks, what)
-		if ends := ours(m); !ends.IsZero() && s.Kind != kindSQLTable {
+		if ends := ours(m); !ends.IsZero() && s.Expires() {
 			p.Until = ends
 			p.Reasons = append(p.Reasons, fmt.Sprintf("consumers return the message until the marker ends at %s; a queue with a delivery limit makes it a dead letter again before", stamp(ends)))
 		} else {
@@ -214,7 +213,7 @@ func failuresAt(m *dedup.Sighting, at time.Time) (n int64, counted bool) {
 // expiry, and when it is purged cannot be known.
 func endsBefore(s dedup.Scheme, m *dedup.Sighting, at time.Time) (time.Time, bool) {
 	ends := ours(m)
-	return ends, s.Kind != kindSQLTable && !ends.IsZero() && !at.Before(ends.Add(endMargin))
+	return ends, s.Expires() && !ends.IsZero() && !at.Before(ends.Add(endMargin))
 }
 
 // ours returns when a marker ends by our clock, zero for never.

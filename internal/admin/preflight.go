@@ -192,7 +192,7 @@ const anotherBefore = "another of these messages, before it, has the same id, or
 // writes reports whether a message changes the marker of its id when it is sent again, so that a copy of it finds another one.
 func (x *Predicted) writes(s dedup.Scheme) bool {
 	runs := x.Class == ClassRuns || x.Class == ClassLastAttempt || x.Class == ClassMayRunTwice
-	return runs && s.Kind != "" && !s.Lock
+	return runs && s.HasStore() && !s.Lock
 }
 
 func (l preflightPipeline) facts(letter *dedup.DeadLetter, at time.Time) LetterFacts {

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 )
@@ -32,7 +33,7 @@ func redisDeskOver(t *testing.T, url string) (*desk, markers.Store) {
 	if !ok {
 		t.Fatal("the store cannot be read marker by marker")
 	}
-	actor, err := markers.OpenActor(cfg, markerstest.Log(t))
+	actor, err := kinds.OpenActor(cfg, markerstest.Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}

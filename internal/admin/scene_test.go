@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -66,7 +67,7 @@ func newMorgue(t *testing.T) *morgue {
 	stores := markerstest.Config(t, "redis-text-status", m.redis.URL())
 	stores.Act.Redis.URL = secret.New(m.redis.URL())
 	m.store = markerstest.OpenStore(t, stores)
-	m.actor, err = markers.OpenActor(stores, markerstest.Log(t))
+	m.actor, err = kinds.OpenActor(stores, markerstest.Log(t))
 	must(t, err)
 	t.Cleanup(func() { _ = m.actor.Close() })
 	return m

@@ -122,7 +122,7 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 	switch {
 	case p.store == nil || v.storeDown != "":
 		return refuse(v.storeDown, "")
-	case v.scheme.Kind != "redis-string":
+	case !v.scheme.Notifies():
 		return refuse("only Redis keys give store events", "")
 	case e == nil && v.scheme.Refuses(dedup.MethodStoreEvents) != "": // nobody is told to switch on what would never tell a rate
 		return refuse(v.scheme.Refuses(dedup.MethodStoreEvents), "")

@@ -14,7 +14,7 @@ const failedRowsSource = "failed rows"
 // is in the window that ends at the start of the pass.
 func (x explanation) failedRows(out *dedup.WindowFigures, p *pipeline) {
 	pass := x.stats.Pass
-	if out.Failures.Known() || x.scheme.Kind != "sql-table" || x.scheme.Business || !slices.Contains(x.scheme.States, dedup.Failed) || pass == nil || x.storeDown != "" {
+	if out.Failures.Known() || !x.scheme.DatesFailures() || x.scheme.Business || !slices.Contains(x.scheme.States, dedup.Failed) || pass == nil || x.storeDown != "" {
 		return
 	}
 	if p.partner != "" {

@@ -22,7 +22,7 @@ const betweenCommands = 5 * time.Second
 // column for it.
 func setsExpiry(s dedup.Scheme, state dedup.State) bool {
 	switch {
-	case s.Kind == "sql-table":
+	case !s.Expires():
 		return true
 	case state == dedup.Processing:
 		return s.ProcessingTTL > 0

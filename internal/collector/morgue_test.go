@@ -18,6 +18,7 @@ import (
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/lab/servers"
@@ -97,7 +98,7 @@ func (m *morgue) wire(deps *collector.Deps, running context.Context, queue strin
 	}
 	cfg.Name, cfg.Redis.URL = queue, secret.New(m.redis.URL()[:len(m.redis.URL())-1]+string(rune('0'+db)))
 	cfg.Sweep.Every = time.Second
-	store, err := markers.Open(cfg, slog.New(slog.DiscardHandler))
+	store, err := kinds.Open(cfg, slog.New(slog.DiscardHandler))
 	must(m.t, err)
 	swept := make(chan struct{})
 	go func() { defer close(swept); store.Run(running) }()

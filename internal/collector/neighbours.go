@@ -113,7 +113,7 @@ func unknownCount(out *dedup.WindowFigures, why, better string) dedup.Figure {
 
 // better is how to learn more of the neighbours.
 func (x explanation) better() string {
-	if x.scheme.Kind == "redis-string" && x.stats.Events == nil {
+	if x.scheme.Notifies() && x.stats.Events == nil {
 		return betterEvents
 	}
 	return betterReport
@@ -197,7 +197,7 @@ func (x explanation) looping(out *dedup.WindowFigures) dedup.Figure {
 func (x explanation) swallowed(out *dedup.WindowFigures) dedup.Figure {
 	race := x.scheme.Preset == "redis-json-status"
 	switch {
-	case x.scheme.Kind == "":
+	case !x.scheme.HasStore():
 		return unknownCount(out, "the pipeline has no store whose rules would tell", "")
 	case x.scheme.OnInFlight == "ack" && x.reported.InFlight.Known():
 		f := x.reported.InFlight

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	stores "dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 )
 
 // TestTheDocumentedLogInOneTransactionCanHaveARate reads message_process_log as docs/stores.md writes it.
@@ -19,7 +20,7 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(log+more), &cfg); err != nil {
 			t.Fatal(err)
 		}
-		store, err := stores.Open(cfg, slog.New(slog.DiscardHandler))
+		store, err := kinds.Open(cfg, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
@@ -100,7 +101,7 @@ func (s *scene) wire(t *testing.T, deps *collector.Deps, running context.Context
 			cfg.Exclude = []string{"msg:dedup:*"}
 		}
 		cfg.Sweep.Every = time.Second
-		store, err := markers.Open(cfg, slog.New(slog.DiscardHandler))
+		store, err := kinds.Open(cfg, slog.New(slog.DiscardHandler))
 		must(t, err)
 		swept := make(chan struct{})
 		go func() { defer close(swept); store.Run(running) }()

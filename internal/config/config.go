@@ -19,6 +19,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/kinds"
+	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 )
@@ -38,7 +40,7 @@ type Config struct {
 	// Scrapes are where consumers publish counters themselves, by the name in Pipeline.ReportedStore.
 	Scrapes map[string]exports.Config
 	// Effects are the checks for double effects, of the pipelines that have one.
-	Effects []markers.EffectConfig
+	Effects []effect.Config
 	Alerts  Alerts
 	Auth    auth.Config
 	Admin   admin.DeadLettersConfig
@@ -167,13 +169,13 @@ func (f *file) checkStores(c *report) {
 	for i, s := range f.Stores {
 		path := c.entry("stores", i, s.Name)
 		c.checkName(path, s.Name, names, i)
-		c.addErr(path, s.Validate())
+		c.addErr(path, kinds.Validate(s))
 	}
-	settled, open := markers.Resolve(f.Stores)
+	settled, open := kinds.Resolve(f.Stores)
 	f.Stores = settled
 	f.settleInserts(c)
 	for _, err := range open {
-		var o *markers.Overlap
+		var o *kinds.Overlap
 		if !errors.As(err, &o) {
 			c.addErr("stores", err)
 			continue

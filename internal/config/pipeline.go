@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
+	"dedup-dashboard/internal/markers/sql/effect"
 )
 
 // pipeline is one entry of the section `pipelines`.
@@ -27,7 +28,7 @@ type pipeline struct {
 	Labels           map[string]string `yaml:"labels"`
 	Limits           limits            `yaml:"limits"`
 
-	EffectCheck *markers.EffectConfig `yaml:"effect_check"`
+	EffectCheck *effect.Config `yaml:"effect_check"`
 }
 
 // reported says where the counters are that the consumers report.
@@ -219,17 +220,17 @@ func (f *file) checkLock(c *report, path string, p pipeline) {
 		c.add(path, "%q stands without store: name the store of the markers there; for a scheme of locks alone write store: %s and leave lock out", p.Lock, p.Lock)
 	case p.Store == p.Lock:
 		c.add(path, "%q is the store of the markers too: name there what says that work is done, or leave lock out", p.Lock)
-	case i >= 0 && f.Stores[i].Kind != "" && f.Stores[i].Kind != "redis-lock":
+	case i >= 0 && f.Stores[i].Kind != "" && !f.Stores[i].Scheme().Lock:
 		c.add(path, "%q holds no locks but is of kind %s: name a store with preset redisson-lock or redis-token-lock", p.Lock, f.Stores[i].Kind)
 	}
-	if j := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Store }); j >= 0 && p.Store != p.Lock && f.Stores[j].Kind == "redis-lock" {
+	if j := slices.IndexFunc(f.Stores, func(s markers.Config) bool { return s.Name == p.Store }); j >= 0 && p.Store != p.Lock && f.Stores[j].Scheme().Lock {
 		c.add(strings.TrimSuffix(path, ".lock")+".store", "%q is a lock beside a lock: name the store of the markers, which say that work is done", p.Store)
 	}
 }
 
 // buildEffectChecks gives each effect check its connection.
-func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
-	var built []markers.EffectConfig
+func (f *file) buildEffectChecks(c *report) []effect.Config {
+	var built []effect.Config
 	for i, p := range f.Pipelines {
 		if p.EffectCheck == nil {
 			continue
@@ -247,7 +248,7 @@ func (f *file) buildEffectChecks(c *report) []markers.EffectConfig {
 }
 
 // effectStore takes over the connection of the store that an effect check names, and reports whether it has one.
-func (f *file) effectStore(c *report, path string, check *markers.EffectConfig) bool {
+func (f *file) effectStore(c *report, path string, check *effect.Config) bool {
 	if within("stores", c.unread) {
 		return false
 	}

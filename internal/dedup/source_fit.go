@@ -27,7 +27,7 @@ func (s Scheme) Refuses(m Method) string {
 
 func (s Scheme) refusesIDGap() string {
 	switch {
-	case s.Kind != "" && s.Kind != "sql-table":
+	case s.HasStore() && !s.CountsInserts():
 		return "the store is no table whose ids tell of failed inserts"
 	case !s.InsertFirst:
 		return "consumers of this scheme do not begin each delivery with an insert, so that duplicates burn no ids"
@@ -47,9 +47,9 @@ func (s Scheme) refusesHits() string {
 		return "a lock keeps no marker of what is done, so that what meets it is no duplicate"
 	case s.Business:
 		return "deliveries of this scheme move a business row on, and what they met does not show"
-	case s.Kind == "redis-string" && s.OnInFlight == "wait":
+	case s.Notifies() && s.OnInFlight == "wait":
 		return "consumers of this scheme wait for work in flight and ask again, so that questions are no deliveries"
-	case s.Kind == "sql-table" && (s.OnInFlight == "wait" && !s.Transactional || s.OnFailed == "run"):
+	case s.CountsStatements() && (s.OnInFlight == "wait" && !s.Transactional || s.OnFailed == "run"):
 		return "consumers of this scheme ask more than once for a delivery"
 	}
 	return ""
@@ -59,7 +59,7 @@ func (s Scheme) refusesEvents() string {
 	switch {
 	case s.Lock:
 		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
-	case s.Kind != "" && s.Kind != "redis-string":
+	case s.HasStore() && !s.Notifies():
 		return "only Redis keys give store events"
 	case s.OnInFlight == "wait":
 		return "consumers of this scheme wait for work in flight and ask again, so that calls are no deliveries"
@@ -73,7 +73,7 @@ func (s Scheme) refusesEvents() string {
 
 // refusesSettled says why what the store settled cannot be told as it happens.
 func (s Scheme) refusesSettled() string {
-	if s.Kind != "" && s.Kind != "redis-string" {
+	if s.HasStore() && !s.Notifies() {
 		return "only Redis keys tell of each completion as it happens"
 	}
 	if s.Mark == "before" && slices.Contains(s.States, Failed) {
@@ -85,7 +85,7 @@ func (s Scheme) refusesSettled() string {
 // acksHits reports whether consumers claim each message before its work, delete the claim of a failure and ack whatever meets one: the deliveries
 // that claimed nothing are then all that can be duplicates.
 func (s Scheme) acksHits() bool {
-	return s.Kind == "redis-string" && s.Mark == "before" && s.OnInFlight == "ack" && s.OnFail == "delete" && !s.Lock
+	return s.Notifies() && s.Mark == "before" && s.OnInFlight == "ack" && s.OnFail == "delete" && !s.Lock
 }
 
 func (s Scheme) refusesResidual() string {
@@ -123,7 +123,7 @@ func (s Scheme) BoundsOnly(m Method) bool {
 	case MethodLive:
 		return s.acksHits()
 	case MethodStoreHits:
-		return s.Kind == "redis-string" && s.OnInFlight == "ack"
+		return s.Notifies() && s.OnInFlight == "ack"
 	}
 	return false
 }
@@ -132,7 +132,7 @@ func (s Scheme) BoundsOnly(m Method) bool {
 func (s Scheme) Told() []Method {
 	var all []Method
 	for _, m := range Methods() {
-		if m != MethodReported && s.Kind != "" && s.Refuses(m) == "" {
+		if m != MethodReported && s.HasStore() && s.Refuses(m) == "" {
 			all = append(all, m)
 		}
 	}

@@ -182,7 +182,7 @@ func consider(m Marker, e Evidence, s Scheme) consideration {
 		return c
 	}
 	// Without a time and, by its scheme, without an expiry it cannot be seen whether it is still the one of before.
-	known := !m.Since.IsZero() || (s.ProcessingTTL > 0 && s.Kind != "sql-table")
+	known := !m.Since.IsZero() || (s.ProcessingTTL > 0 && s.Expires())
 	if !e.AutoAck && known {
 		c.out, c.empty = after(e.NothingOut, seen, e.At), after(e.Empty, seen, e.At)
 		c.met = s.OnInFlight == "nack" && !s.Lock && e.Redelivering && e.Met.holds(m, seen, e.At)

@@ -2,12 +2,11 @@ package markers
 
 import (
 	"cmp"
-	"math"
-	"strconv"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -48,8 +47,8 @@ type Config struct {
 	// Underived says that an id which the YAML leaves to Match does not follow from it. UnmarshalYAML sets it.
 	Underived bool `yaml:"-"`
 	// Key says how keys are encoded. Match, Exclude, ID and Retry.Match speak of keys after decoding.
-	Key   Key   `yaml:"key"`
-	Value Value `yaml:"value"`
+	Key   codec.Key   `yaml:"key"`
+	Value codec.Value `yaml:"value"`
 	// States lists the values of each state, after decoding. The word any as a value of present stands for every value
 	// that no other state lists.
 	States map[dedup.State][]string `yaml:"states"`
@@ -69,10 +68,10 @@ type Config struct {
 	// Events is true where the store's notifications are to be followed (Redis keyspace notifications, K$gxe). Ask is the
 	// command that consumers send exactly once for each delivery to ask whether they may work, as SETNX; empty where there is
 	// none or it is not known.
-	Events bool   `yaml:"events"`
-	Ask    string `yaml:"ask"`
-	Sweep  Sweep  `yaml:"sweep"`
-	Act    Act    `yaml:"act"`
+	Events bool       `yaml:"events"`
+	Ask    string     `yaml:"ask"`
+	Sweep  pace.Sweep `yaml:"sweep"`
+	Act    Act        `yaml:"act"`
 	// Yields are the keys that a more specific store of the same database takes. Resolve fills them.
 	Yields []Yield `yaml:"-"`
 }
@@ -102,26 +101,6 @@ type Redis struct {
 	ServerName string `yaml:"server_name"`
 }
 
-// Key says how the keys of markers and retry counters are encoded: codec raw takes the bytes as they are; codec java
-// reads what Java's own serialiser makes of a string, as a RedisTemplate without configuration does.
-type Key struct {
-	Codec string `yaml:"codec"`
-}
-
-// Value says how a marker's value is decoded. Codec raw takes the bytes as they are. Codec json takes the member at Path,
-// as in $.status, and falls back to the bytes where they are a state as they stand. Codec java reads a string or number
-// that Java's own serialiser wrote, and then the member at Path if there is one. Codec json-quoted reads a single JSON
-// string or number, with or without the type that Jackson puts in front of it. Kind redis-lock has codec redisson, a hash
-// of client:thread to count, and codec token, a string that names the owner.
-type Value struct {
-	Codec string `yaml:"codec"`
-	Path  string `yaml:"path"`
-	// Time is the path of the time at which the state began, or $ where the value itself is that time; empty when the
-	// value holds none. TimeUnit is s or ms since 1970.
-	Time     string `yaml:"time"`
-	TimeUnit string `yaml:"time_unit"`
-}
-
 // TTL holds the times to live that consumers set. Done markers are recognised by a remaining life above Processing, and
 // dated by their expiry minus Done, so both must be what the consumers use. Present markers live for Done, locks for
 // Processing, which is their lease.
@@ -138,45 +117,11 @@ type Retry struct {
 	TTL    time.Duration `yaml:"ttl"`
 }
 
-// Sweep bounds what the walk over the store costs it.
-type Sweep struct {
-	// Duty is the share of the server's time that the walk may take. At 100% the walk never pauses.
-	Duty Share `yaml:"duty"`
-	// MaxKeysPerSecond and MaxBytesPerSecond are ceilings; zero means none.
-	MaxKeysPerSecond  int `yaml:"max_keys_per_second"`
-	MaxBytesPerSecond int `yaml:"max_bytes_per_second"`
-	// Count is the most that one SCAN call may examine.
-	Count int `yaml:"count"`
-	// Every is the least time from the start of one pass to the start of the next.
-	Every time.Duration `yaml:"every"`
-}
-
 // Act holds the credentials for changing markers. They are never used for watching.
 type Act struct {
 	Redis Redis `yaml:"redis"`
 	SQL   SQL   `yaml:"sql"`
 }
-
-// Share is a ratio 0..1, written with a percent sign: 5%.
-type Share float64
-
-// UnmarshalText reads a share such as 5% or 0.5%. What is none becomes NaN, which Validate refuses with its path: an error
-// here would end the reading of the file before its other problems are found.
-func (s *Share) UnmarshalText(text []byte) error {
-	number, ok := strings.CutSuffix(string(text), "%")
-	value, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if !ok || err != nil {
-		value = math.NaN()
-	}
-	*s = Share(value / 100)
-	return nil
-}
-
-// MarshalText writes a share as a percentage.
-func (s Share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// String writes a share as a percentage.
-func (s Share) String() string { return strconv.FormatFloat(float64(s)*100, 'g', 4, 64) + "%" }
 
 // UnmarshalYAML lays the YAML over the preset that it names. The signature is one of the two that YAML packages look
 // for, and the one under which unknown keys are still refused.
@@ -195,12 +140,12 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal((*plain)(c)); err != nil {
 		return err
 	}
-	if c.Kind == kindSQLTable && c.Transactional {
+	if c.Kind == SQLTable && c.Transactional {
 		c.inOneTransaction(named)
 	}
 	// A preset without a match of its own has an id for every match.
 	if named["id"] == nil && preset.Match != "" && c.Match != preset.Match {
-		c.ID, c.Underived = "", !parseGlob(c.Match).simple
+		c.ID, c.Underived = "", !codec.ParseGlob(c.Match).Simple
 	}
 	return nil
 }
@@ -209,17 +154,17 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 // for the row of the first, and a failure takes the row away.
 func (c *Config) inOneTransaction(named map[string]any) {
 	if named["on_inflight"] == nil && c.OnInFlight != "" {
-		c.OnInFlight = inFlightWait
+		c.OnInFlight = InFlightWait
 	}
 	if named["on_fail"] == nil {
 		c.OnFail = "delete"
 	}
 }
 
-// withDefaults fills the fields that have a sound default in every scheme.
-func (c Config) withDefaults() Config {
+// WithDefaults fills the fields that have a sound default in every scheme.
+func (c Config) WithDefaults() Config {
 	d := defaultSweep()
-	if c.Kind == kindSQLTable {
+	if c.Kind == SQLTable {
 		d = sqlSweep()
 		c.InsertSettle = cmp.Or(c.InsertSettle, defaultInsertSettle)
 	}
@@ -233,13 +178,29 @@ func (c Config) withDefaults() Config {
 		c.Sweep.Every = d.Every
 	}
 	if c.Key.Codec == "" {
-		c.Key.Codec = codecRaw
+		c.Key.Codec = codec.Raw
 	}
 	if c.Value.Codec == "" {
-		c.Value.Codec = codecRaw
+		c.Value.Codec = codec.Raw
 	}
 	if c.Value.TimeUnit == "" {
-		c.Value.TimeUnit = unitMillis
+		c.Value.TimeUnit = codec.Millis
 	}
 	return c
 }
+
+// The kinds of stores.
+const (
+	// RedisString keeps each marker in a Redis string of its own.
+	RedisString = "redis-string"
+	// RedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
+	RedisLock = "redis-lock"
+	// SQLTable keeps each marker in a row of a table.
+	SQLTable = "sql-table"
+)
+
+// kindNames returns the kinds of stores, sorted.
+func kindNames() []string { return []string{RedisLock, RedisString, SQLTable} }
+
+// defaultInsertSettle is how long after an INSERT its row is counted, unless the configuration says otherwise.
+const defaultInsertSettle = time.Minute

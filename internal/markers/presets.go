@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/pace"
 )
 
 // A preset is a ready description with the name under which YAML asks for it. Each call of fill returns a fresh value,
@@ -54,9 +56,9 @@ func redisPresets() []preset {
 // counts retry:{id}, and from 5 failures on the message is acked without its work.
 func redisTextStatus() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:*", Exclude: []string{"msg:dedup:*", "msg:processed:*"}, ID: `^msg:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -73,9 +75,9 @@ func redisTextStatus() Config {
 // failure deletes the marker.
 func redisJSONStatus() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:dedup:*", ID: `^msg:dedup:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecJSON, Path: "$.status", Time: "$.time", TimeUnit: unitSeconds},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.JSON, Path: "$.status", Time: "$.time", TimeUnit: codec.Seconds},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -91,10 +93,10 @@ func redisJSONStatus() Config {
 // shop's own, so that there is none to begin with.
 func redisPresence() Config {
 	return Config{
-		Kind: kindRedisString,
+		Kind: RedisString,
 		ID:   `^(.+)$`,
-		Key:  Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
-		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Key:  codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
+		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		// A delivery that finds the key is acked, whatever became of the one before; nothing deletes the key.
 		OnInFlight: "ack", OnFail: "keep",
@@ -106,9 +108,9 @@ func redisPresence() Config {
 // redisFlag: the key is looked for, the work is done, then SET msg:processed:{id} 1 EX 86400. Some keep it for 72 hours.
 func redisFlag() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "msg:processed:*", ID: `^msg:processed:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Done: {"1"}},
 		Mark:   "after",
 		TTL:    TTL{Done: 24 * time.Hour},
@@ -123,10 +125,10 @@ func redisFlag() Config {
 // redisTimestamp: SET dedup:{id} {milliseconds since 1970} NX EX 86400 before the work; an exception deletes the key.
 func redisTimestamp() Config {
 	return Config{
-		Kind:  kindRedisString,
+		Kind:  RedisString,
 		Match: "dedup:*", ID: `^dedup:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRaw, Time: wholeValue, TimeUnit: unitMillis},
-		States: map[dedup.State][]string{dedup.Present: {anyValue}},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw, Time: codec.WholeValue, TimeUnit: codec.Millis},
+		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// A delivery that finds the key is acked, even when the one before it crashed.
@@ -140,9 +142,9 @@ func redisTimestamp() Config {
 // lease; a delivery that does not get the lock is logged and acked.
 func redissonLock() Config {
 	return Config{
-		Kind:  kindRedisLock,
+		Kind:  RedisLock,
 		Match: "lock:msg:*", ID: `^lock:msg:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecRedisson},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Redisson},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
@@ -153,9 +155,9 @@ func redissonLock() Config {
 // redisTokenLock: SET lock:order_pay:{id} {token} NX PX 30000, deleted by a script that compares the token.
 func redisTokenLock() Config {
 	return Config{
-		Kind:  kindRedisLock,
+		Kind:  RedisLock,
 		Match: "lock:order_pay:*", ID: `^lock:order_pay:(.+)$`,
-		Key: Key{Codec: codecRaw}, Value: Value{Codec: codecToken},
+		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Token},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
@@ -163,6 +165,6 @@ func redisTokenLock() Config {
 	}
 }
 
-func defaultSweep() Sweep {
-	return Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
+func defaultSweep() pace.Sweep {
+	return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
 }

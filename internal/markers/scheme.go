@@ -2,17 +2,16 @@ package markers
 
 import (
 	"cmp"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// inFlightWait is the value of Config.OnInFlight for consumers that wait until a marker in flight ends, and look again.
-const inFlightWait = "wait"
+// InFlightWait is the value of Config.OnInFlight for consumers that wait until a marker in flight ends, and look again.
+const InFlightWait = "wait"
 
 // onFailed returns what consumers do with a delivery whose marker is failed. Nobody waits for a failed one.
 func (c Config) onFailed() string {
-	if c.OnFailed == "" && c.OnInFlight == inFlightWait {
+	if c.OnFailed == "" && c.OnInFlight == InFlightWait {
 		return "ack"
 	}
 	return cmp.Or(c.OnFailed, c.OnInFlight)
@@ -25,25 +24,25 @@ const (
 )
 
 // Scheme returns what the configuration says of the store's consumers.
-func (c Config) Scheme() dedup.Scheme { return c.withDefaults().scheme() }
+func (c Config) Scheme() dedup.Scheme { return c.WithDefaults().scheme() }
 
 // scheme returns what the configuration says of the store's consumers.
 func (c Config) scheme() dedup.Scheme {
-	if c.Kind == kindSQLTable {
+	if c.Kind == SQLTable {
 		return c.sqlScheme()
 	}
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
 		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.canShow(), Ask: c.Ask, Lock: c.Kind == kindRedisLock, AcksEach: c.Acks == acksEach,
+		States: c.Shows(), Ask: c.Ask, Lock: c.Kind == RedisLock, AcksEach: c.Acks == acksEach,
 	}
 	s.Blind = blind(s)
 	return s
 }
 
-// canShow returns the states that markers of the store can show, in the order of dedup.States.
-func (c Config) canShow() []dedup.State {
-	if c.Kind == kindRedisLock {
+// Shows returns the states that markers of the store can show, in the order of dedup.States.
+func (c Config) Shows() []dedup.State {
+	if c.Kind == RedisLock {
 		return []dedup.State{dedup.Processing}
 	}
 	var states []dedup.State
@@ -71,15 +70,4 @@ func blind(s dedup.Scheme) string {
 	default:
 		return "a marker is written after the work: work that hangs, crashed or runs twice leaves no trace here"
 	}
-}
-
-// ttl returns the time to live that consumers give to a marker in this state, zero where they set none.
-func (c Config) ttl(state dedup.State) time.Duration {
-	switch state {
-	case dedup.Processing:
-		return c.TTL.Processing
-	case dedup.Done, dedup.Present:
-		return c.TTL.Done
-	}
-	return 0
 }

@@ -3,10 +3,6 @@ package markers
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"maps"
-	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -34,23 +30,4 @@ type Store interface {
 	Check(ctx context.Context, n int) (Report, error)
 	// Close ends all connections.
 	Close() error
-}
-
-// kinds maps each kind of store to its constructor. A new kind is one file and one line here.
-var kinds = map[string]func(Config, *slog.Logger) (Store, error){
-	kindRedisString: openRedis,
-	kindRedisLock:   openRedis,
-	kindSQLTable:    openSQLTable,
-}
-
-func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
-
-// Open returns the store that the configuration describes. It does not connect: a server that is down is a matter of
-// Stats, not of opening.
-func Open(cfg Config, log *slog.Logger) (Store, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("open store %q: %w", cfg.Name, err)
-	}
-	return kinds[cfg.Kind](cfg, log.With("store", cfg.Name))
 }

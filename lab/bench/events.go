@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 )
@@ -236,7 +237,7 @@ func followEvents(ctx context.Context, args []string) error {
 		return errors.New("write the URL of a store")
 	}
 	cfg.Name, cfg.Redis.URL, cfg.Events = "bench", secret.New(args[0]), true
-	store, err := markers.Open(cfg, quietLog())
+	store, err := kinds.Open(cfg, quietLog())
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
@@ -72,7 +73,7 @@ func (s *filled) open(change func(markers.Config) markers.Config) (markers.Store
 		return nil, fmt.Errorf("there is no preset redis-text-status")
 	}
 	cfg.Name, cfg.Redis.URL = "bench", secret.New(s.server.URL())
-	return markers.Open(change(cfg), quietLog())
+	return kinds.Open(change(cfg), quietLog())
 }
 
 // unthrottled compares a whole sweep with a bare SCAN over the same keys, in turns, so that other work on the machine

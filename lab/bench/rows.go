@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
 )
@@ -76,7 +77,7 @@ func (t *rowTable) open(change func(markers.Config) markers.Config) (markers.Sto
 		return nil, fmt.Errorf("there is no preset sql-status-code")
 	}
 	cfg.Name, cfg.SQL = "bench", markers.SQL{Driver: t.brand.store, DSN: secret.New(t.dsn)}
-	return markers.Open(change(cfg), quietLog())
+	return kinds.Open(change(cfg), quietLog())
 }
 
 // unthrottled sweeps without a duty cycle while nobody else works.

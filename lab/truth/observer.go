@@ -13,7 +13,7 @@ import (
 	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 )
@@ -61,7 +61,7 @@ func (s *site) observe(ctx context.Context, name string, interval time.Duration,
 		if l.c.Companion() {
 			continue
 		}
-		store, err := markers.Open(l.bed.config, log)
+		store, err := kinds.Open(l.bed.config, log)
 		if err != nil {
 			return nil, err
 		}

@@ -216,7 +216,7 @@ func (b *book) note(e *entry, s *dedup.Sighting, asked time.Time) {
 // setTime is when a marker was set by the store's clock; zero where it does not tell. What is left of a life tells it to the millisecond,
 // and by the store's clock, where a time in the value is of the consumer's.
 func setTime(s *dedup.Sighting, scheme dedup.Scheme) time.Time {
-	if scheme.Kind == "redis-string" && scheme.DoneTTL > 0 && s.ExpiresMillis > 0 && s.ExpirySet.IsZero() {
+	if scheme.DatesByExpiry() && s.ExpiresMillis > 0 && s.ExpirySet.IsZero() {
 		return time.UnixMilli(s.ExpiresMillis).Add(-scheme.DoneTTL)
 	}
 	return s.Since

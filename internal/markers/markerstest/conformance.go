@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/kinds"
 )
 
 // Conform checks that a store opened from cfg counts what the scheme's consumers write through rdb. The database must
@@ -91,7 +92,7 @@ func conformCrowd(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme
 // OpenStore opens the store and closes it when the test ends.
 func OpenStore(t testing.TB, cfg markers.Config) markers.Store {
 	t.Helper()
-	store, err := markers.Open(cfg, Log(t))
+	store, err := kinds.Open(cfg, Log(t))
 	if err != nil {
 		t.Fatal(err)
 	}

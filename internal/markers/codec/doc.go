@@ -1,0 +1,2 @@
+// Package codec reads keys and values as consumers write them: which keys a pattern finds, and which status and time a value holds. It does no I/O.
+package codec

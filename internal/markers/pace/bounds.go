@@ -1,0 +1,36 @@
+package pace
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrChanged says that the store is no longer the one that a pass began with.
+var ErrChanged = errors.New("the store changed during the pass")
+
+const (
+	// AnswerTimeout is how long a server may take for one answer before it counts as not answering.
+	AnswerTimeout = 3 * time.Second
+	// LookTimeout bounds one Look.
+	LookTimeout = 3 * AnswerTimeout
+)
+
+const (
+	// LeastRetry and MostRetry bound the wait after a failed walk.
+	LeastRetry = 500 * time.Millisecond
+	MostRetry  = 3 * time.Second
+	// StaleWalk is how long a walk may be interrupted: then its first half is too old to go with a second.
+	StaleWalk = time.Minute
+)
+
+const (
+	// MaxUndecodable is how many markers that cannot be decoded a pass lists.
+	MaxUndecodable = 20
+	// MaxSampleKey bounds the names that a sample keeps; a longer key is described instead.
+	MaxSampleKey = 1024
+	// MaxRetryCount bounds what one retry counter adds to a sum: a broken one must not drown the others.
+	MaxRetryCount = 1_000_000
+)
+
+// CheckKeys bounds the part of the store that Check walks over.
+const CheckKeys = 20_000

@@ -1,0 +1,153 @@
+package redis
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/layout"
+)
+
+// expiryBatch asks for many expiries at once. It keeps its commands from batch to batch: at a million keys a pass,
+// making them anew would cost more than the rest of the walk.
+type expiryBatch struct {
+	commands [maxPipeline]*redis.IntCmd
+	keys     [maxPipeline]string
+	command  string
+	answers  []expiry
+}
+
+// expiry is when a key expires, and the server's clock at that moment or later, both in milliseconds since 1970; at may
+// also be NoExpiry or gone.
+type expiry struct{ at, now int64 }
+
+func newExpiryBatch() *expiryBatch {
+	b := &expiryBatch{command: client.AbsoluteExpiry}
+	for i := range b.commands {
+		b.commands[i] = redis.NewIntCmd(context.Background(), &b.command, &b.keys[i])
+	}
+	return b
+}
+
+// ask returns the expiries of the keys, in pipelines of at most maxPipeline. The server's clock is read behind each, so
+// that no marker can seem to have more life than its consumer gave it. The slice is valid until the next call.
+func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) ([]expiry, error) {
+	b.answers = b.answers[:0]
+	for len(b.answers) < len(keys) {
+		rest := keys[len(b.answers):]
+		err := b.exec(ctx, conn, rest[:min(len(rest), maxPipeline)])
+		if client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry {
+			b.command = client.RemainingExpiry
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.answers, nil
+}
+
+func (b *expiryBatch) exec(ctx context.Context, conn *redis.Conn, keys []string) error {
+	defer clear(b.keys[:])
+	pipe := conn.Pipeline()
+	for i, key := range keys {
+		b.keys[i] = key
+		b.commands[i].SetErr(nil)
+		_ = pipe.Process(ctx, b.commands[i])
+	}
+	clock := pipe.Time(ctx)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	now := clock.Val().UnixMilli()
+	for i := range keys {
+		b.answers = append(b.answers, expiry{b.absolute(b.commands[i].Val(), now), now})
+	}
+	return nil
+}
+
+func (b *expiryBatch) absolute(answer, now int64) int64 {
+	if b.command == client.RemainingExpiry && answer >= 0 {
+		return now + answer
+	}
+	return answer
+}
+
+// fewFields is how many fields of a hash are asked for at least; a small hash is answered whole.
+const fewFields = 16
+
+// readCommand asks for the value of an item in the way that its layout reads it.
+func readCommand(ctx context.Context, r layout.Reads, i item) redis.Cmder {
+	switch {
+	case i.retry || r == layout.ReadString:
+		return redis.NewStringCmd(ctx, "getrange", i.key, 0, codec.ValueBytes-1)
+	case r == layout.ReadHash:
+		return redis.NewScanCmd(ctx, nil, "hscan", i.key, 0, "count", fewFields)
+	}
+	return redis.NewStatusCmd(ctx, "type", i.key)
+}
+
+// answer turns the answer to a command of reads into a value.
+func answer(cmd redis.Cmder) (layout.Fetched, error) {
+	err := cmd.Err()
+	if err != nil && !client.IsAnswer(err, "WRONGTYPE") {
+		return layout.Fetched{}, err
+	}
+	var f layout.Fetched
+	switch cmd := cmd.(type) {
+	case *redis.StringCmd:
+		f.Value = cmd.Val()
+	case *redis.ScanCmd:
+		var next uint64
+		f.Fields, next = cmd.Val()
+		f.Cut = next != 0
+	case *redis.StatusCmd:
+		if t := cmd.Val(); t != "string" && t != "none" {
+			f.Problem = "the key is a " + codec.Printable(t) + ", not a string"
+		}
+	}
+	if _, hash := cmd.(*redis.ScanCmd); err != nil && hash {
+		f.Problem = "the key is not a hash"
+	} else if err != nil {
+		f.Problem = "the key is not a string"
+	}
+	return f, nil
+}
+
+// fetch reads values, each with its expiry right behind it, and the server's clock after them all.
+func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Reads) ([]layout.Fetched, int64, error) {
+	values := make([]redis.Cmder, len(items))
+	expiries := make([]*redis.IntCmd, len(items))
+	pipe := conn.Pipeline()
+	for i, item := range items {
+		values[i] = readCommand(ctx, how, item)
+		expiries[i] = redis.NewIntCmd(ctx, b.command, item.key)
+		_ = pipe.Process(ctx, values[i])
+		_ = pipe.Process(ctx, expiries[i])
+	}
+	clock := pipe.Time(ctx)
+	// A key of another type fails its own command only.
+	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
+		return nil, 0, err
+	}
+	now, err := clock.Result()
+	if err != nil {
+		return nil, 0, err
+	}
+	found := make([]layout.Fetched, len(items))
+	for i := range items {
+		if found[i], err = answer(values[i]); err != nil {
+			return nil, 0, err
+		}
+		if err := expiries[i].Err(); client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry {
+			b.command = client.RemainingExpiry
+			return b.fetch(ctx, conn, items, how)
+		} else if err != nil {
+			return nil, 0, err
+		}
+		found[i].Expiry = b.absolute(expiries[i].Val(), now.UnixMilli())
+	}
+	return found, now.UnixMilli(), nil
+}

@@ -1,0 +1,126 @@
+package events
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/redis/layout"
+)
+
+// infoCommand asks for all that a reading needs in one command, and so at one instant. Servers before 7.0 take one section at
+// a time.
+func infoCommand(hello wireValue) []string {
+	version, _ := hello.field("version")
+	major, _, _ := strings.Cut(version.text, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 7 {
+		return []string{"INFO", "all"}
+	}
+	return []string{"INFO", "server", "replication", "cluster", "stats", "commandstats", "keyspace"}
+}
+
+// lifeOf judges a claim by what is left of its life, which tells a completion without its value being read. Asking for it is
+// no use in the eyes of eviction.
+func (s *session) lifeOf(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		c, open := s.book.stillOpen(d)
+		if err := v.failed(); err != nil || !open {
+			return err
+		}
+		left, err := strconv.ParseInt(v.text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("%w: a life of %q", errWire, codec.Printable(v.text))
+		}
+		id := s.l.layout.IdOf(d.key)
+		switch {
+		case left == layout.Gone:
+			s.book.misses.own++
+			s.gone = append(s.gone, d)
+			return nil
+		case s.l.rules.way == wayBefore && left == layout.NoExpiry:
+			return s.book.answer(d, id, foundEndless, at)
+		case s.l.rules.way == wayBefore:
+			return s.book.answer(d, id, foundClaim, at)
+		case s.l.layout.Tells(left, 0):
+			return s.book.answer(d, id, foundDone, at)
+		case left >= 0 && s.l.layout.LifeTells != "":
+			return s.book.answer(d, id, foundClaim, at)
+		}
+		c.expires = left != layout.NoExpiry
+		s.values = append(s.values, d)
+		return nil
+	}
+}
+
+// valueOf judges a claim by its value.
+func (s *session) valueOf(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		c, open := s.book.stillOpen(d)
+		err := v.failed()
+		if err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE") || !open {
+			return err
+		}
+		id := s.l.layout.IdOf(d.key)
+		state := s.l.layout.Decode(layout.Fetched{Value: v.text}).State
+		switch {
+		case err != nil:
+			return s.book.answer(d, id, foundOdd, at)
+		case v.text == "":
+			s.book.misses.perhapsOwn++
+			s.empty = append(s.empty, d)
+			return nil
+		case state == dedup.Done:
+			return s.book.answer(d, id, foundDone, at)
+		case state != dedup.Processing:
+			return s.book.answer(d, id, foundOdd, at)
+		case c.expires:
+			return s.book.answer(d, id, foundClaim, at)
+		}
+		return s.book.answer(d, id, foundEndless, at)
+	}
+}
+
+// lifeOfEmpty tells a marker whose value is empty from one that is not there, which read the same.
+func (s *session) lifeOfEmpty(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		if _, open := s.book.stillOpen(d); v.failed() != nil || !open {
+			return v.failed()
+		}
+		if v.text == strconv.Itoa(layout.Gone) {
+			s.book.misses.own++
+			s.gone = append(s.gone, d)
+			return nil
+		}
+		return s.book.answer(d, s.l.layout.IdOf(d.key), foundOdd, at)
+	}
+}
+
+// stillGone judges a claim whose key was not there. The question itself may have made the server notice that the key had
+// expired: Redis tells of that before its answer, and from 7.2 on behind it, but before its answer to any later command, as
+// this one. A claim that is open even now ended without a notification.
+func (s *session) stillGone(d doubt) func(wireValue, time.Time) error {
+	return func(v wireValue, at time.Time) error {
+		if err := v.failed(); err != nil {
+			return err
+		}
+		if v.text == strconv.Itoa(layout.Gone) {
+			s.book.misses.own++
+		}
+		return s.book.answer(d, s.l.layout.IdOf(d.key), foundGone, at)
+	}
+}
+
+// counted takes the value of a retry counter.
+func (s *session) counted(key string, book *book) func(wireValue, time.Time) error {
+	return func(v wireValue, _ time.Time) error {
+		if err := v.failed(); err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE") {
+			return err
+		}
+		n, err := strconv.ParseInt(v.text, 10, 64)
+		book.retries.read(key, n, err == nil && v.failed() == nil)
+		return nil
+	}
+}

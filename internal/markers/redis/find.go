@@ -1,0 +1,236 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
+	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/layout"
+)
+
+// findAtOnce is how many ids one pipeline of a Find asks for: with at most three commands each, other clients wait for
+// less than a millisecond.
+const findAtOnce = 250
+
+// Find returns the markers of the messages with these ids as they are now. The beginning of each value is read, of done
+// markers too: what is left of a life tells the state only as long as consumers keep to the configured times, and here a
+// message is discarded or sent again on the strength of it. Servers from 7.2 on do not count it as use. No value is kept.
+func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, error) {
+	if !s.layout.Findable() {
+		return nil, s.unsearchable()
+	}
+	f, err := pace.NewFinding(s.Name(), ids)
+	if err != nil || len(f.IDs) == 0 {
+		return pace.SightingsOf(f, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
+	defer cancel()
+	r := &finder{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
+	defer r.conn.Close()
+	for part := range slices.Chunk(f.IDs, findAtOnce) {
+		if err := r.part(ctx, part, f); err != nil {
+			return nil, s.explain.Explain(err)
+		}
+	}
+	return f.Sightings, nil
+}
+
+func (s *store) unsearchable() error {
+	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched by id: its setting id (%s) does not tell which key an id has", s.Name(), s.layout.Config.ID)}
+}
+
+// finder reads markers by their ids over one connection, so that all of it is one server's.
+type finder struct {
+	layout *layout.Layout
+	conn   *redis.Conn
+	expiry *expiryBatch
+	own    *ownReads
+	server string
+}
+
+// sought is one id of a Find: the commands that ask for its marker and its retry counter.
+type sought struct {
+	id, key, retryKey string
+	value             redis.Cmder
+	expiry            *redis.IntCmd
+	retry             *redis.StringCmd
+}
+
+// part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and
+// so blocks for longer than it will, not shorter.
+func (r *finder) part(ctx context.Context, ids []string, f *pace.Finding) error {
+	all := make([]*sought, 0, len(ids))
+	pipe := r.conn.Pipeline()
+	var info *redis.StringCmd
+	if r.server == "" {
+		info = pipe.Info(ctx, "server")
+	}
+	for _, id := range ids {
+		if s := r.put(ctx, pipe, id); s != nil {
+			all = append(all, s)
+		}
+	}
+	at, clock, err := r.exec(ctx, pipe, info)
+	if err != nil {
+		return err
+	}
+	if r.outdated(all) {
+		return r.part(ctx, ids, f)
+	}
+	counted, err := r.counters(ctx, all)
+	if err != nil {
+		return err
+	}
+	for i, s := range all {
+		found, err := r.sighting(s, counted[i], clock)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			found.At, found.Clock, found.Server = at, clock, r.server
+			f.Found(s.id, found)
+		}
+	}
+	return nil
+}
+
+// put asks for the marker of one id; nil when the store can have none with it.
+func (r *finder) put(ctx context.Context, pipe redis.Pipeliner, id string) *sought {
+	s := &sought{id: id}
+	isMarker, isCounter := false, false
+	s.key, isMarker = r.layout.KeyOf(id)
+	s.retryKey, isCounter = r.layout.RetryKeyOf(id)
+	if isMarker {
+		r.own.add(s.key)
+		s.value = readCommand(ctx, r.layout.Reads, item{key: s.key})
+		s.expiry = redis.NewIntCmd(ctx, r.expiry.command, s.key)
+		_ = pipe.Process(ctx, s.value)
+		_ = pipe.Process(ctx, s.expiry)
+	}
+	if isCounter {
+		s.retry = pipe.GetRange(ctx, s.retryKey, 0, layout.LongestCounter)
+	}
+	if !isMarker && !isCounter {
+		return nil
+	}
+	return s
+}
+
+// exec sends a pipeline with the server's clock behind it.
+func (r *finder) exec(ctx context.Context, pipe redis.Pipeliner, info *redis.StringCmd) (at, clock time.Time, err error) {
+	now := pipe.Time(ctx)
+	started := time.Now()
+	// A key of another type fails its own command only.
+	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
+		return at, clock, err
+	}
+	if info != nil {
+		if info.Err() != nil {
+			return at, clock, info.Err()
+		}
+		r.server = client.ParseInfo(info.Val())["run_id"]
+	}
+	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
+}
+
+// outdated turns to the commands of older servers, once.
+func (r *finder) outdated(all []*sought) bool {
+	for _, s := range all {
+		if s.expiry != nil && client.IsAnswer(s.expiry.Err(), "ERR unknown command") && r.expiry.command == client.AbsoluteExpiry {
+			r.expiry.command = client.RemainingExpiry
+			return true
+		}
+	}
+	return false
+}
+
+// counters asks when the retry counters end that are there, and returns the answers in the order of all.
+func (r *finder) counters(ctx context.Context, all []*sought) ([]expiry, error) {
+	var keys []string
+	for _, s := range all {
+		if s.counts() {
+			keys = append(keys, s.retryKey)
+		}
+	}
+	ends := make([]expiry, len(all))
+	if len(keys) == 0 {
+		return ends, nil
+	}
+	answers, err := r.expiry.ask(ctx, r.conn, keys)
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range all {
+		if s.counts() {
+			ends[i], answers = answers[0], answers[1:]
+		}
+	}
+	return ends, nil
+}
+
+// counts says whether something stands where the retry counter belongs.
+func (s *sought) counts() bool {
+	return s.retry != nil && (s.retry.Val() != "" || client.IsAnswer(s.retry.Err(), "WRONGTYPE"))
+}
+
+// sighting makes the answers one; nil where there is neither a marker nor a counter.
+func (r *finder) sighting(s *sought, ends expiry, clock time.Time) (*dedup.Sighting, error) {
+	now := clock.UnixMilli()
+	counter, err := r.counter(s, ends, now)
+	if err != nil || s.value == nil {
+		return counter, err
+	}
+	f, err := answer(s.value)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.expiry.Err(); err != nil {
+		return nil, err
+	}
+	if f.Expiry = r.expiry.absolute(s.expiry.Val(), now); f.Expiry == layout.Gone {
+		return counter, nil
+	}
+	found := &dedup.Sighting{Marker: r.layout.Marker(s.key, r.layout.Decode(f), f.Expiry, now), ExpiresMillis: f.Expiry}
+	found.ID, found.Sample = s.id, ""
+	if counter != nil {
+		found.Attempts = counter.Attempts
+		if counter.Key != "" {
+			found.Retry = counter.Retry
+		}
+	}
+	return found, nil
+}
+
+// counter returns the retry counter as a sighting of its own, nil where there is none.
+func (r *finder) counter(s *sought, ends expiry, now int64) (*dedup.Sighting, error) {
+	if !s.counts() {
+		if s.retry != nil {
+			_, err := answer(s.retry)
+			return nil, err
+		}
+		return nil, nil
+	}
+	f, err := answer(s.retry)
+	if err != nil {
+		return nil, err
+	}
+	if f.Expiry = ends.at; f.Expiry == layout.Gone {
+		return nil, nil
+	}
+	c := &dedup.Sighting{Marker: r.layout.Counter(s.retryKey, s.id, f, now), ExpiresMillis: f.Expiry}
+	if len(s.retryKey) > layout.LongestNamed {
+		c.Key = ""
+	}
+	c.Retry = &dedup.RetryCounter{Key: c.Key, ExpiresMillis: f.Expiry}
+	if c.Attempts != nil {
+		c.Retry.Value = strconv.FormatInt(*c.Attempts, 10)
+	}
+	return c, nil
+}

@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/pace"
+	"dedup-dashboard/internal/markers/redis/client"
+)
+
+const (
+	// metSample is how many processing markers are looked at, the oldest first, and metAge how old each must be: a claim that is
+	// younger is at work as a rule.
+	metSample = 200
+	metAge    = 15 * time.Second
+	// metStep is the time between two looks, and metIdle the idle time that shows a touch since the one before: Redis counts idle
+	// time in whole seconds on a clock that it moves once a second.
+	metStep = 3 * time.Second
+	metIdle = time.Second
+	// metLooks are the looks. A touch before each but the first takes more than one reader: a person, or the pass of another dashboard,
+	// asks once.
+	metLooks = 3
+	// metEvery is the least time between the ends of two rounds of looks.
+	metEvery = 20 * time.Second
+)
+
+// meet looks several times at the old processing markers of a pass and tells which of them were asked for again and again, as the
+// deliveries of a message that loops do. It reads no value. It returns nil where nothing can be told now: there was nothing to ask, idle
+// times tell nothing, or we read values ourselves meanwhile.
+func (s *store) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, error) {
+	asked := metMarkers(pass)
+	if !meets(s.layout.Config) || len(asked) == 0 {
+		return nil, nil
+	}
+	conn, batch, reads := s.rdb.Conn(), newExpiryBatch(), s.own.count()
+	defer conn.Close()
+	now, err := readInfo(ctx, conn)
+	if err != nil || (&touch{}).refusal(now) != "" {
+		return nil, err
+	}
+	met := &dedup.Met{Expires: make(map[string]time.Time)}
+	for i := range metLooks {
+		if i > 0 {
+			if err := pace.Sleep(ctx, metStep); err != nil {
+				return nil, err
+			}
+		}
+		began := time.Now()
+		if i == 0 {
+			met.From = began
+		}
+		if asked, err = stillMet(ctx, conn, batch, asked, i > 0); err != nil {
+			return nil, err
+		}
+		met.To = time.Now()
+	}
+	after, err := readInfo(ctx, conn)
+	if err != nil || now.Identity().Change(after.Identity()) != "" || s.own.count() != reads {
+		return nil, err
+	}
+	for _, m := range asked {
+		met.Expires[m.Key] = m.Expires
+	}
+	return met, nil
+}
+
+// meets reports whether consumers of the scheme touch a marker that they find in flight, and its owner does not while it works.
+func meets(c markers.Config) bool {
+	return c.OnInFlight == "nack" && (c.Preset == "redis-json-status" || c.Preset == "redis-text-status")
+}
+
+// metMarkers are the markers of a pass to look at: old ones with a time to live.
+func metMarkers(pass *dedup.Pass) []dedup.Marker {
+	var all []dedup.Marker
+	for _, m := range pass.OldestProcessing {
+		age := dedup.AgeOf(m, pass.Ended, pass.ClockOffset)
+		if m.Key != "" && !m.Expires.IsZero() && age.Known && age.Span >= metAge {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b dedup.Marker) int { return cmp.Or(a.Since.Compare(b.Since), a.FirstSeen.Compare(b.FirstSeen)) })
+	return all[:min(len(all), metSample)]
+}
+
+// stillMet keeps the markers that are the ones of the pass, and, if touched is set, were asked for since the look before.
+func stillMet(ctx context.Context, conn *redis.Conn, b *expiryBatch, asked []dedup.Marker, touched bool) ([]dedup.Marker, error) {
+	keys, idle, refs := make([]string, len(asked)), make([]*redis.IntCmd, len(asked)), make([]*redis.IntCmd, len(asked))
+	pipe := conn.Pipeline()
+	for i, m := range asked {
+		keys[i], idle[i], refs[i] = m.Key, redis.NewIntCmd(ctx, "object", "idletime", m.Key), redis.NewIntCmd(ctx, "object", "refcount", m.Key)
+		_, _ = pipe.Process(ctx, idle[i]), pipe.Process(ctx, refs[i])
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") && err != redis.Nil {
+		return nil, err
+	}
+	ends, err := b.ask(ctx, conn, keys) // behind the idle times: a marker that is written in between goes with the later expiry
+	if err != nil {
+		return nil, err
+	}
+	var kept []dedup.Marker
+	for i, m := range asked {
+		const tolerance = 20 // milliseconds: the remaining life of servers before 7.0 is added to a clock
+		same := ends[i].at > 0 && max(ends[i].at-m.Expires.UnixMilli(), m.Expires.UnixMilli()-ends[i].at) <= tolerance
+		if !same || idle[i].Err() != nil || refs[i].Err() != nil || refs[i].Val() == sharedRefs {
+			continue
+		}
+		if !touched || time.Duration(idle[i].Val())*time.Second <= metIdle {
+			kept = append(kept, m)
+		}
+	}
+	return kept, nil
+}

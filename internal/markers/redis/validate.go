@@ -1,0 +1,174 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/events"
+)
+
+// Validate returns every problem of the description of a store in Redis, or of one whose kind is not known, joined; each is a *FieldError.
+func Validate(c markers.Config) error {
+	c = c.WithDefaults()
+	var p markers.Problems
+	if p.Begin(c) {
+		kindProblems(&p, c)
+		p.Rules(c)
+		eventProblems(&p, c)
+		p.Sweep(c.Sweep)
+	}
+	return errors.Join(p...)
+}
+
+// kindProblems checks what the kinds of Redis have in common.
+func kindProblems(p *markers.Problems, c markers.Config) {
+	serverProblems(p, "redis", c.Redis)
+	if !c.Act.Redis.URL.IsZero() {
+		serverProblems(p, "act.redis", c.Act.Redis)
+	}
+	p.OneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
+	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
+		if f.value != "" {
+			p.Add(f.path, "is for kind %s: leave it out", markers.SQLTable)
+		}
+	}
+	keyProblems(p, c)
+	retryProblems(p, c)
+	if c.Kind == markers.RedisLock {
+		lockProblems(p, c)
+		return
+	}
+	valueProblems(p, c)
+	p.States(c)
+}
+
+func serverProblems(p *markers.Problems, path string, r markers.Redis) {
+	options, err := client.ParseURL(r)
+	switch {
+	case r.URL.Err() != nil:
+		p.Add(path+".url", "%v", r.URL.Err())
+	case r.URL.IsZero():
+		p.Add(path+".url", "is missing: write redis://user:password@host:6379/0, {env: NAME} or {file: PATH}")
+	case err != nil:
+		p.Add(path+".url", "%v", err)
+	case options.TLSConfig == nil && (r.CAFile != "" || r.CertFile != "" || r.ServerName != ""):
+		p.Add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
+	}
+	if (r.CertFile == "") != (r.KeyFile == "") {
+		p.Add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
+	}
+}
+
+func keyProblems(p *markers.Problems, c markers.Config) {
+	if c.Match == "" {
+		p.Add("match", "is missing: write the Redis key pattern of the markers, such as msg:*")
+	}
+	for i, pattern := range c.Exclude {
+		if pattern == "" {
+			p.Add(fmt.Sprintf("exclude[%d]", i), "is empty: write a Redis key pattern, such as msg:dedup:*")
+		} else if codec.ParseGlob(pattern).Covers(codec.ParseGlob(c.Match)) {
+			p.Add(fmt.Sprintf("exclude[%d]", i), "%q excludes everything that match (%q) finds", pattern, c.Match)
+		}
+	}
+	if c.Underived && c.Match != "" {
+		p.Add("id", "is missing: it does not follow from match %q, which is more than text and a star at its end; write the expression whose one group is the message id, such as ^msg:(.+)$", c.Match)
+	}
+	if c.ID != "" {
+		re, err := regexp.Compile(c.ID)
+		if err != nil {
+			p.Add("id", "%v", err)
+		} else if re.NumSubexp() != 1 {
+			p.Add("id", "%q has %d groups: mark the message id with exactly one, such as ^msg:(.+)$", c.ID, re.NumSubexp())
+		}
+	}
+}
+
+func retryProblems(p *markers.Problems, c markers.Config) {
+	if c.Retry.Match == "" {
+		return
+	}
+	if c.Retry.GiveUp < 1 {
+		p.Add("retry.give_up", "is %d: write the number of failures after which a message is given up", c.Retry.GiveUp)
+	}
+	p.Positive("retry.ttl", c.Retry.TTL)
+	if codec.ParseGlob(c.Retry.Match).Overlaps(codec.ParseGlob(c.Match)) {
+		p.Add("retry.match", "%q and match %q find the same keys: a key is either a marker or a retry counter", c.Retry.Match, c.Match)
+	}
+}
+
+func valueProblems(p *markers.Problems, c markers.Config) {
+	p.OneOf("value.codec", c.Value.Codec, codec.Raw, codec.JSON, codec.Java, codec.Quoted)
+	paths := c.Value.Codec == codec.JSON || c.Value.Codec == codec.Java
+	switch _, err := codec.ParsePath(c.Value.Path); {
+	case c.Value.Path == "" && c.Value.Codec != codec.JSON:
+	case !paths:
+		p.Add("value.path", "is of no use to codec %s: leave it out, or write codec: json", c.Value.Codec)
+	case err != nil:
+		p.Add("value.path", "%v", err)
+	}
+	if c.Value.Time == "" {
+		return
+	}
+	p.OneOf("value.time_unit", c.Value.TimeUnit, codec.Seconds, codec.Millis)
+	if _, err := codec.ParsePath(c.Value.Time); c.Value.Time != codec.WholeValue && (!paths || err != nil) {
+		p.Add("value.time", "%q is no place: write $ where the whole value is the time, or the path of a member of a JSON value, such as $.time", c.Value.Time)
+	}
+}
+
+// lockProblems checks what is different in a lock: its value is an owner and its one state is to be held.
+func lockProblems(p *markers.Problems, c markers.Config) {
+	p.OneOf("value.codec", c.Value.Codec, codec.Redisson, codec.Token)
+	if c.Value.Path != "" || c.Value.Time != "" {
+		p.Add("value", "path and time are of no use to a lock: leave them out")
+	}
+	if len(c.States) > 0 {
+		p.Add("states", "are of no use to a lock, which is processing while it is held: leave them out")
+	}
+	if c.TTL.Done != 0 {
+		p.Add("ttl.done", "is of no use to a lock: write its lease in ttl.processing")
+	}
+	p.Positive("ttl.processing", c.TTL.Processing)
+}
+
+// eventProblems checks what following a store's notifications needs.
+func eventProblems(p *markers.Problems, c markers.Config) {
+	if c.Kind == markers.RedisLock {
+		p.Unasked(c)
+	} else if c.Ask != "" {
+		p.OneOf("ask", c.Ask, events.AskCommands...)
+	}
+	if !c.Events {
+		return
+	}
+	switch {
+	case c.Kind == markers.RedisLock:
+		p.Add("events", "say nothing of a lock: one that ends after its work and one that ends after a crash give the same notifications; leave it out")
+	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Failed]) > 0:
+		p.Add("events", "cannot tell a failure from a completion where both write a value over the claim: leave it out")
+	case len(c.States[dedup.Failed]) > 0:
+		p.Add("events", "cannot tell a failure from a completion where both write a value: leave events out, and let consumers report (docs/consumers.md)")
+	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Done]) == 0:
+		p.Add("events", "cannot tell a failure from a completion where both delete the claim: leave it out")
+	}
+}
+
+// Database names the database that the store is in; empty when the URL cannot be read.
+func Database(c markers.Config) string {
+	o, err := client.ParseURL(c.Redis)
+	if err != nil {
+		return ""
+	}
+	addr := strings.ToLower(o.Addr)
+	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {
+		if port, ok := strings.CutPrefix(addr, loopback); ok {
+			addr = "localhost:" + port
+		}
+	}
+	return fmt.Sprintf("%s/%d", addr, o.DB)
+}

@@ -1,0 +1,57 @@
+package digest
+
+// A Table is where markers are.
+type Table struct {
+	Server       Server
+	Schema, Name string
+	// ID are the columns with the id of the message.
+	ID []string
+	// FoldsNames is true where the server takes names of tables that differ in case for one.
+	FoldsNames bool
+	// Twins is true where other schemas of the database have a table of that name: a name without its schema may be theirs.
+	Twins bool
+}
+
+// A Form is what a statement does with the table.
+type Form uint8
+
+// The forms.
+const (
+	// Foreign: it inserts nothing into the table, and does not ask it for one id.
+	Foreign Form = iota
+	// Insert inserts one row, and fails where its id is there. PostgreSQL does not count those that fail.
+	Insert
+	// InsertIgnore inserts one row, or none where its id is there.
+	InsertIgnore
+	// InsertSame inserts one row, or leaves the one that is there as it is. Whether MySQL counts that as a row depends on the connection.
+	InsertSame
+	// Ask reads the row of one id.
+	Ask
+	// Unclear: it may insert into the table, and how many rows it found there is not told.
+	Unclear
+)
+
+// Classify says what a statement does with the table; rowsSent is true where the rows that it inserted are counted as rows sent. schema is
+// that of the session, which MySQL keeps beside each digest. What is not plainly of another form is Unclear or Foreign.
+func Classify(t Table, schema, text string) (form Form, rowsSent bool) {
+	all, err := tokens(t.Server, text)
+	if err != nil {
+		if mentions(t, text) {
+			return Unclear, false
+		}
+		return Foreign, false
+	}
+	p := parser{table: t, schema: schema, tokens: all}
+	p.prepared()
+	switch {
+	case p.take("INSERT"):
+		return p.insert()
+	case p.take("SELECT") && p.asks():
+		return Ask, false
+	}
+	p.at = 0
+	if p.inserts() {
+		return Unclear, false
+	}
+	return Foreign, false
+}

@@ -1,0 +1,12 @@
+package sql_test
+
+import (
+	"testing"
+
+	"dedup-dashboard/internal/markers/markerstest"
+)
+
+// sqlServers are shared by all tests of the package.
+var sqlServers markerstest.SQLServers
+
+func TestMain(m *testing.M) { sqlServers.Main(m) }

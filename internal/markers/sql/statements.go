@@ -1,0 +1,360 @@
+package sql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/markers/codec"
+	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/markers/sql/digest"
+)
+
+// mostStatements is how many texts that name a table are read at most.
+const mostStatements = 1000
+
+// A statementSource is where a server counts statements.
+type statementSource struct {
+	table digest.Table
+	// place changes with what the counts are of.
+	place string
+	// why says why the server does not count, better what to do; empty when it counts.
+	why, better string
+	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
+	// table itself, "waited" for the waits for locks that have ended, and "waits" for all that began, whose numbers are in calls. Writes and waits
+	// come before the statements, as a number that these hold, and after them, as one that holds these. "known" is the number of all statements in
+	// calls, and what tells them from others in errors.
+	query string
+	args  []any
+	// counts is the same without texts, of the statements whose keys are its one argument, with commas between them; empty where the server finds
+	// its texts at no cost.
+	counts string
+}
+
+// statementDialect is what differs between servers in counting statements.
+type statementDialect interface {
+	statements(ctx context.Context, q dialect.Querier, l *Layout) (statementSource, error)
+	// statementGrants are the rights that counting statements needs.
+	statementGrants(account string) string
+}
+
+var statementDialects = map[string]statementDialect{markers.MySQL: mysqlStatements{}, markers.PostgreSQL: postgresStatements{}}
+
+// A statementReader counts the statements on one table.
+type statementReader struct {
+	dialect statementDialect
+	told    atomic.Pointer[dedup.StatementStats]
+
+	mu       sync.Mutex
+	book     digest.Book
+	source   statementSource
+	sourceAt time.Time
+	layout   *Layout
+	known    knownStatements
+}
+
+// knownStatements are those of the newest reading with texts.
+type knownStatements struct {
+	// all tells all statements of the database from any others.
+	all statementSet
+	// texts are by key. steady is true where the two newest readings with texts were of the same statements.
+	texts  map[string]string
+	steady bool
+}
+
+// A statementSet tells the statements that a server counts from any others: how many there are, and a hash of their keys.
+type statementSet struct{ n, hash int64 }
+
+// newStatementReader returns nil for business rows, which no delivery inserts.
+func newStatementReader(c markers.Config) *statementReader {
+	if c.Machine() || c.Preset == markers.PresetStateMachine {
+		return nil
+	}
+	return &statementReader{dialect: statementDialects[c.SQL.Driver]}
+}
+
+func (r *statementReader) latest() *dedup.StatementStats {
+	if r == nil {
+		return nil
+	}
+	return r.told.Load()
+}
+
+func (r *statementReader) refuse(why, better string) {
+	r.book.Break()
+	r.told.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
+}
+
+// readStatements takes a reading: one SELECT. A failure of it is no failure of the store.
+func (s *store) readStatements(ctx context.Context, runID string, replica bool) {
+	r := s.statements
+	if r == nil || !r.mu.TryLock() {
+		return
+	}
+	defer r.mu.Unlock()
+	if replica {
+		r.refuse("the account reads a replica, where no consumer inserts: point sql.dsn at the primary", "")
+		return
+	}
+	layout, err := s.ready(ctx)
+	if err != nil {
+		return // the walk tells why
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if r.layout != layout || time.Since(r.sourceAt) > factsFor {
+		if r.source, err = r.dialect.statements(ctx, conn, layout); err != nil {
+			s.statementsFailed(err, layout)
+			return
+		}
+		r.sourceAt, r.layout, r.known = time.Now(), layout, knownStatements{}
+	}
+	if r.source.why != "" {
+		r.refuse(r.source.why, r.source.better)
+		return
+	}
+	reading, err := s.statementReading(ctx, conn, layout, r.source)
+	if err != nil {
+		s.statementsFailed(err, layout)
+		return
+	}
+	reading.Place = runID + " " + r.source.place
+	r.book.Take(r.source.table, reading)
+	r.publish(reading)
+}
+
+func (r *statementReader) publish(at digest.Reading) {
+	c := r.book.Counts
+	t := &dedup.StatementStats{At: at.At, Took: at.Took, Writing: at.Writing, LockWaiting: at.LockWaiting, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
+		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
+	if at.Writes != nil {
+		t.Writes = &c.Writes
+	}
+	if at.LockWaits != nil {
+		t.LockWaits = &c.LockWaits
+	}
+	r.told.Store(t)
+}
+
+// errManyStatements says that a name is in too many texts.
+var errManyStatements = errors.New("too many statements")
+
+// statementsFailed takes note of a reading that failed: the server goes on counting, so that the next one may follow.
+func (s *store) statementsFailed(err error, l *Layout) {
+	r := s.statements
+	r.sourceAt = time.Time{}
+	switch refused := s.dialect.Refusal(err); {
+	case errors.Is(err, errManyStatements):
+		r.refuse(fmt.Sprintf("more than %d different statements name the table", mostStatements), "")
+	case refused.Denied:
+		r.refuse("the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account))
+	case refused.Answered() && !refused.Passing:
+		r.refuse("what the server counts of statements cannot be read: "+s.explain.Words(err), "")
+	}
+}
+
+// statementReading reads what the server counted until now: with the texts only where there may be new ones.
+func (s *store) statementReading(ctx context.Context, conn *sql.Conn, l *Layout, source statementSource) (digest.Reading, error) {
+	known := &s.statements.known
+	if source.counts != "" && known.steady {
+		keys := strings.Join(slices.Collect(maps.Keys(known.texts)), ",")
+		r, all, err := s.statementRows(ctx, conn, l, source.counts, []any{keys})
+		if err != nil || all == known.all {
+			for i := range r.Rows {
+				r.Rows[i].Text = known.texts[r.Rows[i].Key]
+			}
+			return r, err
+		}
+	}
+	r, all, err := s.statementRows(ctx, conn, l, source.query, source.args)
+	if err != nil {
+		*known = knownStatements{}
+		return r, err
+	}
+	*known = knownStatements{all: all, texts: make(map[string]string, len(r.Rows)), steady: all == known.all}
+	for i := range r.Rows {
+		known.texts[r.Rows[i].Key] = r.Rows[i].Text
+	}
+	return r, nil
+}
+
+// statementRows reads the rows of a query.
+func (s *store) statementRows(ctx context.Context, conn *sql.Conn, l *Layout, query string, args []any) (digest.Reading, statementSet, error) {
+	var r digest.Reading
+	var all statementSet
+	var waited int64
+	began := time.Now()
+	_, err := s.read(ctx, conn, l, query, args, func(v []sql.RawBytes) error {
+		var n [4]int64
+		for i := range n {
+			var err error
+			if n[i], err = strconv.ParseInt(string(v[4+i]), 10, 64); err != nil {
+				return fmt.Errorf("%w: %s", errNoNumber, codec.Printable(string(v[4+i])))
+			}
+		}
+		r.Reset = string(v[8])
+		switch string(v[9]) {
+		case "writes":
+			if r.Writes != nil {
+				r.Writing = n[0] - *r.Writes
+			}
+			r.Writes = &n[0]
+			return nil
+		case "waited":
+			waited = n[0]
+			return nil
+		case "waits":
+			r.LockWaits, r.LockWaiting = &n[0], n[0]-waited
+			return nil
+		case "known":
+			all = statementSet{n[0], n[1]}
+			return nil
+		}
+		if len(r.Rows) == mostStatements {
+			return errManyStatements
+		}
+		r.Rows = append(r.Rows, digest.Row{Key: string(v[0]), Born: string(v[1]), Schema: string(v[2]), Text: string(v[3]),
+			Calls: n[0], Errors: n[1], Rows: n[2], Sent: n[3]})
+		return nil
+	})
+	r.At = time.Now()
+	r.Took = r.At.Sub(began)
+	return r, all, err
+}
+
+// likeName is a LIKE pattern of texts that hold a name, in which | escapes.
+func likeName(name string) string {
+	return "%" + strings.NewReplacer("|", "||", "%", "|%", "_", "|_").Replace(name) + "%"
+}
+
+// idColumns names the columns that hold the id of a message.
+func (l *Layout) idColumns() []string {
+	all := make([]string, len(l.IDs))
+	for i := range l.IDs {
+		all[i] = l.IDs[i].Name
+	}
+	return all
+}
+
+// statements are the digests of performance_schema, with the writes of the table itself to hold them against: what consumers send as
+// server-side prepared statements MariaDB counts in no digest.
+// https://mariadb.com/kb/en/performance-schema-events_statements_summary_by_digest-table/
+func (d mysqlStatements) statements(ctx context.Context, q dialect.Querier, l *Layout) (statementSource, error) {
+	t := l.Table
+	s := statementSource{place: t.Schema + "." + t.Name, table: digest.Table{Server: digest.MySQL, Schema: t.Schema, Name: t.Name, ID: l.idColumns()}}
+	var on, folds int
+	if err := q.QueryRowContext(ctx, "SELECT @@performance_schema, @@lower_case_table_names").Scan(&on, &folds); err != nil {
+		return s, err
+	}
+	s.table.FoldsNames = folds != 0
+	if on == 0 {
+		s.why, s.better = "performance_schema is off, so that the server counts no statements", "Start "+l.Server.Version+" with performance_schema=ON (docs/stores.md)."
+		return s, nil
+	}
+	var digests, tables, status int
+	err := q.QueryRowContext(ctx, `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'performance_schema' AND TABLE_NAME = 'global_status'`).Scan(&status)
+	if err != nil {
+		return s, err
+	}
+	err = q.QueryRowContext(ctx, `SELECT (SELECT COUNT(*) FROM performance_schema.setup_consumers WHERE NAME IN ('statements_digest', 'global_instrumentation') AND ENABLED = 'YES'),
+		(SELECT COUNT(*) FROM performance_schema.setup_instruments WHERE NAME = 'wait/io/table/sql/handler' AND ENABLED = 'YES')`).Scan(&digests, &tables)
+	switch {
+	case d.Refusal(err).Denied: // then it shows in the counts
+	case err != nil:
+		return s, err
+	case digests < 2:
+		s.why, s.better = "the server's digests of statements are off", "UPDATE performance_schema.setup_consumers SET ENABLED = 'YES' WHERE NAME IN ('statements_digest', 'global_instrumentation');"
+	case tables < 1:
+		s.why, s.better = "the server does not count the writes of tables", "UPDATE performance_schema.setup_instruments SET ENABLED = 'YES' WHERE NAME = 'wait/io/table/sql/handler';"
+	}
+	const writes = `'', '', '', '', COUNT_INSERT, 0, 0, 0, '', 'writes' FROM performance_schema.table_io_waits_summary_by_table
+		WHERE OBJECT_TYPE = 'TABLE' AND OBJECT_SCHEMA = ? AND OBJECT_NAME = ?`
+	waits := func(pending, kind string) string {
+		if status == 0 { // MariaDB has it from 10.5 on
+			return ""
+		}
+		return ` UNION ALL SELECT '', '', '', '', CAST(SUM(IF(VARIABLE_NAME = 'Innodb_row_lock_waits', 1, ` + pending + `) * VARIABLE_VALUE) AS SIGNED), 0, 0, 0, '', '` + kind + `'
+			FROM performance_schema.global_status WHERE VARIABLE_NAME IN ('Innodb_row_lock_waits', 'Innodb_row_lock_current_waits') HAVING COUNT(*) = 2`
+	}
+	s.query = writes + waits("-1", "waited") + ` UNION ALL
+		(SELECT CONCAT(COALESCE(SCHEMA_NAME, ''), ' ', DIGEST), FIRST_SEEN, COALESCE(SCHEMA_NAME, ''), DIGEST_TEXT, COUNT_STAR, SUM_ERRORS, SUM_ROWS_AFFECTED, SUM_ROWS_SENT, '', 'statement'
+		FROM performance_schema.events_statements_summary_by_digest WHERE DIGEST_TEXT LIKE ? ESCAPE '|' LIMIT ` + strconv.Itoa(mostStatements+1) + `) UNION ALL SELECT ` + writes + waits("0", "waits")
+	s.args = []any{t.Schema, t.Name, likeName(t.Name), t.Schema, t.Name}
+	return s, nil
+}
+
+func (mysqlStatements) statementGrants(account string) string {
+	to := " TO " + dialect.MySQLAccount(account) + ";"
+	return "GRANT SELECT ON performance_schema.events_statements_summary_by_digest" + to + " GRANT SELECT ON performance_schema.table_io_waits_summary_by_table" + to
+}
+
+// statements are those of pg_stat_statements, which counts no statement that fails.
+// https://www.postgresql.org/docs/current/pgstatstatements.html
+func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l *Layout) (statementSource, error) {
+	t := l.Table
+	s := statementSource{place: t.Schema + "." + t.Name, table: digest.Table{Server: digest.Postgres, Schema: t.Schema, Name: t.Name, ID: l.idColumns()}}
+	var schema, version sql.NullString
+	var reads bool
+	err := q.QueryRowContext(ctx, `SELECT (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'),
+		(SELECT extversion FROM pg_extension WHERE extname = 'pg_stat_statements'), pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
+		(SELECT COUNT(*) > 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1)`, t.Name).
+		Scan(&schema, &version, &reads, &s.table.Twins)
+	switch {
+	case err != nil:
+		return s, err
+	case !schema.Valid:
+		s.why = "the database has no extension pg_stat_statements"
+		s.better = "Load it with shared_preload_libraries = 'pg_stat_statements', restart, and run CREATE EXTENSION pg_stat_statements; (docs/stores.md)."
+		return s, nil
+	case !reads:
+		s.why, s.better = "the account may not see the statements of others", d.statementGrants(l.Server.Account)
+		return s, nil
+	case !atLeastVersion(version.String, 1, 9):
+		s.why, s.better = "pg_stat_statements is of version "+codec.Printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
+		return s, nil
+	}
+	in := d.Quote(schema.String) + "."
+	s.query = countedStatements(in, true, `query ILIKE $1 ESCAPE '|' LIMIT `+strconv.Itoa(mostStatements+1))
+	s.counts = countedStatements(in, false, "key = ANY (string_to_array($1, ','))")
+	s.args = []any{likeName(t.Name)}
+	return s, nil
+}
+
+// countedStatements is the query of those that a condition picks, and of what tells all of them from others. The server keeps texts in a file, which
+// it reads as a whole for any of them.
+func countedStatements(in string, texts bool, condition string) string {
+	return `* FROM (WITH info AS (SELECT stats_reset::text AS reset FROM ` + in + `pg_stat_statements_info),
+		all_of_them AS MATERIALIZED (SELECT concat_ws(' ', userid, queryid, toplevel) AS key, COALESCE(query, '') AS query, calls, rows
+			FROM ` + in + `pg_stat_statements(` + strconv.FormatBool(texts) + `) WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()))
+		SELECT '', '', '', '', (SELECT COUNT(*) FROM all_of_them), (SELECT COALESCE(bit_xor(hashtextextended(key, 0)), 0) FROM all_of_them), 0, 0, reset, 'known' FROM info UNION ALL
+		(SELECT key, '', '', query, calls, 0, rows, rows, reset, 'statement' FROM all_of_them, info WHERE ` + condition + `)) AS counted`
+}
+
+func (d postgresStatements) statementGrants(account string) string { return d.WaitsGrant(account) }
+
+// atLeastVersion compares the version of an extension, as 1.10.
+func atLeastVersion(text string, major, minor int) bool {
+	first, rest, _ := strings.Cut(text, ".")
+	a, errA := strconv.Atoi(first)
+	b, errB := strconv.Atoi(rest)
+	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
+}
+
+// mysqlStatements and postgresStatements are the dialects of counting statements.
+type (
+	mysqlStatements    struct{ dialect.MySQL }
+	postgresStatements struct{ dialect.PostgreSQL }
+)
