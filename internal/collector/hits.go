@@ -38,6 +38,8 @@ type hitsSpan struct {
 	Missed   [2]float64
 	OfServer bool
 	Failed   float64
+	// OnServer are the questions of everybody, where OfServer.
+	OnServer float64
 	// Written are at most the inserts that wrote their row, where inserts were counted.
 	Written float64
 	// What is how consumers ask.
@@ -80,7 +82,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 		return refuse("the broker was not read often enough yet", betterReport)
 	}
 	if other := c.askingPartner(p, span); other != "" {
-		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(other)), betterReport)
+		return c.judgeShared(p, v, span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", name(other)))
 	}
 	return p.judgeHits(v, span, gain, w)
 }
@@ -140,9 +142,14 @@ func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
 	}
 }
 
+// figure is a rate of the span of which nothing is known yet.
+func (s hitsSpan) figure(w time.Duration) dedup.Figure {
+	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: betterReport}
+}
+
 // judgeHits turns what the store counted into the interval of the rate.
 func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Duration) hitsResult {
-	f := dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, span.To.Sub(span.From)), At: span.To, Better: betterReport}
+	f := span.figure(w)
 	waiting := [2]float64{p.unackedAround(span.From), p.unackedAround(span.To)}
 	f.Why = span.Why
 	if span.Why != "" {
@@ -164,6 +171,11 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
+	return rateOfHits(f, h, v)
+}
+
+// rateOfHits is the rate of hits, and how far it is to be believed.
+func rateOfHits(f dedup.Figure, h estimate.Hits, v view) hitsResult {
 	low, likely, high, ok := h.Rate()
 	if !ok {
 		f.Why = "no message was acked in the window"

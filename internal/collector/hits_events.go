@@ -54,7 +54,7 @@ func eventSpan(v view, readings []storeReading, i, j int) hitsSpan {
 	from, to := &readings[i], &readings[j]
 	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
 	asked := to.Asked - from.Asked
-	s.Asked = [2]float64{asked, asked}
+	s.Asked, s.OnServer = [2]float64{asked, asked}, asked
 	if !asksByReading(v.scheme) {
 		begun := to.Claims - from.Claims
 		s.Missed = [2]float64{begun, begun}

@@ -51,7 +51,7 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	frames := reel(p.frames.frames)
 	first, okFirst := frames.before(s.From.At)
 	last, okLast := frames.after(s.To.Last.Add(counterLag))
-	if perChannel <= 0 || !okFirst || !okLast || first.Blind || last.Gaps != first.Gaps {
+	if perChannel <= 0 || !okFirst || !okLast || first.Blind {
 		return math.Inf(1)
 	}
 	closed, known := p.own.most(first, last)
