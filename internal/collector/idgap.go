@@ -66,7 +66,7 @@ func (s idGapSample) gain() insertGain {
 		g.returned -= float64(s.To.Failed - s.Reach.Failed)
 	}
 	// A dead letter that was sent again may be of a row from before Reach.
-	g.returned = min(g.returned+s.Back.taken(), s.Back.All, s.Back.Redelivered+s.Back.Taken, s.Back.Left+s.Back.Taken)
+	g.returned = min(g.returned+s.Back.taken(), s.Back.All, s.Back.Redelivered+s.Back.Taken, s.Back.Left)
 	return g
 }
 

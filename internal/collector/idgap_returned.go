@@ -14,7 +14,7 @@ type comeback struct {
 	Redelivered float64
 	// Taken are the dead letters that were taken out, and may have been sent again.
 	Taken float64
-	// Left bounds those that no dead-letter queue took and whose work was left undone: by channels that were closed, or by a failure.
+	// Left bounds those whose work was left undone, by channels that were closed or by a failure, and that are no dead letters, or were taken out.
 	Left float64
 }
 
@@ -43,7 +43,7 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 	return c
 }
 
-// leftUndone bounds the messages that left a row undone behind and came back by no dead-letter queue, between two counts of inserts: a channel
+// leftUndone bounds the messages that left a row undone behind and came back between two counts of inserts: a dead letter must be taken out, a channel
 // that is closed leaves no more than it had in work, a failed row whose message is not among the dead letters may have been returned, and what
 // waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
 func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
@@ -65,11 +65,19 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	for _, f := range frames.span(s.From.At.Add(-depthAround), s.From.At.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
 	}
+	reached, ok := frames.before(s.Reach.At)
+	if !ok {
+		reached = &frames[0]
+	}
+	if !p.found.Complete || reached.DeadGaps != last.DeadGaps {
+		return math.Inf(1) // dead letters may have been taken that nobody counted
+	}
+	taken := last.DeadSettled - reached.DeadSettled
 	failed := 0.0
 	if s.Scheme.OnFail != "ack" {
 		failed = max(0, float64(s.To.Failed-s.From.Failed)-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
 	}
-	return closed*float64(perChannel) + failed + waiting
+	return closed*float64(perChannel) + failed + waiting + taken
 }
 
 // depthAround is how far from a time the depths may lie that bound what waited then.
