@@ -135,6 +135,8 @@ func (t *flowTape) around(at time.Time) (before, after *flowReading) {
 type brokerGain struct {
 	Acked, Delivered    [2]float64
 	Redelivered, Closed float64
+	// Taken are the dead letters that were taken out of the pipeline's queues and may have been sent again, as far as that is known.
+	Taken float64
 	// Fetched are those of Delivered that somebody fetched one by one; known where Live.
 	Fetched float64
 	// Live is true where live counts told it. Slack is by how much a count may be off that was taken between two readings.
@@ -199,6 +201,7 @@ func (t *flowTape) uneven(at time.Time) float64 {
 // channels that were closed take an unknown part along.
 func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	if g, ok := p.flows.between(from, to); ok {
+		g.Taken = p.takenBetween(from, to)
 		return g, true
 	}
 	frames := reel(p.frames.frames)
@@ -207,7 +210,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
 		return brokerGain{}, false
 	}
-	g := brokerGain{Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
+	g := brokerGain{Taken: p.takenBetween(from, to), Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
 		Delivered:   [2]float64{max(0, b.Before.Deliveries-a.After.Deliveries), b.After.Deliveries - a.Before.Deliveries},
 		Redelivered: b.After.Redeliveries - a.Before.Redeliveries}
 	closed, known := p.own.most(a.Before, b.After)
@@ -215,6 +218,26 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 		g.Acked[1], g.Delivered[1], g.Redelivered, g.Closed = math.Inf(1), math.Inf(1), math.Inf(1), max(closed, 1)
 	}
 	return g, true
+}
+
+// takenBetween counts the dead letters that were taken out between two times and undoneReach before; 0 where nobody counted them.
+func (p *pipeline) takenBetween(from, to time.Time) float64 {
+	frames := reel(p.frames.frames)
+	last, ok := frames.after(to.Add(counterLag))
+	if !ok && len(frames) > 0 {
+		last, ok = &frames[len(frames)-1], true
+	}
+	if !ok {
+		return 0
+	}
+	first, ok := frames.before(from.Add(-undoneReach))
+	if !ok {
+		first = &frames[0]
+	}
+	if first.DeadGaps != last.DeadGaps {
+		return 0
+	}
+	return max(0, last.DeadSettled-first.DeadSettled)
 }
 
 // unackedAround is the most deliveries that were unacked at a time: no more than consumers may hold, nor than a little before with what was

@@ -147,7 +147,7 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]
 	if v.stats.Pass == nil {
 		return [2]float64{0, hits}
 	}
-	// What came back had not been acked; what a producer sent again met such rows no more often than there are.
+	// What came back had not been acked, or was a dead letter that somebody took out; what a producer sent again met such rows no more often than there are.
 	var undone, all float64
 	for state, n := range v.stats.Pass.States {
 		if all += float64(n); state != dedup.Done {
@@ -158,7 +158,7 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]
 	if all > 0 {
 		copies = hits * undone / all
 	}
-	return [2]float64{0, min(hits, gain.Redelivered+copies+3*math.Sqrt(copies+1))}
+	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+copies+3*math.Sqrt(copies+1))}
 }
 
 // newestWithin returns the first reading that is not before a time, of n.

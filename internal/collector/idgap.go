@@ -72,10 +72,10 @@ func (s idGapSample) gain() insertGain {
 
 // swallowed is the most hits that met a row whose work was not done: each message that may have come back did so at most once, because that delivery was acked, and all of them were sent again no more often than others.
 func (g insertGain) swallowed() float64 {
-	if g.reached <= 0 || g.rows <= 0 {
+	if g.rows <= 0 || g.reached <= 0 && g.returned <= 0 {
 		return 0
 	}
-	again := g.reached * g.hits / g.rows
+	again := max(0, g.reached) * g.hits / g.rows
 	return min(g.hits, g.returned+again+3*math.Sqrt(again+1))
 }
 
@@ -220,13 +220,13 @@ func sqlWork(s idGapSample, why string) dedup.Figure {
 	default:
 		mean, unit := sum/n, s.To.Resolution.Seconds()
 		_, p := math.Modf(mean / unit)
-		// Rows that come at an even pace cross the unit in step with the clock: then their part is known to one gap between two of them.
-		gap := 0.0
-		if unit >= 1 {
-			gap = min(unit, s.To.At.Sub(s.From.At).Seconds()/n)
+		f = spread(f, dedup.Derived, mean, mean, n)
+		if unit >= 1 { // work that begins in step with the clock crosses its seconds always or never
+			f.Low, f.High = max(0, mean-unit), mean+unit
+			if f.Low == 0 {
+				f.Value = 0
+			}
 		}
-		f = spread(f, dedup.Derived, max(0, mean-gap), mean+gap, n)
-		f.Value = mean
 		f.Hits, f.Error = 0, unit*math.Sqrt(p*(1-p)/n)
 		f.Why = "a mean only"
 		if unit >= 1 {

@@ -2,7 +2,11 @@ package collector
 
 import (
 	"math"
+	"slices"
 	"time"
+
+	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/dedup"
 )
 
 // A comeback bounds the inserts of a window by deliveries of messages that consumers had before: each was redelivered, or somebody took it
@@ -75,9 +79,20 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	taken := last.DeadSettled - reached.DeadSettled
 	failed := 0.0
 	if s.Scheme.OnFail != "ack" {
-		failed = max(0, float64(s.To.Failed-s.From.Failed)-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
+		failed = float64(s.To.Failed - s.From.Failed)
+		if !p.diesUnaided() {
+			failed = max(0, failed-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
+		}
 	}
 	return closed*float64(perChannel) + failed + waiting + taken
+}
+
+// diesUnaided reports whether messages of a source queue can become dead letters without a consumer's doing.
+func (p *pipeline) diesUnaided() bool {
+	return slices.ContainsFunc(p.refs, func(ref dedup.QueueRef) bool {
+		q := p.broker.queues[ref]
+		return q == nil || topology.DiesUnaided(q, "")
+	})
 }
 
 // depthAround is how far from a time the depths may lie that bound what waited then.

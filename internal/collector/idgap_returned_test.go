@@ -170,3 +170,22 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 		})
 	}
 }
+
+// TestAWindowBeginsWhenTheBrokerWasRead: what came back before is unknown, and would undo every bound.
+func TestAWindowBeginsWhenTheBrokerWasRead(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	p := &pipeline{store: &storeWatch{}}
+	for i := range 61 {
+		p.store.inserts.add(&dedup.InsertStats{At: begin.Add(time.Duration(i) * 5 * time.Second), Epoch: 1})
+	}
+	first, last := p.store.inserts.readings[0], p.store.inserts.newest()
+	if got := p.readBefore(first, last); got != first {
+		t.Errorf("without the broker it begins at %s", got.At)
+	}
+	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, 7 * time.Second: 10 * time.Second, time.Minute: time.Minute, 2 * time.Minute: 0} {
+		p.frames.frames = []frame{{Ended: begin.Add(late)}}
+		if got := p.readBefore(first, last); !got.At.Equal(begin.Add(want)) {
+			t.Errorf("read %s late, it begins after %s, want %s", late, got.At.Sub(begin), want)
+		}
+	}
+}

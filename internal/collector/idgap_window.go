@@ -3,6 +3,8 @@ package collector
 import (
 	"fmt"
 	"time"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // idGapFigures computes what the inserts of the pipeline's table tell of one window. A store that never told of any is none for
@@ -23,11 +25,25 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 	if len(t.readings) > 0 {
 		s.To = t.newest()
 		s.From = t.since(s.To.At.Add(-w))
+		s.From = p.readBefore(s.From, s.To)
 		s.Reach = t.at(s.From.At.Add(-undoneReach))
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
 	return idGap(s)
+}
+
+// readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until
+// another, else that one: what the broker did before its first reading is unknown.
+func (p *pipeline) readBefore(from, to dedup.InsertStats) dedup.InsertStats {
+	if len(p.frames.frames) == 0 {
+		return from
+	}
+	first := p.frames.frames[0].Ended
+	if lost := first.Sub(from.At); lost > 0 && lost < to.At.Sub(from.At)/4 {
+		return p.store.inserts.since(first)
+	}
+	return from
 }
 
 // conflated is that of the store's ids.

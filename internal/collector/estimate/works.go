@@ -11,8 +11,8 @@ import (
 const (
 	workedSource = "work by store events, and samples of unacked messages"
 	workedLow    = "work from claim to completion / acks"
-	// workSeen is how many samples should have met work under way before they tell whether it is acked before it ends.
-	workSeen = 3
+	// workSeen is how many samples should have met work under way before they tell whether it is acked before it ends: of fewer, some early acks pass.
+	workSeen = 30
 )
 
 // Works are those that a store saw from claim to completion between two times.
@@ -24,7 +24,7 @@ type Works struct {
 // withWork narrows what the samples tell by the work: a delivery is held at least from its claim to its completion. Where work says more than
 // the samples leave, one of both is not what it seems, and the samples stand.
 func (l *Latency) withWork(s *stretch, out *Latencies) {
-	if l.Work == nil || s.cuts > 0 || s.auto > 0 || !l.heldAtWork() {
+	if l.Work == nil || s.cuts > 0 || s.auto > 0 || !l.heldAtWork(s) {
 		return
 	}
 	w, ok := l.Work(s.from.At, s.to.Held.At)
@@ -68,9 +68,9 @@ func above(mean dedup.Figure, low float64) dedup.Figure {
 	return mean
 }
 
-// heldAtWork reports whether samples have met deliveries that were held while work was under way: whoever acks before the work is seen to hold
-// less than it takes. Whatever is kept of both is compared, without messages that hang, which a channel that acks and holds one at a time has none of.
-func (l *Latency) heldAtWork() bool {
+// heldAtWork reports whether samples met deliveries that were held while work was under way, in the window as in all that is kept: whoever acks before
+// the work is seen to hold less than it takes.
+func (l *Latency) heldAtWork(s *stretch) bool {
 	n := l.Tape.Len()
 	to := l.Tape.Moment(n - 1)
 	w, ok := l.Work(l.Tape.Moment(0).At, to.Held.At)
@@ -79,18 +79,26 @@ func (l *Latency) heldAtWork() bool {
 	}
 	i := sort.Search(n, func(i int) bool { return l.Tape.Moment(i).At.After(w.From) })
 	from := l.Tape.Moment(max(0, i-1))
-	if from.Held.At.IsZero() {
+	if from.Held.At.IsZero() || !l.holds(w, from, to, workSeen) {
 		return false
 	}
+	inside, ok := l.Work(s.from.At, s.to.Held.At)
+	return ok && l.holds(inside, s.from, s.to, 0)
+}
+
+// holds reports whether as much was held between two moments as work took, but for what chance takes off the samples, and whether so many should have
+// met work. Messages that hang are left out, which a channel that acks and holds one at a time has none of.
+func (l *Latency) holds(w Works, from, to Moment, met float64) bool {
 	s := sampledBetween(&from.Held, &to.Held)
 	if s.count == 0 || s.span == 0 {
 		return false
 	}
-	work, held := w.Times.Sum().Seconds(), s.area
+	work, held, each := w.Times.Sum().Seconds(), s.area, s.each()
 	if !l.AllAck || !l.Single {
 		held -= to.Held.under(from.At, to.At, 0)
 	}
-	return work >= workSeen*s.each() && held >= work/2
+	chance := each * (2*math.Sqrt(max(0, held)/each) + 2)
+	return work >= met*each && held >= work/2-2*each && held+chance >= work
 }
 
 // most is the most messages that were acked in the window, by acks or by deliveries, whichever are more: with those of its last moments that are
