@@ -136,23 +136,26 @@ func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
 func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	from, to := begin.Add(2*time.Minute), begin.Add(10*time.Minute)
+	source := dedup.QueueRef{Vhost: "/", Name: "orders"}
 	for name, tt := range map[string]struct {
 		change  func(frames reel)
 		scheme  dedup.Scheme
 		several string
 		failed  int64
 		want    float64
+		expires bool
 	}{
-		"each failed row has its dead letter":               {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4},
-		"of some failed rows no dead letter came":           {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 190, 4 + 40},
-		"a closed channel leaves the one it worked on":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 3},
-		"one that works on several leaves all it held":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 30},
-		"acks in batches leave all it held, too":            {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep"}, "", 90, 4 + 30},
-		"failures that are acked come back by no way":       {func(reel) {}, dedup.Scheme{OnFail: "ack", AcksEach: true}, "", 500, 4},
-		"dead letters that somebody else may put there":     {func(f reel) { raise(f, func(f *frame) { f.Whole = false }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90},
-		"dead letters that somebody took have come as well": {func(f reel) { raise(f[30:], func(f *frame) { f.Dead -= 20; f.DeadSettled += 20 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 20},
-		"the broker does not count closed channels":         {func(f reel) { raise(f, func(f *frame) { f.ClosuresBlind = true }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, math.Inf(1)},
-		"counts that closed channels took along matter not": {func(f reel) { raise(f[20:], func(f *frame) { f.Gaps++ }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4},
+		"messages that expire are dead letters, too":        {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, true},
+		"each failed row has its dead letter":               {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false},
+		"of some failed rows no dead letter came":           {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 190, 4 + 40, false},
+		"a closed channel leaves the one it worked on":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 3, false},
+		"one that works on several leaves all it held":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 30, false},
+		"acks in batches leave all it held, too":            {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep"}, "", 90, 4 + 30, false},
+		"failures that are acked come back by no way":       {func(reel) {}, dedup.Scheme{OnFail: "ack", AcksEach: true}, "", 500, 4, false},
+		"dead letters that somebody else may put there":     {func(f reel) { raise(f, func(f *frame) { f.Whole = false }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, false},
+		"dead letters that somebody took have come as well": {func(f reel) { raise(f[30:], func(f *frame) { f.Dead -= 20; f.DeadSettled += 20 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 20, false},
+		"the broker does not count closed channels":         {func(f reel) { raise(f, func(f *frame) { f.ClosuresBlind = true }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, math.Inf(1), false},
+		"counts that closed channels took along matter not": {func(f reel) { raise(f[20:], func(f *frame) { f.Gaps++ }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var frames reel
@@ -161,7 +164,11 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 4, Unacked: 1, Dead: 5 * float64(i)})
 			}
 			tt.change(frames)
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: 10}}}
+			q := &dedup.Queue{QueueRef: source, Type: "classic"}
+			if tt.expires {
+				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
+			}
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: 10}}}
 			s := idGapSample{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {

@@ -72,6 +72,10 @@ func TestTheIDGapCountsBurnedIDs(t *testing.T) {
 			undone(0, 20)(s)
 			s.Back.Taken = 7
 		}, 119.269, 150, 9_980, dedup.Derived, 30.731, 0, ""},
+		{"less letters that were taken out where nothing failed lately", func(s *idGapSample) {
+			undone(0, 0)(s)
+			s.Back.Taken = 7
+		}, 140, 150, 10_000, dedup.Measured, 10, 0, ""},
 		{"not where too much was abandoned", undone(0, 300), 0, 150, 9_700, dedup.Derived, 150, 0, ""},
 		{"and rows that were left undone just before the window", func(s *idGapSample) { s.From.Undone, s.To.Undone = 20, 20; s.From.Done -= 20; s.To.Done -= 20 },
 			126.269, 150, 10_000, dedup.Derived, 23.731, 0, ""},
