@@ -13,6 +13,8 @@ const (
 	workedLow    = "work from claim to completion / acks"
 	// workSeen is how many samples should have met work under way before they tell whether it is acked before it ends: of fewer, some early acks pass.
 	workSeen = 30
+	// workMet is how many should have met work of the newest time.
+	workMet = 8
 )
 
 // Works are those that a store saw from claim to completion between two times.
@@ -79,16 +81,24 @@ func (l *Latency) heldAtWork(s *stretch) bool {
 	}
 	i := sort.Search(n, func(i int) bool { return l.Tape.Moment(i).At.After(w.From) })
 	from := l.Tape.Moment(max(0, i-1))
-	if from.Held.At.IsZero() || !l.holds(w, from, to, workSeen) {
+	if from.Held.At.IsZero() || w.Times.Sum().Seconds() < workSeen*s.each() || !l.holds(w, from, to) {
 		return false
 	}
-	inside, ok := l.Work(s.from.At, s.to.Held.At)
-	return ok && l.holds(inside, s.from, s.to, 0)
+	// The newest time that should have met enough of it, the window at least: consumers may have changed since.
+	for ago := s.to.At.Sub(s.from.At); ; ago *= 2 {
+		i := sort.Search(n, func(i int) bool { return l.Tape.Moment(i).At.After(s.to.At.Add(-ago)) })
+		begin := l.Tape.Moment(max(0, i-1))
+		if !begin.At.After(from.At) || begin.Held.At.IsZero() {
+			return true // that is all, which was looked at
+		}
+		if newest, ok := l.Work(begin.At, s.to.Held.At); ok && newest.Times.Sum().Seconds() >= workMet*s.each() {
+			return l.holds(newest, begin, s.to)
+		}
+	}
 }
 
-// holds reports whether as much was held between two moments as work took, but for what chance takes off the samples, and whether so many should have
-// met work. Messages that hang are left out, which a channel that acks and holds one at a time has none of.
-func (l *Latency) holds(w Works, from, to Moment, met float64) bool {
+// holds reports whether as much was held between two moments as work took, but for what chance takes off the samples. Messages that hang are left out, which a channel that acks and holds one at a time has none of.
+func (l *Latency) holds(w Works, from, to Moment) bool {
 	s := sampledBetween(&from.Held, &to.Held)
 	if s.count == 0 || s.span == 0 {
 		return false
@@ -98,7 +108,7 @@ func (l *Latency) holds(w Works, from, to Moment, met float64) bool {
 		held -= to.Held.under(from.At, to.At, 0)
 	}
 	chance := each * (2*math.Sqrt(max(0, held)/each) + 2)
-	return work >= met*each && held >= work/2-2*each && held+chance >= work
+	return held >= work/2-2*each && held+chance >= work
 }
 
 // most is the most messages that were acked in the window, by acks or by deliveries, whichever are more: with those of its last moments that are
