@@ -202,6 +202,33 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 	}
 }
 
+// TestDeadLettersThatWereTakenOutMayHaveMetTheirRows: sent again they are no redeliveries.
+func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
+	v := view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack"}}
+	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
+	const taken = 90
+	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Taken: taken}, 0, 0); got[1] < taken {
+		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
+	}
+	begin := time.Unix(1_800_000_000, 0)
+	p := &pipeline{}
+	for i := range 60 {
+		at := begin.Add(time.Duration(i) * 15 * time.Second)
+		f := frame{Began: at, Ended: at, DepthFrom: at}
+		if i >= 30 {
+			f.DeadSettled = taken
+		}
+		p.frames.frames = append(p.frames.frames, f)
+	}
+	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
+		t.Errorf("%v were taken, want %d", got, taken)
+	}
+	p.frames.frames[59].DeadGaps = 1
+	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
+		t.Errorf("%v were taken though counts were missed", got)
+	}
+}
+
 func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
 	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
 	delivered := func(from, until int) []flowReading {
