@@ -239,6 +239,7 @@ func (c *Collector) pair() {
 	for _, b := range c.brokers {
 		b.live.watch = make(map[string][]dedup.QueueRef)
 		b.live.totals = make(map[string]estimate.Held)
+		b.live.meters = make(map[string]meter)
 		b.live.shores = make(map[string]*shore)
 	}
 	for _, w := range c.stores {
@@ -254,6 +255,9 @@ func (c *Collector) pair() {
 				p.partner = other
 				break
 			}
+		}
+		if m, ok := p.store.store.(meter); ok && p.partner == "" {
+			p.broker.live.meters[p.Name] = m
 		}
 	}
 }

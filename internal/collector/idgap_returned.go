@@ -48,8 +48,8 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 }
 
 // leftUndone bounds the messages that left a row undone behind and came back between two counts of inserts: a dead letter must be taken out, a channel
-// that is closed leaves no more than it had in work, a failed row whose message is not among the dead letters may have been returned, and what
-// waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
+// that is closed leaves no more than it had in work, each with its row, a failed row whose message is not among the dead letters may have been
+// returned, and what waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
 func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	perChannel := residualSample{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
 	frames := reel(p.frames.frames)
@@ -84,7 +84,13 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 			failed = max(0, failed-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
 		}
 	}
-	return closed*float64(perChannel) + failed + waiting + taken
+	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + failed + taken
+}
+
+// stuck bounds the messages whose row says that work never ended: of rows from before the window no more came back in it than waited when it began.
+func (s idGapSample) stuck(waiting float64) float64 {
+	before := max(0, float64(s.From.Undone-s.Reach.Undone))
+	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + min(before, waiting)
 }
 
 // diesUnaided reports whether messages of a source queue can become dead letters without a consumer's doing.

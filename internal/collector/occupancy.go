@@ -8,11 +8,17 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// A meter is a store that is told of samples of the unacked messages, and tells what they met of the works that have ended.
+type meter interface {
+	Sampled(at float64) (dedup.WorkMet, bool)
+}
+
 // An occupancy accumulates the live unacked counts of the pipelines of one broker.
 type occupancy struct {
 	mu     sync.Mutex
 	queues int
 	watch  map[string][]dedup.QueueRef // fixed once made
+	meters map[string]meter            // of stores that belong to one pipeline alone; fixed once made
 	totals map[string]estimate.Held
 	last   liveDepths
 	shores map[string]*shore // by store
@@ -39,12 +45,16 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 				whole = false
 			}
 		}
-		was := o.totals[pipeline]
+		held := o.totals[pipeline]
 		if whole {
-			o.totals[pipeline] = was.Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
+			held = held.Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
+			if m := o.meters[pipeline]; m != nil {
+				held = held.Meet(m.Sampled(held.Span))
+			}
 		} else {
-			o.totals[pipeline] = was.Miss()
+			held = held.Miss()
 		}
+		o.totals[pipeline] = held
 	}
 }
 

@@ -82,6 +82,14 @@ func (c EventCounts) Minus(o EventCounts) EventCounts {
 		Failures: c.Failures - o.Failures, GaveUp: c.GaveUp - o.GaveUp}
 }
 
+// WorkMet is what samples of the unacked messages met of the works that have ended since. Both sums are cumulative within one Epoch.
+type WorkMet struct {
+	Epoch int64
+	// Met is the integral of the number of works under way over time, in seconds, by straight lines from sample to sample. Took is that integral as it
+	// is: how long the works took together.
+	Met, Took float64
+}
+
 // LiveCounts are what the queues of a broker delivered and took back, as of one moment.
 type LiveCounts struct {
 	// Began and Ended bound the moment by our clock.

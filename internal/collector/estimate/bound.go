@@ -13,6 +13,11 @@ func (s *stretch) bound(capacity float64) (high float64, formula string) {
 	held, sum := s.area+s.older, s.sum+s.older/each
 	lump := s.lump(held/each, capacity)
 	high, formula = lump*limit95(held/each/lump)*each/n, "φ · ½χ²(2(S/φ + 1)) · Δ / n, at 95 %; S unacked over the samples, Δ apart, φ of them at once, n acks"
+	if s.meets() {
+		if met := (s.mostMet(lump) + s.older) / n; met < high {
+			high, formula = met, "(w + φ · ½χ²(2(S/φ + 1)) · Δ) / n, at 95 %; w the work, S unacked over the samples without the works that they met, Δ apart, φ of them at once, n acks"
+		}
+	}
 	if sure := s.unseen * (1 + sum/n); sure < high {
 		high, formula = sure, "Δ · (1 + S / n); S unacked over the samples, at most Δ apart, n acks"
 	}

@@ -39,8 +39,11 @@ type Held struct {
 	At       time.Time
 	LastTook time.Duration
 	Broken   bool
+	Met      Met
 	// block is the area of the block under way, of so many samples.
 	block, blockCount float64
+	// gap is the time before the last sample, and weighed what the one before that weighs in Area, if lines were drawn.
+	gap, weighed float64
 }
 
 // A Stair is how many messages every sample since a time has shown at least: no more can have been held since then without an ack.
@@ -66,12 +69,13 @@ var unseenBounds = [...]float64{1, 1.25, 1.5, 2, 3, 5, 12}
 // Take adds a sample that took so long; at is the middle of that. What was held in a longer gap before it is not known, and not covered.
 func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 	gap := at.Sub(h.At)
+	h.weighed = 0
 	switch {
 	case h.At.IsZero() || gap <= 0:
 	case h.Broken || gap > longestLine:
 		h.Lost += gap.Seconds()
 		h.LostFrom = h.At
-		h.block, h.blockCount = 0, 0
+		h.block, h.blockCount, h.gap = 0, 0, 0
 	default:
 		h = h.line(unacked, gap.Seconds(), (took+h.LastTook).Seconds()/2)
 	}
@@ -95,6 +99,7 @@ func (h Held) line(unacked, gap, asking float64) Held {
 	area := gap * (h.Last + unacked) / 2
 	h.Area += area
 	h.Span += gap
+	h.gap, h.weighed = gap, (h.gap+gap)/2*h.Last
 	h.Noise += gap * gap * (unacked - h.Last) * (unacked - h.Last) / 2
 	for i, bound := range unseenBounds {
 		if gap+asking > bound {

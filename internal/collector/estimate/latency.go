@@ -177,21 +177,16 @@ const ways = 0.16
 // parts that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself. It reaches lower by what may
 // hang, and higher by what had waited before the window.
 func (s *stretch) little(l *Latency) number {
-	if s.area <= 0 {
+	w := s.waiting()
+	if w.area <= 0 {
 		return number{below: 1, above: math.Inf(1)}
 	}
-	wait := s.area / s.span * s.seconds / s.delivered
+	wait := w.area / s.span * s.seconds / s.delivered
 	// At most half of the wait, so that something stays: such a band is refused.
 	asked := min(wait/2, asking*s.took/s.count)
 	wait -= asked
-	band := s.sampling() + s.atEnds(wait) + s.counting() + asked/wait
-	return number{mean: wait, below: min(1, band+ways+s.hung(l)*s.span/s.area), above: band + s.older/s.area}
-}
-
-// sampling is twice the standard error of the integral of the unacked messages, by the jumps from sample to sample, and
-// at least 2 / sqrt(S), S the sum of the samples: what held 95 % of means whose truth was known.
-func (s *stretch) sampling() float64 {
-	return max(2*math.Sqrt(max(0, s.noise))/s.area, 2/math.Sqrt(s.area/s.each()))
+	band := w.twice/w.area + s.atEnds(wait)*s.area/w.area + s.counting() + asked/wait
+	return number{mean: wait, below: min(1, band+ways+s.hung(l)*s.span/w.area), above: band + s.older/w.area}
 }
 
 // atEnds is what the waiting can have too much from before the window and lack after it: what is held at either end has

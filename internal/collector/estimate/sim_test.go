@@ -82,10 +82,16 @@ func (w workload) simulate(r *rand.Rand, seconds float64) run {
 }
 
 func simulate(r *rand.Rand, all []delivery, seconds float64) run {
+	return simulateMet(r, all, nil, seconds)
+}
+
+// simulateMet is simulate with a store that tells of works, in the order of their ends; it hears of a sample a little later.
+func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds float64) run {
 	out := run{all: all}
 	next, acked, sample, read := 0, 0.0, r.Float64(), 15.0
 	var held ends
 	var m Moment
+	var meets meeting
 	var counts []Moment // as of each 5 s: what the broker's counters say
 	for sample < seconds {
 		now := sample
@@ -95,6 +101,9 @@ func simulate(r *rand.Rand, all []delivery, seconds float64) run {
 		}
 		next, acked = advance(out.all, &held, next, acked, now)
 		m.Held = m.Held.Take(float64(len(held)), noon.Add(time.Duration(now*1e9)), time.Millisecond)
+		if works != nil {
+			m.Held = m.Held.Meet(meets.sampled(m.Held.Span, now+0.01*r.Float64(), works), true)
+		}
 		if now >= read {
 			c := counts[len(counts)-1]
 			m.At, m.Deliveries, m.Acks = noon.Add(time.Duration(now*1e9)), c.Deliveries, c.Acks
@@ -119,6 +128,36 @@ func advance(all []delivery, held *ends, next int, acked, now float64) (int, flo
 			return next, acked
 		}
 	}
+}
+
+// A meeting is what samples meet of works, found by looking at each of them.
+type meeting struct {
+	sum    dedup.WorkMet
+	lines  []float64 // the sampler's time of each sample
+	heard  []float64 // when the store heard of it
+	ended  int       // how many works have ended
+	behind float64   // how many of the last ones met the newest sample
+}
+
+func (m *meeting) sampled(at, now float64, works []worked) dedup.WorkMet {
+	if n := len(m.lines); n > 0 {
+		for ; m.ended < len(works) && works[m.ended].completed < now; m.ended++ {
+			w := works[m.ended]
+			m.sum.Took += w.took
+			for k := n - 1; k >= 0 && m.heard[k] > w.completed-w.took; k-- {
+				if m.heard[k] >= w.completed {
+					continue
+				}
+				next := at
+				if k < n-1 {
+					next = m.lines[k+1]
+				}
+				m.sum.Met += (next - m.lines[max(0, k-1)]) / 2
+			}
+		}
+	}
+	m.lines, m.heard = append(m.lines, at), append(m.heard, now)
+	return m.sum
 }
 
 // truth is the mean of what was acked in a span, and the share of it that took longer than so many seconds.

@@ -54,17 +54,21 @@ type step struct {
 }
 
 // sampled is what the samples of a time came to: see Held.
-type sampled struct{ area, span, sum, count, noise, took, seen, blocks, blockArea, blockSquares float64 }
+type sampled struct {
+	area, span, sum, count, noise, took, seen, blocks, blockArea, blockSquares float64
+	met                                                                        Met
+}
 
 func sampledBetween(a, b *Held) sampled {
 	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Seen - a.Seen,
-		b.Blocks - a.Blocks, b.BlockArea - a.BlockArea, b.BlockSquares - a.BlockSquares}
+		b.Blocks - a.Blocks, b.BlockArea - a.BlockArea, b.BlockSquares - a.BlockSquares, b.Met.since(a.Met)}
 }
 
 func (s *sampled) add(more *sampled) {
 	s.area, s.span, s.sum, s.count = s.area+more.area, s.span+more.span, s.sum+more.sum, s.count+more.count
 	s.noise, s.took, s.seen = s.noise+more.noise, s.took+more.took, s.seen+more.seen
 	s.blocks, s.blockArea, s.blockSquares = s.blocks+more.blocks, s.blockArea+more.blockArea, s.blockSquares+more.blockSquares
+	s.met = s.met.plus(more.met)
 }
 
 // each is the mean time between two samples, in seconds.

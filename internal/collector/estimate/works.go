@@ -163,6 +163,9 @@ func (h *handled) quantile(q float64, f, mean dedup.Figure, outside, least float
 	out := atMost(f, high, mean.N, "between the quantile of the work among all acks, and that of the work plus a multiple of what lies outside it on average", "")
 	out.Low = min(roundDown(max(0, low.Seconds()-h.slip)), high)
 	out.Value, out.Source, out.Better, out.Why = out.Low, workedSource, mean.Better, "no distribution of ack latencies is known: it lies between these"
+	if half, middle := (out.High-out.Low)/2, (out.High+out.Low)/2; half <= littleWidest*middle {
+		out.Value, out.Error, out.Why = middle, half, "includes prefetch wait"
+	}
 	return out
 }
 

@@ -122,6 +122,54 @@ func TestWorkNarrowsLatenciesAroundTheTruth(t *testing.T) {
 	}
 }
 
+// TestSamplesThatMeetWorksTellTheRest holds means whose samples stand for what was not worked on against the truth: few stay bounds.
+func TestSamplesThatMeetWorksTellTheRest(t *testing.T) {
+	t.Parallel()
+	for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {
+		numbers, bounds := judge{t: t, window: window, what: "numbers"}, judge{t: t, window: window, what: "bounds"}
+		for i, w := range workers() {
+			r := rand.New(rand.NewPCG(uint64(i), 17))
+			deliveries, works := w.deliveries(r, 60*window.Seconds())
+			run := simulateMet(r, deliveries, works, 60*window.Seconds())
+			var wide, plain, n float64
+			run.windowsOf(window, func(tape reel) {
+				f := Latency{Window: window, Tape: tape, Work: between(works), Slip: time.Millisecond}.Estimate()
+				truth, _ := run.truth(f.Mean.At.Add(-f.Mean.Covered), f.Mean.At, 0)
+				if math.IsNaN(truth) || !f.Mean.Known() {
+					return
+				}
+				if f.Mean.InBand() {
+					numbers.add(f.Mean.Low <= truth && truth <= f.Mean.High)
+				} else {
+					bounds.add(f.Mean.Low <= truth && truth <= f.Mean.High)
+				}
+				bare := bare(tape)
+				g := Latency{Window: window, Tape: bare, Work: between(works), Slip: time.Millisecond}.Estimate()
+				wide, plain, n = wide+(f.Mean.High-f.Mean.Low)/2/truth, plain+(g.Mean.High-g.Mean.Low)/2/truth, n+1
+			})
+			if testing.Verbose() {
+				t.Logf("%v %s prefetch %d: numbers %v of %v, half width %.2f of the truth, %.2f without", window, w.name, w.prefetch, numbers.one.n, n, wide/n, plain/n)
+			}
+			if wide > 1.02*plain || w.name == "50 ms" && wide > 0.85*plain {
+				t.Errorf("%v %s prefetch %d: half width %.2f of the truth, %.2f without the works", window, w.name, w.prefetch, wide/n, plain/n)
+			}
+			numbers.end(w.name)
+			bounds.end(w.name)
+		}
+		numbers.all()
+		bounds.all()
+	}
+}
+
+// bare is a tape whose samples met no works.
+func bare(tape reel) reel {
+	out := slices.Clone(tape)
+	for i := range out {
+		out[i].Held.Met = Met{}
+	}
+	return out
+}
+
 // TestWhoAcksBeforeTheWorkIsNotSaidToHoldForIt: consumers that ack early are held for a moment, whatever their work takes.
 func TestWhoAcksBeforeTheWorkIsNotSaidToHoldForIt(t *testing.T) {
 	for i, w := range []worker{{"26 ms", 0.5, 0.026, 0, 1, true}, {"500 ms", 1, 0.5, 0, 1, true}} {

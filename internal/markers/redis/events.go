@@ -41,6 +41,15 @@ func (s *store) EventsAt(when time.Time) (dedup.EventCounts, bool) {
 	return s.events.CountsAt(when)
 }
 
+// Sampled notes that the unacked messages were sampled just now, and returns what such samples met of the works that have ended; not ok where no
+// events are listened to.
+func (s *store) Sampled(at float64) (dedup.WorkMet, bool) {
+	if s.events == nil {
+		return dedup.WorkMet{}, false
+	}
+	return s.events.Sampled(at), true
+}
+
 // Remember tells a store of a marker that an earlier run of the program gave an expiry: seen is the marker as it was before, with
 // the time since which it is known, expires what it got in milliseconds since 1970, at when by our clock. Kinds that date their
 // markers otherwise need it not.

@@ -81,6 +81,8 @@ type openClaim struct {
 	endless bool
 	// restored: our own actor wrote it back, so that its consumer began before it was born.
 	restored bool
+	// sampled is how many samples its meter had taken when it was born.
+	sampled int
 	// over: it was closed. seen: the server was asked, and it was a claim.
 	over, seen bool
 	// doubted: a doubt of this stage waits in its queue.
@@ -111,6 +113,7 @@ type book struct {
 	late   []lateCount
 	events int64
 	misses missCount
+	meter  *meter
 	// counts has the cumulative figures.
 	counts dedup.StoreEvents
 	// changed is true once the list of endless claims changed; the reader resets it.
@@ -120,7 +123,7 @@ type book struct {
 // newBook returns an empty book. Numbers of claims go on from another book, so that late answers to its questions are
 // known for what they are.
 func newBook(rules rules, began time.Time, number uint64) *book {
-	return &book{rules: rules, began: began, horizon: began.Add(rules.processing + horizonSlack), number: number,
+	return &book{rules: rules, meter: &meter{}, began: began, horizon: began.Add(rules.processing + horizonSlack), number: number,
 		open: map[string]*openClaim{}, endless: map[string]time.Time{}, done: newMemory(), ended: newMemory(), past: newMemory(),
 		retries: newRetryCounts(rules.giveUp)}
 }
@@ -162,6 +165,7 @@ func (b *book) set(key, id string, at time.Time) error {
 		b.close(key)
 		if !c.restored {
 			b.counts.Work.Add(at.Sub(c.born))
+			b.meter.ended(c.sampled, at.Sub(c.born))
 			b.renewals.worked(at.Sub(c.born))
 		}
 		b.workedAnew(key)
@@ -206,7 +210,7 @@ func (b *book) claim(key string, sure bool, at time.Time) error {
 		return errOverflow
 	}
 	b.number++
-	c := &openClaim{born: at, number: b.number, sure: sure}
+	c := &openClaim{born: at, number: b.number, sure: sure, sampled: b.meter.taken()}
 	b.open[key] = c
 	b.openBytes += len(key)
 	if sure {

@@ -43,6 +43,7 @@ type Listener struct {
 	// Missed are the misses of our other connections.
 	Missed *ownMisses
 	trail  trail
+	meter  meter
 	// followers want the events of single markers.
 	followers followers
 
@@ -104,7 +105,8 @@ func (l *Listener) begin(at time.Time, number uint64) *book {
 	l.followers.gap()
 	l.epoch++
 	b := newBook(l.rules, at, number)
-	b.epoch = l.epoch
+	b.epoch, b.meter = l.epoch, &l.meter
+	l.meter.begin(l.epoch)
 	return b
 }
 
@@ -118,6 +120,7 @@ func (l *Listener) lost(err error) {
 	}
 	l.followers.gap()
 	l.epoch++
+	l.meter.begin(l.epoch)
 	now := time.Now()
 	l.published = dedup.StoreEvents{At: now, Since: now, Epoch: l.epoch, Why: why, Command: l.layout.Config.Ask}
 }
