@@ -240,6 +240,7 @@ func (c *Collector) pair() {
 		b.live.watch = make(map[string][]dedup.QueueRef)
 		b.live.totals = make(map[string]estimate.Held)
 		b.live.meters = make(map[string]meter)
+		b.live.out = make(map[string][]outSample)
 		b.live.shores = make(map[string]*shore)
 	}
 	for _, w := range c.stores {

@@ -21,6 +21,9 @@ type flowReading struct {
 	Redelivered, Closed, MayBeClosed float64
 	// Fetched are those of Delivered that somebody fetched one by one, Automatic the deliveries that need no ack.
 	Fetched, Automatic float64
+	// Out is how many deliveries were out at most, where OutKnown. met is true once that was looked for.
+	Out           float64
+	OutKnown, met bool
 }
 
 // flowOf is the sum of the counts of queues; false where the broker does not tell those of all of them.
@@ -104,6 +107,7 @@ func (p *flowPair) drain() []flowReading {
 type flowTape struct {
 	readings []flowReading
 	added    int
+	samples  []outSample // since the one before the newest reading
 }
 
 func (t *flowTape) add(fresh []flowReading, now time.Time) {
@@ -259,7 +263,7 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 	if math.IsInf(best, 1) {
 		best = seen
 	}
-	return min(most, max(best, p.flows.piled(at, about))) + 1
+	return min(most, max(best, p.flows.piled(at, about)), p.flows.outAt(at)) + 1
 }
 
 // piled is by how much deliveries less acks rose at most up to a time, since any moment that is not longer before it.

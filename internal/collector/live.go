@@ -38,7 +38,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
-	r, ok := estimate.ResidualOf(p.joints.readings, w, waiting)
+	r, ok := p.residualLive(w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
 	case ok && v.now.Sub(r.To) > liveStale:
 		why, _ := p.live.told()
@@ -120,6 +120,21 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	}
 	_, better = p.live.told()
 	return down("the broker's live counts", p.live.src.status(v.now)), better
+}
+
+// residualLive is the residual of the newest window whose ends are quiet.
+func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
+	readings := p.joints.readings
+	last := len(readings) - 1
+	if last < 0 {
+		return estimate.Residual{}, false
+	}
+	at := func(i int) time.Time { return readings[i].At }
+	first := newestWithin(len(readings), at, readings[last].At.Add(-w))
+	if begin, end := p.quieterEnds(at, first, last); begin < end {
+		first, last = begin, end
+	}
+	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)
 }
 
 // busyPartner names a pipeline with the same store that may have written there in the time; empty where none has: one to whose consumers

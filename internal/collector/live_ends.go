@@ -35,5 +35,5 @@ func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
 	}
 	// Acks may come at once with the time: it is the reading of that very moment that tells, and the next one.
 	most = max(most, least+max(p.flows.piled(at.Add(-1), about+depthLag), p.flows.piled(at, about+depthLag))) + 1
-	return most, true
+	return min(most, p.flows.outAt(at)+1), true
 }

@@ -110,6 +110,7 @@ func (c *Collector) absorb(now time.Time) {
 		}
 		if p.flow != nil {
 			p.flows.add(p.flow.drain(), now)
+			p.flows.meet(p.broker.live.drainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)

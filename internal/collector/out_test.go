@@ -1,0 +1,99 @@
+package collector
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestWhatIsOutIsBoundedByTheSampleBefore simulates bursts whose deliveries are sampled and counted each second, at different moments.
+func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 6))
+	begin := time.Unix(1_800_000_000, 0)
+	second := func(s float64) time.Time { return begin.Add(time.Duration(s * 1e9)) }
+	var from, to []float64 // of each delivery
+	for burst := 3.0; burst < 600; burst += 10 {
+		for range 200 {
+			at := burst + 2*r.Float64()
+			from, to = append(from, at), append(to, at+0.3*r.ExpFloat64())
+		}
+	}
+	count := func(of []float64, at float64) (n float64) {
+		for _, x := range of {
+			if x <= at {
+				n++
+			}
+		}
+		return n
+	}
+	p := &pipeline{}
+	var samples []outSample
+	for s := 0.0; s < 600; s += 0.9 + 0.2*r.Float64() {
+		at := s + 0.3
+		samples = append(samples, outSample{second(at - 0.01*r.Float64()), second(at + 0.01*r.Float64()), count(from, at) - count(to, at)})
+		p.flows.readings = append(p.flows.readings, flowReading{At: second(s), Began: second(s - 0.01), Ended: second(s + 0.01), Delivered: liveSum{Count: count(from, s)}, Acked: liveSum{Count: count(to, s)}})
+		if r.Float64() < 0.2 {
+			p.flows.meet(samples)
+			samples = nil
+		}
+	}
+	p.flows.meet(samples)
+	known, quiet := 0, 0
+	for range 2000 {
+		at := 2 + 590*r.Float64()
+		out, most := count(from, at)-count(to, at), p.flows.outAt(second(at))
+		if most < out {
+			t.Fatalf("%v were out at %v, said to be at most %v", out, at, most)
+		}
+		if !math.IsInf(most, 1) {
+			known++
+		}
+		if in := math.Mod(at, 10); most <= 2 && in > 7.5 {
+			quiet++
+		}
+	}
+	if known < 1900 || quiet < 400 {
+		t.Errorf("known of %d of 2000 times, and %d between bursts show to be quiet", known, quiet)
+	}
+	// A window that ends in a burst ends before it instead.
+	n := len(p.flows.readings)
+	at := func(i int) time.Time { return p.flows.readings[i].At }
+	for last := n - 25; last < n-2; last++ {
+		begin, end := p.quieterEnds(at, 20, last)
+		for _, i := range []int{begin, end} {
+			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > quietEnough {
+				t.Errorf("the window of %d to %d has an end %v s after a burst began", begin, end, in-3)
+			}
+		}
+	}
+}
+
+func TestOnlyClassicQueuesAnswerAsOfTheRequest(t *testing.T) {
+	ref := dedup.QueueRef{Vhost: "/", Name: "orders"}
+	for kind, want := range map[string]int{"classic": 1, "quorum": 0} {
+		o := occupancy{out: map[string][]outSample{}, watch: map[string][]dedup.QueueRef{"orders": {ref}}}
+		o.sampleOut("orders", outSample{}, map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Type: kind}})
+		if got := len(o.drainOut("orders")); got != want {
+			t.Errorf("%d samples of a %s queue, want %d", got, kind, want)
+		}
+	}
+}
+
+// TestASteadyWindowEndsAtItsNewestReading: there is nothing to be gained by waiting.
+func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	p := &pipeline{}
+	for i := range 100 {
+		at := begin.Add(time.Duration(i) * time.Second)
+		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
+	}
+	at := func(i int) time.Time { return p.flows.readings[i].At }
+	for _, last := range []int{97, 98, 99} { // whether the traffic goes on shows in the next reading
+		if a, b := p.quieterEnds(at, 10, last); a != 10 || b != 97 {
+			t.Errorf("from %d to %d of %d, want 10 to 97", a, b, last)
+		}
+	}
+}
