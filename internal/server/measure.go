@@ -81,6 +81,9 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 			continue
 		}
 		text := "Last measured " + show.Ago(m.Ended, now) + ": " + measuredRate(m.Result) + " " + measuredBand(m.Result) + " " + measuredOf(m.Result) + "."
+		if l := m.Result.Latency; l.N > 0 {
+			text += " Ack latency p50 " + templates.Latency(l.P50) + ", p95 " + templates.Latency(l.P95) + ", p99 " + templates.Latency(l.P99) + "."
+		}
 		if m.Live != nil {
 			text += " " + calibrationText(m.Live)
 		}

@@ -141,7 +141,7 @@ func TestThePageOfAPipelineStartsAMeasurementAndFollowsIt(t *testing.T) {
 		t.Error("a hostile string is shown as it is")
 	}
 	last := oneLine(s.page("viewer", at).Find("#measured-last"))
-	if !strings.Contains(last, "2.94 % ± 0.06 of 12,376 messages") || !strings.Contains(last, "0.07 points too high") {
+	if !strings.Contains(last, "2.94 % ± 0.06 of 12,376 messages") || !strings.Contains(last, "0.07 points too high") || !strings.Contains(last, "p50 24 ms, p95 41 ms, p99 83 ms") {
 		t.Errorf("the page of the pipeline says %q of it", last)
 	}
 	if among := oneLine(s.page("viewer", at).Find("#how")); !strings.Contains(among, "0.07 points too high") {
