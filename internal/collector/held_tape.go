@@ -24,23 +24,24 @@ type heldTape struct {
 
 func (t heldTape) Moment(i int) estimate.Moment {
 	m := t.reel.Moment(i)
-	delivered, acked := t.flows.counted(m.At)
+	delivered, acked, less, more := t.flows.counted(m.At)
 	m.Deliveries, m.Acks = delivered.Count, acked.Count
+	m.Less, m.More = less, more
 	m.Unsure, m.Open = max(delivered.Unsure, acked.Unsure), max(delivered.Open, acked.Open)
 	return m
 }
 
-// counted is what live counts had come to at a time between two readings, if counts run evenly, or just after the last. What may be missing is as of
-// the later one.
-func (t *flowTape) counted(at time.Time) (delivered, acked liveSum) {
+// counted is what live counts had come to at a time between two readings, if counts run evenly, or just after the last, and by how much either may then
+// be too high and too low. What may be missing is as of the later one.
+func (t *flowTape) counted(at time.Time) (delivered, acked liveSum, less, more float64) {
 	a, b := t.around(at)
 	if b == nil { // the newest frame
-		return a.Delivered, a.Acked
+		return a.Delivered, a.Acked, 0, 0
 	}
 	da, dd, _ := t.run(at)
 	delivered, acked = b.Delivered, b.Acked
 	delivered.Count, acked.Count = a.Delivered.Count+dd, a.Acked.Count+da
-	return delivered, acked
+	return delivered, acked, max(da, dd), max(b.Delivered.Count-delivered.Count, b.Acked.Count-acked.Count)
 }
 
 // estimatedLatency is what the samples of unacked messages tell of the ack latency in a window, with the work that the store tells.

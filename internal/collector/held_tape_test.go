@@ -96,3 +96,18 @@ func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted: a burst in that second was all before it, or all after it.
+func TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted(t *testing.T) {
+	began := time.Unix(1_800_000_000, 0)
+	var tape flowTape
+	for i, n := range []float64{100, 140, 140} {
+		tape.readings = append(tape.readings, flowReading{At: began.Add(time.Duration(i) * time.Second), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}})
+	}
+	for after, want := range map[time.Duration][3]float64{0: {100, 0, 40}, 250 * time.Millisecond: {110, 10, 30}, 1500 * time.Millisecond: {140, 0, 0}, 2 * time.Second: {140, 0, 0}} {
+		_, acked, less, more := tape.counted(began.Add(after))
+		if got := [3]float64{acked.Count, less, more}; got != want {
+			t.Errorf("after %s: %v, want %v", after, got, want)
+		}
+	}
+}

@@ -33,8 +33,8 @@ func (s *stretch) most95() (high float64, ok bool) {
 // settled is the least number of messages that were delivered and acked in the window.
 func (s *stretch) settled() float64 {
 	n := min(s.delivered, s.acked)
-	if n > s.open {
-		n -= s.open
+	if unsure := s.open + s.from.More + s.to.Less; n > unsure {
+		n -= unsure
 	}
 	first, _ := s.ends(s.late)
 	if held, ok := heldIn(first); ok && n > held-s.floor {

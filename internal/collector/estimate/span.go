@@ -16,6 +16,8 @@ type Moment struct {
 	Held Held
 	// Unsure is how many more deliveries or acks there may be, Open how many more until later counts tell.
 	Unsure, Open float64
+	// Less and More are by how much the deliveries or acks of the moment may be too high and too low, as it lies between two counts.
+	Less, More float64
 }
 
 // A Tape is the moments of one pipeline in time order.

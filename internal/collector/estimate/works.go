@@ -116,7 +116,7 @@ func (l *Latency) holds(w Works, from, to Moment) bool {
 func (s *stretch) most() float64 {
 	n := max(s.delivered, s.acked)
 	_, last := s.ends(rest)
-	return n + s.unsure + s.late.Seconds()*max(n/s.seconds, rateIn(last))
+	return n + s.unsure + s.from.Less + s.to.More + s.late.Seconds()*max(n/s.seconds, rateIn(last))
 }
 
 // unpaired is the most works that ended by a time and that no ack of the window belongs to: their deliveries came back, or are held still.

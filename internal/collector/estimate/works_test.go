@@ -230,3 +230,14 @@ func TestAMeanIsNeverBelowTheWork(t *testing.T) {
 		t.Errorf("work above the number: %+v", f)
 	}
 }
+
+// TestFewAcksAtAnEndAreNotTakenForAll: of a burst at the begin of the window no more works may be believed than acks.
+func TestFewAcksAtAnEndAreNotTakenForAll(t *testing.T) {
+	s := stretch{from: Moment{Less: 3, More: 4}, to: Moment{Less: 2, More: 1}, delivered: 20, acked: 20, seconds: 60}
+	if got := s.most(); got != 24 {
+		t.Errorf("at most %v were acked, want 24", got)
+	}
+	if got := s.settled(); got != 14 {
+		t.Errorf("at least %v were acked, want 14", got)
+	}
+}
