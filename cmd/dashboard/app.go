@@ -27,6 +27,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -91,8 +92,11 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})})},
-		Alerts:    alerting, Measurements: exact,
+		Pages: []web.Pages{
+			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
+			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
+		},
+		Alerts: alerting, Measurements: exact,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {

@@ -148,7 +148,7 @@ func (s *Server) alertsPage(r *web.Request) (web.Response, error) {
 	}
 	mayAck := s.whyNoAttending(r) == ""
 	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
-		frame.Live = live("alerts")
+		frame.Live = web.Live("alerts")
 	}
 	now, view := time.Now().In(web.Zone(r)), s.alerts.View.View()
 	v := alertsView(view, s.snapshots.Snapshot(), q, now, frame)
@@ -191,7 +191,7 @@ func (s *Server) alertPage(r *web.Request) (web.Response, error) {
 	}
 	now := time.Now().In(web.Zone(r))
 	frame := s.frame(r, templates.Plain(titleOf(a), show.NameLimit).Short)
-	frame.Live = live("alerts")
+	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)
 	s.attendViews(r, &v, view, a, now)

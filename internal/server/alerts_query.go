@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // The states by which alerts are listed. They overlap: an alert that was acknowledged fires all the same.
@@ -47,7 +48,7 @@ func (q *alertsQuery) params() []list.Param {
 	return []list.Param{
 		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
 		list.Many("state", &q.states, word, strings.Clone, "must be firing, pending, acked, silenced, unknown or normal"),
-		list.Text("pipeline", &q.pipeline, textLimit), list.Text("rule", &q.rule, textLimit),
+		list.Text("pipeline", &q.pipeline, web.MaxText), list.Text("rule", &q.rule, web.MaxText),
 		list.Func("choose", func(s string) error { q.choose, q.all = s != "", s == "all"; return nil }, func() string {
 			switch {
 			case q.all:

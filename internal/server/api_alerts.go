@@ -7,7 +7,6 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -75,16 +74,16 @@ func ackOf(k *alerts.Ack) *ackJSON {
 	if k == nil {
 		return nil
 	}
-	return &ackJSON{k.By, k.Note, api.Time(k.At), api.Time(k.Until), k.Tier.String()}
+	return &ackJSON{k.By, k.Note, web.Time(k.At), web.Time(k.Until), k.Tier.String()}
 }
 
 func alertOf(a *alerts.AlertView) alertJSON {
 	j := a.Last
 	out := alertJSON{
 		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
-		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: api.Time(a.State.HealthSince), Since: api.Time(a.State.Since),
-		FiredAt: api.Time(a.State.FiredAt), TierSince: api.Time(a.State.TierSince), At: api.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: api.OrEmpty(j.Evidence),
-		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: api.OrEmpty(a.Silences), Flapping: api.Time(a.Flapping),
+		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: web.Time(a.State.HealthSince), Since: web.Time(a.State.Since),
+		FiredAt: web.Time(a.State.FiredAt), TierSince: web.Time(a.State.TierSince), At: web.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: web.OrEmpty(j.Evidence),
+		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: web.OrEmpty(a.Silences), Flapping: web.Time(a.Flapping),
 	}
 	if out.Labels == nil {
 		out.Labels = map[string]string{}
@@ -97,12 +96,12 @@ func alertOf(a *alerts.AlertView) alertJSON {
 		out.Step, out.Runbook = a.Rule.Step, a.Rule.Runbook
 	}
 	if j.Health == alerts.HealthOK {
-		out.Value = api.Number(j.Value)
+		out.Value = web.Number(j.Value)
 		if j.Limit != 0 {
-			out.Limit = api.Number(j.Limit)
+			out.Limit = web.Number(j.Limit)
 		}
 		if j.N > 0 {
-			out.N = api.Number(j.N)
+			out.N = web.Number(j.N)
 		}
 	}
 	return out
@@ -128,8 +127,8 @@ func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	body := alertsJSON{
-		At: api.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: api.OrEmpty(view.Errors), Alerts: []alertJSON{},
+		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []alertJSON{},
 	}
 	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
@@ -199,17 +198,17 @@ func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
 	edges, note := s.readEdges(r.Context(), a.Key, time.Now())
 	body.EdgesNote = note
 	for _, e := range edges {
-		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), api.Time(e.At), e.Judgement.Why, e.Cause})
+		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), web.Time(e.At), e.Judgement.Why, e.Cause})
 	}
 	return web.JSON{Value: body}, nil
 }
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
-	out := evaluationJSON{At: api.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
+	out := evaluationJSON{At: web.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
 	if e.Health == alerts.HealthOK {
-		out.Value = api.Number(e.Value)
+		out.Value = web.Number(e.Value)
 		if e.N > 0 {
-			out.N = api.Number(e.N)
+			out.N = web.Number(e.N)
 		}
 	}
 	return out
@@ -243,7 +242,7 @@ func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body acknowledgeAlertJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)
@@ -272,7 +271,7 @@ func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	var body struct {
 		Key string `json:"key"`
 	}
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	a, err := alertAsked(s.alerts.View.View(), body.Key)

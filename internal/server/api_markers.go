@@ -2,12 +2,9 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -67,11 +64,11 @@ type changeJSON struct {
 func markerOf(m judgedMarker) markerJSON {
 	j := markerJSON{
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
-		Attempts: m.Attempts, Since: api.Time(m.Since), FirstSeen: api.Time(m.FirstSeen), Expires: api.Time(m.Expires), Detail: m.Detail,
-		Verdict: string(m.verdict), Reasons: api.OrEmpty(m.reasons),
+		Attempts: m.Attempts, Since: web.Time(m.Since), FirstSeen: web.Time(m.FirstSeen), Expires: web.Time(m.Expires), Detail: m.Detail,
+		Verdict: string(m.verdict), Reasons: web.OrEmpty(m.reasons),
 	}
 	if c := m.changed; c != nil {
-		j.Changed = &changeJSON{string(c.Result), api.Time(c.At), c.By, c.Operation}
+		j.Changed = &changeJSON{string(c.Result), web.Time(c.At), c.By, c.Operation}
 	}
 	if !utf8.ValidString(m.Key) {
 		j.KeyBase64 = []byte(m.Key)
@@ -105,7 +102,7 @@ func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 			}
 			body.Markers = append(body.Markers, markerOf(j))
 		}
-		body.At, body.Examined, body.Next = api.Time(m.live.At), &m.live.Examined, m.live.Next
+		body.At, body.Examined, body.Next = web.Time(m.live.At), &m.live.Examined, m.live.Next
 		return web.JSON{Value: body}, nil
 	}
 	m.listJSON(&body)
@@ -115,7 +112,7 @@ func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 // listJSON fills the answer from the last complete pass.
 func (m markersPage) listJSON(body *markersJSON) {
 	if m.st != nil && m.st.Stats.Pass != nil {
-		body.At = api.Time(m.st.Stats.Pass.Ended)
+		body.At = web.Time(m.st.Stats.Pass.Ended)
 	}
 	from := m.selected()
 	matching := len(from.matching)
@@ -156,7 +153,7 @@ func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := lookupJSON{Term: result.Term, At: api.Time(result.At), Stores: []lookupStoreJSON{}}
+	body := lookupJSON{Term: result.Term, At: web.Time(result.At), Stores: []lookupStoreJSON{}}
 	for _, a := range result.Stores {
 		st := lookupStoreJSON{Store: a.Store, Took: a.Took.Seconds(), Error: a.Err, Found: []lookedJSON{}}
 		for _, f := range a.Found {
@@ -170,65 +167,4 @@ func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 		body.Stores = append(body.Stores, st)
 	}
 	return web.JSON{Value: body}, nil
-}
-
-// auditJSON is the answer of /api/v1/audit.
-type auditJSON struct {
-	Entries []entryJSON `json:"entries"`
-	// Before is the number to give as ?before= for older entries; null at the end.
-	Before *int64 `json:"before"`
-}
-
-type entryJSON struct {
-	Number    int64      `json:"number"`
-	At        *time.Time `json:"at"`
-	Operation string     `json:"operation"`
-	Phase     string     `json:"phase"`
-	Who       string     `json:"who"`
-	Role      string     `json:"role"`
-	Method    string     `json:"method"`
-	From      string     `json:"from"`
-	Action    string     `json:"action"`
-	Target    string     `json:"target"`
-	Reason    string     `json:"reason"`
-	Before    string     `json:"state_before"`
-	After     string     `json:"state_after"`
-	valueHashes
-	Detail string `json:"detail"`
-}
-
-// apiAudit gives a page of the audit, newest first.
-func (s *Server) apiAudit(r *web.Request) (web.Response, error) {
-	q, whole, err := parseAuditQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
-	if err != nil {
-		return nil, err
-	}
-	if q.view == viewOperations && !whole {
-		return s.apiActs(r, q.AuditQuery)
-	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
-	defer cancel()
-	got, err := service.Audit(ctx, r.Asker(), q.AuditQuery)
-	if err != nil {
-		return nil, err
-	}
-	body := auditJSON{Entries: []entryJSON{}}
-	for _, e := range got {
-		body.Entries = append(body.Entries, s.auditEntryOf(r, e))
-	}
-	if len(got) == q.Limit {
-		body.Before = &got[len(got)-1].Number
-	}
-	return web.JSON{Value: body}, nil
-}
-
-func (s *Server) auditEntryOf(r *web.Request, e admin.Entry) entryJSON {
-	return entryJSON{
-		Number: e.Number, At: api.Time(e.At), Operation: e.Operation, Phase: e.Phase, Who: e.Who, Role: e.Role, Method: e.Method, From: e.From,
-		Action: e.Action, Target: e.Target, Reason: e.Reason, Before: e.Before, After: e.After, valueHashes: s.masker.valueHashes(r.Who, e.Hash), Detail: e.Detail,
-	}
 }

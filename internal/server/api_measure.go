@@ -10,7 +10,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -119,8 +118,8 @@ type calibrationJSON struct {
 
 func (s *Server) measurementOf(m dedup.Measurement) measurementJSON {
 	j := measurementJSON{ID: m.ID, Href: s.cfg.base() + "/api/v1/measurements/" + url.PathEscape(m.ID), Pipeline: m.Pipeline, Broker: m.Broker, Queues: []string{}, By: m.By,
-		Started: api.Time(m.Started), Began: api.Time(m.Began), Ended: api.Time(m.Ended), Seconds: m.Length.Seconds(), State: string(m.State), Final: m.State.Final(),
-		Why: m.Why, Commands: api.OrEmpty(m.Commands), Seen: m.Seen, Result: measuredOfJSON(m.Result)}
+		Started: web.Time(m.Started), Began: web.Time(m.Began), Ended: web.Time(m.Ended), Seconds: m.Length.Seconds(), State: string(m.State), Final: m.State.Final(),
+		Why: m.Why, Commands: web.OrEmpty(m.Commands), Seen: m.Seen, Result: measuredOfJSON(m.Result)}
 	for _, q := range m.Queues {
 		j.Vhost = q.Vhost
 		j.Queues = append(j.Queues, q.Name)
@@ -135,16 +134,16 @@ func measuredOfJSON(r *dedup.SessionResult) *measuredJSON {
 	if r == nil {
 		return nil
 	}
-	j := &measuredJSON{Began: api.Time(r.Began), Ended: api.Time(r.Ended), Traced: r.Traced, Counted: r.Counted, Messages: r.Messages, Duplicates: r.Duplicates, AtMost: r.AtMost,
+	j := &measuredJSON{Began: web.Time(r.Began), Ended: web.Time(r.Ended), Traced: r.Traced, Counted: r.Counted, Messages: r.Messages, Duplicates: r.Duplicates, AtMost: r.AtMost,
 		Sent: r.Sent, Redelivered: r.Redelivered, InFlight: r.InFlight, Swallowed: r.Swallowed, Failures: r.Failures, Retries: r.Retries, Doubled: r.Doubled,
 		Unsettled: r.Unsettled, NoID: r.NoID, Events: r.Events, LatencyWhy: r.LatencyWhy, Origins: originsOf(r.Origins), RepeatedIDs: r.RepeatedIDs, Repeated: []repeatedIDJSON{}}
 	j.Low, j.Value, j.High = r.Rate()
 	j.SampleLow, j.SampleHigh = r.Sampling()
 	if l := r.Latency; l.N > 0 {
-		j.Latency = &latencyJSON{l.N, l.Mean, l.P50, l.P95, l.P99, l.Resolution, api.OrEmpty(l.Bounds), api.OrEmpty(l.Counts)}
+		j.Latency = &latencyJSON{l.N, l.Mean, l.P50, l.P95, l.P99, l.Resolution, web.OrEmpty(l.Bounds), web.OrEmpty(l.Counts)}
 	}
 	for _, p := range r.Repeated {
-		j.Repeated = append(j.Repeated, repeatedIDJSON{p.ID, p.Deliveries, p.Duplicates, p.Redelivered, api.Time(p.First), p.Before, p.Gap.Seconds(), p.Done.Seconds(), originsOf(p.Origins)})
+		j.Repeated = append(j.Repeated, repeatedIDJSON{p.ID, p.Deliveries, p.Duplicates, p.Redelivered, web.Time(p.First), p.Before, p.Gap.Seconds(), p.Done.Seconds(), originsOf(p.Origins)})
 	}
 	return j
 }
@@ -164,7 +163,7 @@ func (s *Server) apiMeasure(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	body := measureJSON{Seconds: dedup.MinTrace.Seconds()}
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")

@@ -8,7 +8,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -86,7 +85,7 @@ type leftOutJSON struct {
 
 func planOf(p admin.Plan) planJSON {
 	j := planJSON{
-		ID: p.ID, Made: api.Time(p.Made), Until: api.Time(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
+		ID: p.ID, Made: web.Time(p.Made), Until: web.Time(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
 		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Undecoded: p.Undecoded, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
 	}
 	for _, item := range p.Items {
@@ -111,7 +110,7 @@ func ttlSeconds(ttl time.Duration) *float64 {
 // apiPlan makes a plan. It changes nothing.
 func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	var body planRequestJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	req, err := body.request()
@@ -139,7 +138,7 @@ type executeJSON struct {
 // harmless.
 func (s *Server) apiExecute(r *web.Request) (web.Response, error) {
 	var body executeJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	token := r.Header.Get("Idempotency-Key")
@@ -194,7 +193,7 @@ func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	j := operationJSON{
-		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: api.Time(o.Started), Ended: api.Time(o.Ended),
+		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: web.Time(o.Started), Ended: web.Time(o.Ended),
 		Interrupted: o.Interrupted, Stopped: o.Stopped, Undone: o.Undone, Totals: map[string]int{}, Items: []outcomeJSON{},
 	}
 	byItem := map[int]admin.ItemOutcome{}
@@ -204,7 +203,7 @@ func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
 	for i, item := range o.Plan.Items {
 		out := byItem[i]
 		j.Items = append(j.Items, outcomeJSON{
-			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, api.Time(out.At), api.Time(out.Restorable),
+			item.Seen.ID, item.Seen.Key, string(out.Outcome.Result), out.Outcome.Text, web.Time(out.At), web.Time(out.Restorable),
 		})
 		if out.Outcome.Result != "" {
 			j.Totals[fmt.Sprint(out.Outcome.Result)]++

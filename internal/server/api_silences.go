@@ -6,7 +6,6 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -38,7 +37,7 @@ type matcherJSON struct {
 }
 
 func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
-	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: api.Time(one.Starts), Ends: api.Time(one.Ends), EndedBy: one.EndedBy}
+	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: web.Time(one.Starts), Ends: web.Time(one.Ends), EndedBy: one.EndedBy}
 	switch {
 	case one.Expired(now):
 		out.State = "expired"
@@ -98,7 +97,7 @@ func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body addSilenceJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	one, err := body.silence(r.Who.Name)
@@ -106,7 +105,7 @@ func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	found := alerts.Preview(one, s.alerts.View.View(), s.snapshots.Snapshot())
-	out := addedSilenceJSON{Alerts: []string{}, Subjects: api.OrEmpty(found.Subjects), Warning: found.Warning}
+	out := addedSilenceJSON{Alerts: []string{}, Subjects: web.OrEmpty(found.Subjects), Warning: found.Warning}
 	for _, k := range found.Alerts {
 		out.Alerts = append(out.Alerts, k.String())
 	}
@@ -201,7 +200,7 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
 		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
 		For: ruleTimingJSON{r.Timing.Warning.Seconds(), r.Timing.Severe.Seconds(), r.Timing.Emergency.Seconds()}, KeepFiring: r.Timing.KeepFiring.Seconds(),
-		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: api.OrEmpty(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
+		MinCount: r.MinCount, NoData: string(r.NoData), Measure: r.Measure, Findings: web.OrEmpty(r.Findings), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 	}
 	for name, value := range r.Match {
 		out.Match[name] = value

@@ -16,7 +16,7 @@ func (s *Server) chartCSV(r *web.Request) (web.Response, error) {
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, noPipeline(r.PathValue("name"))
+		return nil, web.NoPipeline(r.PathValue("name"))
 	}
 	now := time.Now().UTC()
 	q, err := parseChartQuery(r.URL.Query(), now)

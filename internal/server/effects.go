@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -125,7 +124,7 @@ func (s *Server) effectsOf(r *web.Request) (*dedup.Snapshot, *dedup.PipelineStat
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, nil, noPipeline(r.PathValue("name"))
+		return nil, nil, web.NoPipeline(r.PathValue("name"))
 	}
 	return snap, p, nil
 }
@@ -143,7 +142,7 @@ func (s *Server) effects(r *web.Request) (web.Response, error) {
 	now := time.Now().In(web.Zone(r))
 	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
 	frame := s.frame(r, "Double effects of "+name.Short)
-	frame.Live = live("pipeline:" + p.Pipeline.Name)
+	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.EffectsPage{
 		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
@@ -235,13 +234,13 @@ func (s *Server) apiEffects(r *web.Request) (web.Response, error) {
 	if e == nil {
 		return nil, noEffectCheck(p)
 	}
-	body := effectsJSON{Pipeline: p.Pipeline.Name, At: api.Time(e.At), LastTry: api.Time(e.LastTry), Next: api.Time(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: api.Time(e.Since), Keys: []effectKeyJSON{}}
+	body := effectsJSON{Pipeline: p.Pipeline.Name, At: web.Time(e.At), LastTry: web.Time(e.LastTry), Next: web.Time(e.Next), Every: e.Every.Seconds(), Error: e.Err, Since: web.Time(e.Since), Keys: []effectKeyJSON{}}
 	if !e.At.IsZero() {
-		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = api.Number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
+		body.Took, body.Total, body.AtLeast, body.Fresh, body.Baseline = web.Number(e.Took.Seconds()), &e.Total, e.AtLeast, &e.Fresh, &e.Baseline
 		body.NullRows, body.SingleRows = &e.NullRows, &e.SingleRows
 	}
 	for _, k := range e.Keys {
-		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, api.Time(k.Found), k.ID})
+		body.Keys = append(body.Keys, effectKeyJSON{k.Key, k.Count, web.Time(k.Found), k.ID})
 	}
 	return web.JSON{Value: body}, nil
 }

@@ -162,7 +162,7 @@ func parseTopics(list string) ([]string, error) {
 	}
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
-		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
+		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && web.IsPipeline(name)) && !operationTopic(t) {
 			return nil, web.Invalid("There is no topic " + show.Clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
 		}
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
@@ -47,9 +46,4 @@ func (s *Server) bareFrame(r *web.Request, title string) templates.Frame {
 		f.Jobs, f.Alerts = s.deadLetters != nil && r.Who.Can(operator), s.alerts.View != nil
 	}
 	return f
-}
-
-// live returns the path of the event stream for these topics below the base path, for Frame.Live.
-func live(topics ...string) string {
-	return "/events?topics=" + url.QueryEscape(strings.Join(topics, ","))
 }

@@ -23,6 +23,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -143,7 +144,10 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue, Measurements: s.bench.service,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})})},
+		Pages: []web.Pages{
+			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
+			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
+		},
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
 			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,

@@ -195,7 +195,7 @@ func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
 		return m
 	}
 	for _, field := range []string{"content_type", "message_id"} {
-		if len(form.Get(field)) > maxRef {
+		if len(form.Get(field)) > web.MaxRef {
 			return editMistake{field: field, text: "It has at most 255 bytes."}
 		}
 	}
@@ -221,7 +221,7 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 			why = "The value needs the name of a header."
 		case name == "":
 			continue
-		case len(name) > maxRef:
+		case len(name) > web.MaxRef:
 			why = "The name of a header has at most 255 bytes."
 		case admin.LockedHeader(name):
 			why = show.Within(name) + " is a header that the broker or this dashboard writes."

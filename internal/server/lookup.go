@@ -70,7 +70,7 @@ func (s *Server) lookedUp(r *web.Request, term string) (admin.LookupResult, erro
 	for i := range result.Stores {
 		for j := range result.Stores[i].Found {
 			found := &result.Stores[i].Found[j]
-			found.Marker = s.masker.masked(found.Marker, r.Who)
+			found.Marker = s.site.Masker.Masked(found.Marker, r.Who)
 		}
 	}
 	return result, err
@@ -98,7 +98,7 @@ func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.Looku
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range pipelinesOf(snap, a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: markersAddress(s.cfg.base(), name)})
+		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: web.MarkersAddress(s.cfg.base(), name)})
 	}
 	if len(a.Found) > 0 {
 		out.Word = show.Counted(len(a.Found), "marker")
@@ -121,7 +121,7 @@ func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now tim
 	offset := clockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
-		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.historyLines(r, j.History, now),
+		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
 		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
 	}
 	if j.Owner != "" {

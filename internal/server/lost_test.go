@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -95,7 +96,7 @@ func TestAMarkerOfASilentStoreHasAPageWithTheCauseAndTwoWaysOn(t *testing.T) {
 		res  *http.Response
 		form bool
 	}{
-		{"the marker's page", s.as("admin", "GET", markerAddress("", "orders", "msg:1"), ""), false},
+		{"the marker's page", s.as("admin", "GET", web.MarkerAddress("", "orders", "msg:1"), ""), false},
 		{"a plan", s.as("admin", "POST", "/markers/plan", url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey("msg:1")}, "action": {"x"}}.Encode()), true},
 	} {
 		doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(tt.res)))
@@ -113,7 +114,7 @@ func TestAMarkerOfASilentStoreHasAPageWithTheCauseAndTwoWaysOn(t *testing.T) {
 		if tt.form && (form.Find("[name=sel]").AttrOr("value", "") != encodeKey("msg:1") || form.Find("[name=action]").Length() != 0) {
 			t.Errorf("%s cannot be sent again as it was", tt.name)
 		}
-		if href := doc.Find(".buttons a").First().AttrOr("href", ""); !tt.form && href != markerAddress("", "orders", "msg:1") {
+		if href := doc.Find(".buttons a").First().AttrOr("href", ""); !tt.form && href != web.MarkerAddress("", "orders", "msg:1") {
 			t.Errorf("%s tries again at %q", tt.name, href)
 		}
 	}

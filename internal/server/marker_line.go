@@ -15,9 +15,6 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// longKey is the longest key that fits an address; longer ones have no page of their own.
-const longKey = 2000
-
 // judgedMarker is a marker with its verdict, which is empty unless it is processing.
 type judgedMarker struct {
 	dedup.Marker
@@ -32,8 +29,8 @@ type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict
 
 // of adds the verdict to a processing marker, from what the broker says of the pipelines of its store, and masks the marker
 // for who asks.
-func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who reader) judgedMarker {
-	j := judgedMarker{Marker: who.masked(m, who.who)}
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who web.Reader) judgedMarker {
+	j := judgedMarker{Marker: who.Masked(m, who.Who)}
 	switch {
 	case m.State != dedup.Processing:
 	case judge == nil:
@@ -42,14 +39,6 @@ func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who reader) j
 		j.verdict, j.reasons = judge(m, st.Evidence, st.Scheme)
 	}
 	return j
-}
-
-// markerAddress is the page of one marker; empty for a key that does not fit an address, or is not known.
-func markerAddress(base, store, key string) string {
-	if key == "" || len(key) > longKey {
-		return ""
-	}
-	return base + "/markers/one?" + url.Values{"store": {store}, "key": {key}}.Encode()
 }
 
 // encodeKey writes a key for a hidden field of a form: browsers would change bytes that are not UTF-8, and line ends.
@@ -67,7 +56,7 @@ func decodeKey(text string) (string, error) {
 // markerLine is one marker of a list. Times of the store are compared with its clock, which is off from ours by offset.
 func markerLine(m judgedMarker, base string, offset time.Duration, now time.Time) templates.MarkerLine {
 	l := templates.MarkerLine{
-		Anchor: anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: encodeKey(m.Key), Href: markerAddress(base, m.Store, m.Key),
+		Anchor: anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: encodeKey(m.Key), Href: web.MarkerAddress(base, m.Store, m.Key),
 		ID: templates.Plain(shownID(m.Marker), show.KeyLimit), BusinessKey: templates.Plain(m.BusinessKey, show.KeyLimit), Verdict: string(m.verdict),
 		Why: templates.Sentence(show.ReadableTimes(strings.Join(m.reasons[:min(1, len(m.reasons))], ""), now)), Life: lifeOf(m.Marker, offset, now),
 		Owner: templates.Plain(m.Owner, show.NameLimit), Detail: templates.Plain(detailText(m.Marker), show.PartLimit),
@@ -91,7 +80,7 @@ func changeView(c admin.Change, base string, now time.Time) *templates.MarkerCha
 		v.Text += " by " + templates.Plain(c.By, show.NameLimit).Short
 	}
 	if c.Operation != "" {
-		v.Href = operationAddress(base, c.Operation)
+		v.Href = web.OperationAddress(base, c.Operation)
 	}
 	return v
 }

@@ -11,12 +11,13 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
 func TestAKeyOfAnyBytesSurvivesAddressFormAndJSON(t *testing.T) {
-	for _, key := range []string{"msg:1", "a b+c%2F&=\r\n", "\x00\xff\xfe", "\u202eevil", strings.Repeat("k", longKey)} {
-		at, err := url.Parse(markerAddress("", "orders", key))
+	for _, key := range []string{"msg:1", "a b+c%2F&=\r\n", "\x00\xff\xfe", "\u202eevil", strings.Repeat("k", web.MaxKey)} {
+		at, err := url.Parse(web.MarkerAddress("", "orders", key))
 		if err != nil || at.Query().Get("key") != key {
 			t.Errorf("%.20q comes back from an address as %.20q", key, at.Query().Get("key"))
 		}
@@ -29,7 +30,7 @@ func TestAKeyOfAnyBytesSurvivesAddressFormAndJSON(t *testing.T) {
 			t.Errorf("%.20q comes back from JSON as %.20q", key, back.Key)
 		}
 	}
-	if got := markerAddress("", "orders", strings.Repeat("k", longKey+1)); got != "" {
+	if got := web.MarkerAddress("", "orders", strings.Repeat("k", web.MaxKey+1)); got != "" {
 		t.Error("a key that is too long for an address has one")
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // canary is part of a value, of what stands in the place of a status, and of the token of a lock.
@@ -49,7 +50,7 @@ func addresses(path string) []string {
 		}
 		return all
 	case "/markers/one":
-		return []string{markerAddress("", "orders", "msg:locked"), markerAddress("", "orders", "msg:odd"), markerAddress("", "orders", "msg:failed")}
+		return []string{web.MarkerAddress("", "orders", "msg:locked"), web.MarkerAddress("", "orders", "msg:odd"), web.MarkerAddress("", "orders", "msg:failed")}
 	case "/lookup", "/api/v1/lookup":
 		return []string{filled + "?id=locked", filled + "?id=order:locked", filled + "?id=odd"}
 	case "/events":
@@ -109,7 +110,7 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 	for role, want := range map[auth.Role]string{
 		auth.Viewer: "no state has the value", auth.Operator: `no state has the value: "xxxx=0000 x"`, auth.Admin: `no state has the value: "card=4111 x"`,
 	} {
-		m := newMasker(nil).masked(odd, who(role))
+		m := web.NewMasker(nil).Masked(odd, who(role))
 		if got := detailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
 			t.Errorf("%s sees %q, status %q", role, got, m.Status)
 		}
@@ -120,11 +121,11 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 		"token": "keyed:40e4e06d83a4, 5 bytes", holder + "\ntoken": "keyed:", "a": "keyed:",
 	} {
 		for _, role := range []auth.Role{auth.Viewer, auth.Operator} {
-			if got := newMasker([]byte("k")).masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
+			if got := web.NewMasker([]byte("k")).Masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
 				t.Errorf("%s sees the owner %q as %q", role, owner, got)
 			}
 		}
-		if got := newMasker([]byte("k")).masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
+		if got := web.NewMasker([]byte("k")).Masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
 			t.Errorf("an admin sees the owner %q as %q", owner, got)
 		}
 	}

@@ -17,11 +17,8 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// What a page shows of a value at most: as text, in characters, and as bytes.
-const (
-	valueChars = 600
-	dumpBytes  = 1024
-)
+// dumpBytes is how much of a value a page shows as bytes, at most.
+const dumpBytes = 1024
 
 // oneMarker answers the page of one marker, read live.
 func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
@@ -50,12 +47,12 @@ func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	}
 	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
-	got.Marker = s.masker.masked(got.Marker, r.Who)
+	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
 	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), show.NameLimit).Short)
 	v := templates.MarkerView{
 		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
 		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(shownID(got.Marker), show.NameLimit)}),
-		Self:   markerAddress(frame.Base, store, key), History: s.historyLines(r, got.History, now),
+		Self:   web.MarkerAddress(frame.Base, store, key), History: s.site.HistoryLines(r, got.History, now),
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
 	}
 	if gone {
@@ -80,7 +77,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *ded
 	v.ReadAt = show.Moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
 	v.Detail = templates.Plain(detailText(got.Marker), show.PartLimit)
-	v.Value = s.masker.valueView(got.Sighting, r.Who)
+	v.Value = valueView(s.site.Masker, got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
 			{Label: "Key", Value: templates.Plain(got.Retry.Key, show.KeyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, show.NameLimit).Short},
@@ -92,7 +89,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *ded
 		TTLs: ttlChoices(st, got.State), Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
 	}
 	if got.UnderWay != "" {
-		v.Act.UnderWay = operationAddress(v.Frame.Base, got.UnderWay)
+		v.Act.UnderWay = web.OperationAddress(v.Frame.Base, got.UnderWay)
 	}
 	switch got.State {
 	case dedup.StateUnknown:
@@ -151,43 +148,24 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 
 // valueView is the value of a marker as the role allows: its type, size and hash for viewers, its shape for operators, all
 // of it for admins.
-func (s masker) valueView(g dedup.Sighting, who auth.Principal) templates.ValueView {
+func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
-	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: s.hash(who, hex.EncodeToString(sum[:])), HashName: hashName(who)}
+	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
 	switch {
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."
 		return v
 	case !who.Can(adminRole):
 		v.Masked = "Letters and digits are masked; admins see the value as it is."
-		v.Text = templates.Plain(maskValue(g.Value, string(g.State), g.Status), valueChars)
+		v.Text = templates.Plain(web.MaskValue(g.Value, string(g.State), g.Status), web.ValueChars)
 		return v
 	}
-	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*valueChars)]), valueChars)
+	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*web.ValueChars)]), web.ValueChars)
 	v.Dump = dump(g.Value[:min(len(g.Value), dumpBytes)])
 	if len(g.Value) > dumpBytes {
 		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
 	}
 	return v
-}
-
-// maskValue hides what a value says and keeps its shape; a value that is only a status word stays.
-func maskValue(value []byte, words ...string) string {
-	for _, w := range words {
-		if w != "" && string(value) == w {
-			return w
-		}
-	}
-	return strings.Map(func(c rune) rune {
-		switch {
-		case c >= '0' && c <= '9':
-			return '0'
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c > 0x7f:
-			return 'x'
-		default:
-			return c
-		}
-	}, string(value[:min(len(value), 4*valueChars)]))
 }
 
 // dump shows bytes in lines of sixteen.

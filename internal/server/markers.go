@@ -26,7 +26,7 @@ type markersPage struct {
 	p     *dedup.PipelineStatus
 	st    *dedup.StoreStatus
 	q     markersQuery
-	who   reader
+	who   web.Reader
 	judge markerJudge
 	// changed is what operations did to the store's markers since the last pass began, by key.
 	changed map[string]admin.Change
@@ -245,7 +245,7 @@ func (s *Server) markersOf(r *web.Request) (web.Response, error) {
 		m.browse(s, r)
 	}
 	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
-	frame.Live = live("pipeline:" + m.p.Pipeline.Name)
+	frame.Live = web.Live("pipeline:" + m.p.Pipeline.Name)
 	return web.Page{Component: templates.Markers(m.view(frame))}, nil
 }
 
@@ -255,13 +255,13 @@ func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 	name := r.PathValue("name")
 	p, ok := snap.Pipeline(name)
 	if !ok {
-		return markersPage{}, noPipeline(name)
+		return markersPage{}, web.NoPipeline(name)
 	}
 	var q markersQuery
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: s.reader(r), now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: markersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: web.MarkersAddress(s.cfg.base(), url.PathEscape(name))}
 	m.st, _ = findStore(snap, p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
@@ -298,7 +298,7 @@ func (m *markersPage) browse(s *Server, r *web.Request) {
 		return
 	}
 	for i := range got.Markers {
-		got.Markers[i] = m.who.masked(got.Markers[i], r.Who)
+		got.Markers[i] = m.who.Masked(got.Markers[i], r.Who)
 	}
 	m.live = &got
 }

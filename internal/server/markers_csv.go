@@ -175,7 +175,7 @@ func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 	e.cursor = got.Next
 	var rows []judgedMarker
 	for i, x := range got.Markers {
-		j := judgedMarker{Marker: e.table.server.masker.masked(x, e.r.Who)}
+		j := judgedMarker{Marker: e.table.server.site.Masker.Masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
 			j.verdict = got.Verdicts[i]
 		}

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 func TestListsAreFilteredSortedAndPagedByTheirAddress(t *testing.T) {
@@ -108,7 +109,7 @@ func TestADeadStoreLeavesTheLastListAndSaysSo(t *testing.T) {
 	if got := oneLine(s.page("admin", "/pipelines/mailings/markers").Find(".tabs a").First()); got != "processing unknown" {
 		t.Errorf("the tab of a store that was never read says %q", got)
 	}
-	if res := s.as("admin", "GET", markerAddress("", "orders", "msg:x"), ""); res.StatusCode != http.StatusServiceUnavailable {
+	if res := s.as("admin", "GET", web.MarkerAddress("", "orders", "msg:x"), ""); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one marker: %s", res.Status)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 )
 
 // markersPerPage is how many markers a page of a list shows.
@@ -42,7 +43,7 @@ func (q *markersQuery) params() []list.Param {
 	return []list.Param{
 		list.Choice("state", &q.state, string(admin.ProcessingList), markerLists(), "must be "+strings.Join(markerLists(), ", ")),
 		list.Choice("verdict", &q.verdict, "", dedup.Verdicts(), "must be still working, probably dead, orphan, looping or cannot tell"),
-		list.Text("q", &q.text, textLimit),
+		list.Text("q", &q.text, web.MaxText),
 		list.SortBy(&q.order, oldestFirst(), list.Keys(markerOrders()), "must be age, expiry or id, with a - before it to reverse"),
 		list.PageNumber(&q.page),
 		list.Func("cursor", func(s string) error {

@@ -28,26 +28,23 @@ type planner interface {
 	Execute(ctx context.Context, who admin.Caller, req admin.ExecuteRequest) (operation string, err error)
 }
 
-// trail tells what was done.
-type trail interface {
+// operations tells what became of plans.
+type operations interface {
 	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
 	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
-	Audit(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Entry, error)
-	Acts(ctx context.Context, who admin.Caller, q admin.AuditQuery) ([]admin.Act, error)
-	VerifyAudit(ctx context.Context, who admin.Caller) (admin.AuditState, error)
 }
 
 // markerService is everything behind the pages of markers; *admin.Markers is one. Its errors are *dedup.Error.
 type markerService interface {
 	markerReader
 	planner
-	trail
+	operations
 }
 
 // service returns what is behind the pages of markers.
 func (s *Server) service() (markerService, error) {
 	if s.markers == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without access to single markers"}
+		return nil, web.NoMarkers()
 	}
 	return s.markers, nil
 }
@@ -99,11 +96,7 @@ func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates
 	if names := pipelinesOf(snap, store); len(names) > 0 {
 		crumbs = append(crumbs,
 			templates.Crumb{Label: templates.Plain(names[0], show.NameLimit), Href: base + "/pipelines/" + names[0]},
-			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: markersAddress(base, names[0])})
+			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: web.MarkersAddress(base, names[0])})
 	}
 	return crumbs
-}
-
-func markersAddress(base, pipeline string) string {
-	return base + "/pipelines/" + pipeline + "/markers"
 }

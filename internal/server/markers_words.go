@@ -223,3 +223,12 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 	}
 	return a
 }
+
+// detailText is what pages say of a masked marker: its detail, and the beginning of a value that could not be decoded as far
+// as the mask left it.
+func detailText(m dedup.Marker) string {
+	if m.Sample == "" {
+		return m.Detail
+	}
+	return strings.TrimPrefix(m.Detail+": "+m.Sample, ": ")
+}

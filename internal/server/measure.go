@@ -235,7 +235,7 @@ func (s *Server) measurementView(r *web.Request, m dedup.Measurement) templates.
 		v.Result = measuredView(base, v.Self, m, r.Who.Can(operator), now)
 	}
 	if r.Who.Can(operator) {
-		v.Audit = auditAddress(base, admin.AuditQuery{Operation: m.ID})
+		v.Audit = web.AuditAddress(base, m.ID)
 	} else {
 		v.NoStop = "Stopping needs the role " + operator.String() + "."
 	}
@@ -243,7 +243,7 @@ func (s *Server) measurementView(r *web.Request, m dedup.Measurement) templates.
 		v.Stop = ""
 	}
 	v.Frame = s.frame(r, title)
-	v.Frame.Live = live("measurement:" + m.ID)
+	v.Frame.Live = web.Live("measurement:" + m.ID)
 	if v.Running {
 		v.Frame.Refresh = 2
 	}

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -253,7 +254,7 @@ func originText(o dedup.Origin) string {
 
 // lookupAddress is where everything that is known of an id stands; empty for one that does not fit an address.
 func lookupAddress(base, id string) string {
-	if id == "" || len(id) > longKey {
+	if id == "" || len(id) > web.MaxKey {
 		return ""
 	}
 	return base + "/lookup?" + url.Values{"id": {id}}.Encode()

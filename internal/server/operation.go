@@ -44,7 +44,7 @@ func (s *Server) operation(r *web.Request) (web.Response, error) {
 func (s *Server) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
 	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
 	v := templates.OperationView{
-		Self: s.operationAddress(o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
+		Self: web.OperationAddress(s.cfg.base(), o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
 			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
@@ -58,13 +58,13 @@ func (s *Server) operationView(r *web.Request, o admin.Operation, number int) te
 	v.Frame = s.frame(r, v.Heading)
 	switch {
 	case v.Running:
-		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), 2
+		v.Frame.Live, v.Frame.Refresh = web.Live("operation:"+o.ID), 2
 	case now.Sub(o.Ended) < nowFollowed:
-		v.Frame.Live, v.Frame.Refresh = live("operation:"+o.ID), nowRefresh
+		v.Frame.Live, v.Frame.Refresh = web.Live("operation:"+o.ID), nowRefresh
 	}
 	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
 	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
-	v.Audit = auditAddress(base, admin.AuditQuery{Operation: o.ID})
+	v.Audit = web.AuditAddress(base, o.ID)
 	shown, at := list.Cut(o.Plan.Items, admin.MaxNow, number)
 	v.PageNote, v.Pages = at.Note, at.Links(list.Numbered(v.Self))
 	present := s.present(r, o, at.First, at.First+len(shown))
@@ -178,7 +178,7 @@ func operationNotes(o admin.Operation) []templates.Problem {
 func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), show.KeyLimit), Href: markerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
@@ -201,7 +201,7 @@ func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time)
 func (s *Server) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
 	switch {
 	case o.Undone != "":
-		return templates.UndoView{Undone: s.operationAddress(o.Undone)}
+		return templates.UndoView{Undone: web.OperationAddress(s.cfg.base(), o.Undone)}
 	case o.Ended.IsZero():
 		return templates.UndoView{}
 	case o.Plan.Request.Deed != admin.ClearMarkers:
@@ -257,7 +257,7 @@ func (s *Server) operations(r *web.Request) (web.Response, error) {
 
 func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: s.operationAddress(o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
+		Href: web.OperationAddress(s.cfg.base(), o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0

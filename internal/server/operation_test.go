@@ -142,7 +142,12 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 			t.Errorf("%s has %d rows, want %d", path, got, want)
 		}
 	}
-	var body actsJSON
+	var body struct {
+		Operations []struct {
+			Outcome, Result string
+			Ended           *time.Time
+		}
+	}
 	s.decode(s.as("operator", "GET", "/api/v1/audit?view=operations&outcome=succeeded", ""), 200, &body)
 	if len(body.Operations) != 1 || body.Operations[0].Result != "12 cleared" || body.Operations[0].Outcome != "succeeded" || body.Operations[0].Ended == nil {
 		t.Errorf("the API gives %+v", body)
@@ -162,7 +167,7 @@ func TestAMarkerThatIsBeingChangedLeadsToItsOperationAndHasNoControls(t *testing
 	s := stocked(t, nil)
 	key, _ := url.QueryUnescape(s.firstOf(dedup.Orphan))
 	s.markers = busy{s.markers}
-	doc := s.page("admin", markerAddress("", "orders", key))
+	doc := s.page("admin", web.MarkerAddress("", "orders", key))
 	if doc.Find("form.act-bar").Length() != 0 || doc.Find("a[href='/operations/OP1']").Length() != 1 {
 		t.Errorf("%s", oneLine(doc.Find("main")))
 	}

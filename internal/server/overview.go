@@ -212,7 +212,7 @@ func (s *Server) overview(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	frame := s.frame(r, "Overview")
-	frame.Live = live("overview")
+	frame.Live = web.Live("overview")
 	now := time.Now().In(web.Zone(r))
 	snap := s.snapshots.Snapshot()
 	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // overviewQuery is the state of the overview that lives in its address.
@@ -23,17 +24,13 @@ type overviewQuery struct {
 	page  int
 }
 
-const (
-	perPage = 50
-	// textLimit bounds the search text, in bytes.
-	textLimit = 200
-)
+const perPage = 50
 
 func worstFirst() list.Order { return list.Order{By: "tier", Descending: true} }
 
 func (q *overviewQuery) params() []list.Param {
 	return []list.Param{
-		list.Text("q", &q.text, textLimit),
+		list.Text("q", &q.text, web.MaxText),
 		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
 		list.Func("label", q.readLabel, func() string {
 			if q.label == "" {

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -30,7 +31,7 @@ func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time
 		DeadLetters: show.PipelineFigure(p.PipelineStatus, p.DeadLetters, "unknown", now),
 		Processing:  show.PipelineFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now),
 		NoExpiry:    show.Figure(p.MarkersNoExpiry, "unknown", now),
-		Markers:     markersAddress(base, url.PathEscape(p.Pipeline.Name)),
+		Markers:     web.MarkersAddress(base, url.PathEscape(p.Pipeline.Name)),
 		Stuck:       strings.TrimSuffix(stuckNote(p.Stuck), " stuck"),
 		Ready:       show.PipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
 		Unacked:     show.Figure(p.Unacked, "unknown", now),

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
@@ -72,7 +73,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h rang
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), reader{newMasker(nil), auth.Principal{Name: "ann", Role: auth.Admin}})
+	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
 	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon))
 	return render(t, templates.Pipeline(v))
 }

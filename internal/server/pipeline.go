@@ -16,7 +16,7 @@ import (
 
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who reader) templates.PipelineView {
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.address(path), Starting: snap.Round == 0,
@@ -208,10 +208,6 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 	}
 }
 
-func noPipeline(name string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}
-}
-
 // drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
 func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
 	for _, id := range chartIDs() {
@@ -233,7 +229,7 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	snap := s.withJobs(r, s.snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, noPipeline(r.PathValue("name"))
+		return nil, web.NoPipeline(r.PathValue("name"))
 	}
 	now := time.Now().In(web.Zone(r))
 	q, err := parseChartQuery(r.URL.Query(), now)
@@ -241,8 +237,8 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
-	frame.Live = live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
+	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
+	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
 	if s.measurable(r)(p.Pipeline.Name) {
 		for i := range view.Parts {
 			offerMeasure("", &view.Parts[i].Figure)

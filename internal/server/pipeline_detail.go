@@ -9,11 +9,12 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
-func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who reader, now time.Time) {
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
@@ -48,7 +49,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	}
 }
 
-func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who reader, now time.Time) {
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
@@ -69,7 +70,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
 	const most = 10
 	line := func(m dedup.Marker) templates.MarkerLine {
-		m = who.masked(m, who.who)
+		m = who.Masked(m, who.Who)
 		m.Store = cmp.Or(m.Store, st.Name)
 		return markerLine(judgedMarker{Marker: m}, v.Frame.Base, pass.ClockOffset, now)
 	}

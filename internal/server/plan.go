@@ -102,10 +102,6 @@ func (s *Server) planAddress(id string) string {
 	return s.cfg.base() + "/plans/" + url.PathEscape(id)
 }
 
-func (s *Server) operationAddress(id string) string { return operationAddress(s.cfg.base(), id) }
-
-func operationAddress(base, id string) string { return base + "/operations/" + url.PathEscape(id) }
-
 // plan answers the review page. A plan that was carried out leads to its operation.
 func (s *Server) plan(r *web.Request) (web.Response, error) {
 	service, err := s.service()
@@ -117,7 +113,7 @@ func (s *Server) plan(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if operation != "" {
-		return web.Redirect{To: s.operationAddress(operation)}, nil
+		return web.Redirect{To: web.OperationAddress(s.cfg.base(), operation)}, nil
 	}
 	var number int
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
@@ -136,7 +132,7 @@ func (s *Server) planView(r *web.Request, p admin.Plan, number int) templates.Pl
 		Back: base + "/",
 	}
 	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
-		v.Back = markersAddress(base, names[0])
+		v.Back = web.MarkersAddress(base, names[0])
 	}
 	shown, at := list.Cut(p.Items, planPerPage, number)
 	v.PageNote = at.Note
@@ -275,7 +271,7 @@ func (s *Server) execute(r *web.Request) (web.Response, error) {
 	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	operation, err := service.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
-		return web.Redirect{To: s.operationAddress(operation)}, nil
+		return web.Redirect{To: web.OperationAddress(s.cfg.base(), operation)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
 		return nil, err

@@ -99,7 +99,8 @@ type Server struct {
 	registered []web.Route
 	measure    measureService
 	alerts     AlertDeps
-	masker     masker
+	// site is what pages are offered, those of the server itself too.
+	site web.Site
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -132,11 +133,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
-		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
+		exports: make(chan struct{}, 1),
 	}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
-		s.registered = append(s.registered, pages(web.Site{Verdicts: s.verdictsAt, WithJobs: s.withJobs})...)
+		s.registered = append(s.registered, pages(s.site)...)
 	}
 	h, err := s.newHandler()
 	if err != nil {

@@ -28,7 +28,7 @@ func (s *Server) silentStore(r *web.Request, store string, err error, again temp
 		Back:      base + "/", BackWord: "Back to the overview",
 	}
 	if names := pipelinesOf(snap, store); len(names) > 0 {
-		v.Back, v.BackWord = markersAddress(base, url.PathEscape(names[0])), "Back to the list of markers"
+		v.Back, v.BackWord = web.MarkersAddress(base, url.PathEscape(names[0])), "Back to the list of markers"
 	}
 	if st, ok := findStore(snap, store); ok && st.Stats.Pass != nil {
 		v.Meanwhile += " The list shows the last complete pass, which ended " + show.Ago(st.Stats.Pass.Ended, now) + "."

@@ -74,7 +74,7 @@ func (s *Server) markerEntries(r *web.Request, result admin.LookupResult, now ti
 		for _, j := range a.Found {
 			offset := clockOffset(j.Sighting)
 			e := dated{at: time.Time{}, TimelineEntry: templates.TimelineEntry{
-				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: markerAddress(s.cfg.base(), a.Store, j.Key), Link: "the marker",
+				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: web.MarkerAddress(s.cfg.base(), a.Store, j.Key), Link: "the marker",
 			}}
 			if !j.Since.IsZero() {
 				e.at = j.Since.Add(-offset)
@@ -86,7 +86,7 @@ func (s *Server) markerEntries(r *web.Request, result admin.LookupResult, now ti
 				at := j.Expires.Add(-offset)
 				all = append(all, dated{at, templates.TimelineEntry{At: show.Moment(at, now), Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The marker in store " + show.Within(a.Store) + " expires, " + show.Ago(at, now))}})
 			}
-			for i, line := range s.historyLines(r, j.History, now) {
+			for i, line := range s.site.HistoryLines(r, j.History, now) {
 				all = append(all, dated{j.History[i].At, templates.TimelineEntry{
 					At: line.At, Kind: "action", Tier: line.Tier, Text: templates.Sentence(show.Capital(line.What) + " by " + line.Who.Short + ": " + line.Phase), More: line.Detail, Href: line.Href, Link: line.Link,
 				}})

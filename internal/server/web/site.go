@@ -6,6 +6,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
 )
 
 // A Route is one address of the dashboard.
@@ -24,6 +25,16 @@ type Pages func(Site) []Route
 
 // A Site is what the server offers to pages that register with it. Its functions are safe for concurrent use.
 type Site struct {
+	// Base is the base path without a trailing slash, empty for the root.
+	Base string
+	// ReadOnly says that nothing here changes anything.
+	ReadOnly bool
+	// Masker hides values from those who may not see them.
+	Masker Masker
+	// Frame returns what every page shares, under a title.
+	Frame func(*Request, string) templates.Frame
+	// ProxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
+	ProxyNote func(auth.Principal) templates.Problem
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
 	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.

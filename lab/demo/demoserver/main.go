@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -85,7 +86,10 @@ func run(ctx context.Context, listen, dir, password string) error {
 	srv, err = server.New(cfg, server.Deps{
 		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})})},
+		Pages: []web.Pages{
+			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
+			audit.New(audit.Deps{Snapshots: st, Trail: service}),
+		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Measurements: exact, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})

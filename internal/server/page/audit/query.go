@@ -1,4 +1,4 @@
-package server
+package audit
 
 import (
 	"net/url"
@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/internal/text"
 	"dedup-dashboard/web/templates"
 )
@@ -20,8 +21,8 @@ const (
 	viewEntries    = "entries"
 )
 
-// auditActions are the actions that a filter offers, by what they are about. Parts of an action are in the view of every entry alone.
-func auditActions(chosen string, whole bool) []templates.ChoiceGroup {
+// actions are the actions that a filter offers, by what they are about. Parts of an action are in the view of every entry alone.
+func actions(chosen string, whole bool) []templates.ChoiceGroup {
 	var groups []templates.ChoiceGroup
 	for _, k := range admin.ActionKinds() {
 		if k.Step && !whole {
@@ -36,20 +37,20 @@ func auditActions(chosen string, whole bool) []templates.ChoiceGroup {
 	return groups
 }
 
-// auditOutcomes are the outcomes that a filter offers.
-func auditOutcomes() []string {
+// outcomes are the outcomes that a filter offers.
+func outcomes() []string {
 	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
 }
 
-// An auditQuery is the state of the audit that lives in its address.
-type auditQuery struct {
+// An query is the state of the audit that lives in its address.
+type query struct {
 	admin.AuditQuery
 	view string
 	// now reads the words of days, in the zone of the reader.
 	now time.Time
 }
 
-func (q *auditQuery) params() []list.Param {
+func (q *query) params() []list.Param {
 	trimmed := func(name string, field *string, most int) list.Param {
 		return list.Func(name, func(s string) error {
 			if *field = strings.TrimSpace(s); len(*field) > most {
@@ -60,16 +61,16 @@ func (q *auditQuery) params() []list.Param {
 	}
 	return []list.Param{
 		list.After("before", &q.Before, 1, "must be the number of an entry"),
-		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, longKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Text("action", &q.Action, 100),
-		trimmed("queue", &q.Queue, maxRef), list.Text("pipeline", &q.Pipeline, textLimit),
-		list.Choice("outcome", &q.Phase, "", auditOutcomes(), "must be "+strings.Join(auditOutcomes(), ", ")),
+		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, web.MaxKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Text("action", &q.Action, 100),
+		trimmed("queue", &q.Queue, web.MaxRef), list.Text("pipeline", &q.Pipeline, web.MaxText),
+		list.Choice("outcome", &q.Phase, "", outcomes(), "must be "+strings.Join(outcomes(), ", ")),
 		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}, "must be operations or entries"),
 		q.day("from", &q.From, 0), q.day("to", &q.To, 1),
 	}
 }
 
 // day is a day in the reader's zone, which stands for the first moment of the day that comes days later.
-func (q *auditQuery) day(name string, field *time.Time, days int) list.Param {
+func (q *query) day(name string, field *time.Time, days int) list.Param {
 	return list.Func(name, func(s string) error {
 		if s == "" {
 			return nil
@@ -85,31 +86,26 @@ func (q *auditQuery) day(name string, field *time.Time, days int) list.Param {
 	}, func() string { return dayOf(*field, -days) })
 }
 
-// parseAuditQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
+// parseQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
 // marker, or by view=entries. Days are those of the zone of now.
-func parseAuditQuery(values url.Values, now time.Time) (q auditQuery, whole bool, err error) {
-	q = auditQuery{AuditQuery: admin.AuditQuery{Limit: auditPerPage}, now: now}
+func parseQuery(values url.Values, now time.Time) (q query, whole bool, err error) {
+	q = query{AuditQuery: admin.AuditQuery{Limit: perPage}, now: now}
 	if err := list.Read(values, q.params()...); err != nil {
 		return q, false, err
 	}
 	switch {
 	case q.Key != "" && q.Store == "":
 		return q, false, list.Bad("store", "must be given along with key")
-	case q.Pipeline != "" && !validPipeline.MatchString(q.Pipeline):
-		return q, false, noPipeline(q.Pipeline)
+	case q.Pipeline != "" && !web.IsPipeline(q.Pipeline):
+		return q, false, web.NoPipeline(q.Pipeline)
 	}
 	return q, q.Operation != "" || q.Key != "" || q.view == viewEntries, nil
 }
 
-// auditAddress is the audit with a query.
-func auditAddress(base string, q admin.AuditQuery) string {
-	return auditQuery{AuditQuery: q}.address(base)
-}
-
-func (q auditQuery) address(base string) string { return list.Address(base+"/audit", q.params()...) }
+func (q query) address(base string) string { return list.Address(base+"/audit", q.params()...) }
 
 // in is the first page of the same query in a view.
-func (q auditQuery) in(view string) auditQuery {
+func (q query) in(view string) query {
 	q.view, q.Before = view, 0
 	return q
 }
@@ -121,25 +117,25 @@ func dayOf(t time.Time, days int) string {
 	return t.AddDate(0, 0, days).Format(time.DateOnly)
 }
 
-// auditFilter is the state of the filter form.
-func (s *Server) auditFilter(q admin.AuditQuery, view string) templates.AuditFilter {
+// filter is the state of the filter form.
+func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
 	f := templates.AuditFilter{
 		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
-		Clear: auditQuery{view: view}.address(s.cfg.base()),
+		Clear: query{view: view}.address(s.site.Base),
 	}
 	q.Before, q.Limit = 0, 0
 	f.Any = q != admin.AuditQuery{}
-	f.Actions = auditActions(q.Action, view == viewEntries)
-	for _, o := range auditOutcomes() {
+	f.Actions = actions(q.Action, view == viewEntries)
+	for _, o := range outcomes() {
 		f.Outcomes = append(f.Outcomes, templates.Choice{Value: o, Label: outcomeWord(o), Chosen: o == q.Phase})
 	}
-	snap := s.snapshots.Snapshot()
+	snap := s.deps.Snapshots.Snapshot()
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
 		name := p.Pipeline.Name
 		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Pipeline})
 		for _, queue := range p.DeadLetterQueues {
-			if plain := templates.Plain(queue.Name, maxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
+			if plain := templates.Plain(queue.Name, web.MaxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
 				f.Queues = append(f.Queues, queue.Name)
 			}
 		}
