@@ -18,11 +18,12 @@ const module = "dedup-dashboard/"
 var allowed = map[string][]string{
 	"cmd/dashboard":                 {"*"},
 	"cmd/playground":                {"*"},
-	"internal/config":               {"internal/series", "internal/markers", "internal/markers/kinds", "internal/markers/sql/effect", "internal/markers/exports", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret"},
+	"internal/config":               {"internal/series", "internal/markers", "internal/markers/kinds", "internal/markers/sql/effect", "internal/markers/exports", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret", "docs"},
 	"internal/server/list":          {"internal/dedup", "web/templates"},
 	"internal/server/show":          {"internal/alerts", "internal/dedup", "web/templates"},
 	"internal/server/web":           {"internal/server/list", "internal/server/show", "internal/admin", "internal/alerts", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/page/audit":    {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "internal/text", "web/templates"},
+	"internal/server/page/guide":    {"internal/server/web", "internal/server/show", "internal/auth", "web/templates", "docs"},
 	"internal/server/api":           {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup"},
 	"internal/server/metrics":       {"internal/alerts", "internal/dedup", "internal/series", "internal/server/show"},
 	"internal/server":               {"internal/server/list", "internal/server/show", "internal/server/web", "internal/server/metrics", "internal/server/api", "internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/text", "internal/secret", "web/templates", "web/static", "docs"},
@@ -91,7 +92,7 @@ var homes = map[string][]string{
 	"github.com/prometheus/client_model": {"internal/broker", "internal/markers/exports"},
 	"go.yaml.in/yaml":                    {"internal/config", "internal/alerts/ruletest"},
 	"golang.org/x/crypto":                {"internal/auth"},
-	"github.com/yuin/goldmark":           {"internal/server"},
+	"github.com/yuin/goldmark":           {"internal/server/page/guide"},
 	"github.com/wneessen/go-mail":        {"internal/alerts/notify"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
@@ -77,7 +78,7 @@ func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *jou
 // runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
 func runbookLinks(home string) func(string) string {
 	return func(runbook string) string {
-		if page := server.GuidePath(runbook); page != "" {
+		if page := docs.Path(runbook); page != "" {
 			return home + page
 		}
 		return runbook

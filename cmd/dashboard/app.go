@@ -28,6 +28,7 @@ import (
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -94,6 +95,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
+			guide.New(),
 			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
 		},
 		Alerts: alerting, Measurements: exact,

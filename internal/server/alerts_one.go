@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -159,7 +160,7 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	}
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
-		if v.Runbook = runbookAddress(r, v.Frame.Base); GuidePath(r.Runbook) != "" {
+		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
 			v.RunbookText = templates.Plain("What to do about "+titleOf(a), 2*show.KeyLimit)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -83,7 +84,7 @@ func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
 
 // runbookAddress is where the runbook of a rule can be read; empty where it names no page of ours and no address.
 func runbookAddress(r *alerts.Rule, base string) string {
-	if page := GuidePath(r.Runbook); page != "" {
+	if page := docs.Path(r.Runbook); page != "" {
 		return base + page
 	}
 	if strings.HasPrefix(r.Runbook, "https://") || strings.HasPrefix(r.Runbook, "http://") {

@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -146,6 +147,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
+			guide.New(),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,

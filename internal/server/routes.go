@@ -83,8 +83,6 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "GET", Path: "/silences/new", Needs: viewer, Kind: web.PageKind, Handler: s.newSilence},
 		{Method: "POST", Path: "/silences", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.makeSilence},
 		{Method: "POST", Path: "/silences/{id}/expire", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.expireSilence},
-		{Method: "GET", Path: "/docs", Needs: viewer, Kind: web.PageKind, Handler: s.guideIndex},
-		{Method: "GET", Path: "/docs/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.guide},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 
 		{Method: "GET", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.loginForm},

@@ -25,6 +25,7 @@ import (
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -88,6 +89,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
+			guide.New(),
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),

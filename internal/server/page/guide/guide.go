@@ -1,4 +1,5 @@
-package server
+// Package guide shows the documentation.
+package guide
 
 import (
 	"bytes"
@@ -6,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -21,74 +21,89 @@ import (
 	"github.com/yuin/goldmark/util"
 
 	"dedup-dashboard/docs"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
-// guideIndex lists all pages of the documentation.
-func (s *Server) guideIndex(r *web.Request) (web.Response, error) {
+// pages show the documentation. They are safe for concurrent use.
+type pages struct{ site web.Site }
+
+// New returns the routes of the documentation.
+func New() web.Pages {
+	return func(site web.Site) []web.Route {
+		s := pages{site}
+		return []web.Route{
+			{Method: http.MethodGet, Path: "/docs", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.index},
+			{Method: http.MethodGet, Path: "/docs/{name}", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.page},
+		}
+	}
+}
+
+// index lists all pages of the documentation.
+func (s pages) index(r *web.Request) (web.Response, error) {
 	files, err := fs.Glob(docs.Pages, "*.md")
 	if err != nil {
 		return nil, fmt.Errorf("list the documentation: %w", err)
 	}
-	v := templates.GuideIndex{Frame: s.frame(r, "Documentation")}
+	v := templates.GuideIndex{Frame: s.site.Frame(r, "Documentation")}
 	for _, file := range files {
 		markdown, err := fs.ReadFile(docs.Pages, file)
 		if err != nil {
 			return nil, fmt.Errorf("list the documentation: %w", err)
 		}
-		v.Pages = append(v.Pages, templates.GuideLink{Title: guideTitle(markdown), Href: s.cfg.base() + GuidePath(file)})
+		v.Pages = append(v.Pages, templates.GuideLink{Title: titleOf(markdown), Href: s.site.Base + docs.Path(file)})
 	}
 	return web.Page{Status: http.StatusOK, Component: templates.GuideIndexPage(v)}, nil
 }
 
-// guide shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
-func (s *Server) guide(r *web.Request) (web.Response, error) {
+// page shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
+func (s pages) page(r *web.Request) (web.Response, error) {
 	markdown, err := fs.ReadFile(docs.Pages, r.PathValue("name")+".md")
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
-		return nil, &web.LedBack{Err: web.NotFound("There is no such page in the documentation"), Href: s.cfg.base() + "/docs", Word: "To the documentation"}
+		return nil, &web.LedBack{Err: web.NotFound("There is no such page in the documentation"), Href: s.site.Base + "/docs", Word: "To the documentation"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the documentation: %w", err)
 	}
-	html, err := guideHTML(markdown, s.cfg.base())
+	html, err := toHTML(markdown, s.site.Base)
 	if err != nil {
 		return nil, err
 	}
-	title := guideTitle(markdown)
+	title := titleOf(markdown)
 	return web.Page{Status: http.StatusOK, Component: templates.GuidePage(templates.Guide{
-		Frame: s.frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.cfg.base() + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
+		Frame: s.site.Frame(r, title), HTML: html,
+		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.site.Base + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
 	})}, nil
 }
 
-// guideTitle is the first heading of a page.
-func guideTitle(markdown []byte) string {
+// titleOf is the first heading of a page.
+func titleOf(markdown []byte) string {
 	first, _, _ := bytes.Cut(markdown, []byte("\n"))
 	return strings.TrimSpace(strings.TrimLeft(string(first), "#"))
 }
 
-// guideHTML renders a page whose links lead to other pages of ours. Raw HTML in it is left out.
-func guideHTML(markdown []byte, base string) (string, error) {
+// toHTML renders a page whose links lead to other pages of ours. Raw HTML in it is left out.
+func toHTML(markdown []byte, base string) (string, error) {
 	md := goldmark.New(
 		// Attributes in place of styles, which the content security policy refuses.
 		goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(guideLinks{base}, 100))),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(guideTables{}, 100))),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{base}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(scrolled{}, 100))),
 	)
 	var html bytes.Buffer
-	if err := md.Convert(markdown, &html, parser.WithContext(parser.NewContext(parser.WithIDs(guideAnchors{})))); err != nil {
+	if err := md.Convert(markdown, &html, parser.WithContext(parser.NewContext(parser.WithIDs(anchors{})))); err != nil {
 		return "", fmt.Errorf("render the documentation: %w", err)
 	}
 	return html.String(), nil
 }
 
-// guideTables let a table that is wider than the screen scroll by itself, with the keyboard too.
-type guideTables struct{}
+// scrolled let a table that is wider than the screen scroll by itself, with the keyboard too.
+type scrolled struct{}
 
 // RegisterFuncs implements renderer.NodeRenderer.
-func (guideTables) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
+func (scrolled) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(tables.KindTable, func(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 		part := "</table></div>\n"
 		if entering {
@@ -99,11 +114,11 @@ func (guideTables) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-// guideAnchors names headings as the places where people read Markdown do, underscores kept: the ones of alerts.md are names of rules.
-type guideAnchors map[string]int
+// anchors names headings as the places where people read Markdown do, underscores kept: the ones of alerts.md are names of rules.
+type anchors map[string]int
 
 // Generate implements parser.IDs.
-func (g guideAnchors) Generate(heading []byte, _ ast.NodeKind) []byte {
+func (g anchors) Generate(heading []byte, _ ast.NodeKind) []byte {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
@@ -120,29 +135,13 @@ func (g guideAnchors) Generate(heading []byte, _ ast.NodeKind) []byte {
 }
 
 // Put implements parser.IDs.
-func (g guideAnchors) Put(name []byte) { g[string(name)]++ }
+func (g anchors) Put(name []byte) { g[string(name)]++ }
 
-// guideFile matches a reference to a page of the documentation: docs/alerts.md#backlog.
-var guideFile = regexp.MustCompile(`^(?:docs/)?([a-z-]+\.md)(#[a-z0-9_-]+)?$`)
-
-// GuidePath returns the address below the base path of what the documentation calls alerts.md#backlog or docs/alerts.md#backlog;
-// empty for anything else.
-func GuidePath(reference string) string {
-	m := guideFile.FindStringSubmatch(reference)
-	if m == nil {
-		return ""
-	}
-	if _, err := fs.Stat(docs.Pages, m[1]); err != nil {
-		return ""
-	}
-	return "/docs/" + strings.TrimSuffix(m[1], ".md") + m[2]
-}
-
-// guideLinks turns links between files into links between pages.
-type guideLinks struct{ base string }
+// links turns links between files into links between pages.
+type links struct{ base string }
 
 // Transform implements parser.ASTTransformer.
-func (g guideLinks) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
+func (g links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	var lost []*ast.Link
 	// The walk fails only where its function does.
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -151,7 +150,7 @@ func (g guideLinks) Transform(doc *ast.Document, _ text.Reader, _ parser.Context
 			return ast.WalkContinue, nil
 		}
 		to := string(link.Destination)
-		switch page := GuidePath(to); {
+		switch page := docs.Path(to); {
 		case page != "":
 			link.Destination = []byte(g.base + page)
 		case !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "#"):
