@@ -29,6 +29,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -89,16 +90,17 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
+	measured := measurement.New(exact)
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
-			guide.New(),
+			guide.New(), measured.Pages,
 			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
 		},
-		Alerts: alerting, Measurements: exact,
+		Alerts: alerting, Measured: measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {

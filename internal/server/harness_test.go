@@ -25,6 +25,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -142,12 +143,13 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
 	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
+	exact := measurement.New(s.bench.service)
 	s.Server, err = New(cfg, Deps{
-		DeadLetters: s.morgue, Measurements: s.bench.service,
+		DeadLetters: s.morgue, Measured: exact,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
-			guide.New(),
+			guide.New(), exact.Pages,
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,

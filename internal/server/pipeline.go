@@ -246,8 +246,8 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	}
 	view.Alerts = s.alertLine(p.Pipeline.Name, now)
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
-	if s.measure != nil && (r.Fragment == "" || r.Fragment == "status") {
-		if view.Measure, err = s.measureSection(r, p.Pipeline.Name, measurementsShown, now); err != nil {
+	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
+		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {
 			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
 		}
 		view.How.Measured = view.Measure.Last

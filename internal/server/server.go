@@ -62,8 +62,8 @@ type Deps struct {
 	Baselines baselineService
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
-	// Measurements measures pipelines exactly, *admin.Measurements; without it nobody can.
-	Measurements measureService
+	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
+	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
 	Alerts  AlertDeps
 	Log     *slog.Logger
@@ -97,7 +97,7 @@ type Server struct {
 	baselines baselineService
 	// registered are the routes of packages outside the server.
 	registered []web.Route
-	measure    measureService
+	measured   measured
 	alerts     AlertDeps
 	// site is what pages are offered, those of the server itself too.
 	site web.Site
@@ -132,7 +132,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 		exports: make(chan struct{}, 1),
 	}
 	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs}

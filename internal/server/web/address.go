@@ -30,3 +30,11 @@ func MarkerAddress(base, store, key string) string {
 func Live(topics ...string) string {
 	return "/events?topics=" + url.QueryEscape(strings.Join(topics, ","))
 }
+
+// LookupAddress is where everything that is known of an id stands; empty for one that does not fit an address.
+func LookupAddress(base, id string) string {
+	if id == "" || len(id) > MaxKey {
+		return ""
+	}
+	return base + "/lookup?" + url.Values{"id": {id}}.Encode()
+}

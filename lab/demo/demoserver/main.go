@@ -26,6 +26,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -84,16 +85,17 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Changed: func(topic string) { srv.Changed(topic) }})
 	go func() { _ = exact.Run(ctx) }()
 	defer func() { _ = exact.Close(context.Background()) }()
+	measured := measurement.New(exact)
 	srv, err = server.New(cfg, server.Deps{
 		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
-			guide.New(),
+			guide.New(), measured.Pages,
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
-		Sessions:  db.Sessions(), Measurements: exact, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
+		Sessions:  db.Sessions(), Measured: measured, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

@@ -1,11 +1,8 @@
-package server
+package measurement
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -14,13 +11,13 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// measureJSON asks to measure.
-type measureJSON struct {
+// startJSON asks to measure.
+type startJSON struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// measurementJSON is a measurement. Result is null until there is one, Calibration where nothing is known to compare with.
-type measurementJSON struct {
+// JSON is a measurement. Result is null until there is one, Calibration where nothing is known to compare with.
+type JSON struct {
 	ID          string           `json:"id"`
 	Href        string           `json:"href"`
 	Pipeline    string           `json:"pipeline"`
@@ -116,10 +113,10 @@ type calibrationJSON struct {
 	Held   bool    `json:"held"`
 }
 
-func (s *Server) measurementOf(m dedup.Measurement) measurementJSON {
-	j := measurementJSON{ID: m.ID, Href: s.cfg.base() + "/api/v1/measurements/" + url.PathEscape(m.ID), Pipeline: m.Pipeline, Broker: m.Broker, Queues: []string{}, By: m.By,
+func (s pages) jsonOf(m dedup.Measurement) JSON {
+	j := JSON{ID: m.ID, Href: s.site.Base + "/api/v1/measurements/" + url.PathEscape(m.ID), Pipeline: m.Pipeline, Broker: m.Broker, Queues: []string{}, By: m.By,
 		Started: web.Time(m.Started), Began: web.Time(m.Began), Ended: web.Time(m.Ended), Seconds: m.Length.Seconds(), State: string(m.State), Final: m.State.Final(),
-		Why: m.Why, Commands: web.OrEmpty(m.Commands), Seen: m.Seen, Result: measuredOfJSON(m.Result)}
+		Why: m.Why, Commands: web.OrEmpty(m.Commands), Seen: m.Seen, Result: resultOf(m.Result)}
 	for _, q := range m.Queues {
 		j.Vhost = q.Vhost
 		j.Queues = append(j.Queues, q.Name)
@@ -130,7 +127,7 @@ func (s *Server) measurementOf(m dedup.Measurement) measurementJSON {
 	return j
 }
 
-func measuredOfJSON(r *dedup.SessionResult) *measuredJSON {
+func resultOf(r *dedup.SessionResult) *measuredJSON {
 	if r == nil {
 		return nil
 	}
@@ -156,13 +153,13 @@ func originsOf(all []dedup.Origin) []originJSON {
 	return out
 }
 
-// apiMeasure begins to measure and answers at once. The header Idempotency-Key makes a repeated request harmless.
-func (s *Server) apiMeasure(r *web.Request) (web.Response, error) {
-	service, err := s.measuring()
+// apiStart begins to measure and answers at once. The header Idempotency-Key makes a repeated request harmless.
+func (s pages) apiStart(r *web.Request) (web.Response, error) {
+	service, err := s.known()
 	if err != nil {
 		return nil, err
 	}
-	body := measureJSON{Seconds: dedup.MinTrace.Seconds()}
+	body := startJSON{Seconds: dedup.MinTrace.Seconds()}
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
@@ -177,12 +174,12 @@ func (s *Server) apiMeasure(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return web.JSON{Status: http.StatusAccepted, Value: s.measurementOf(m)}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: s.jsonOf(m)}, nil
 }
 
-// apiMeasurements gives the newest measurements of a pipeline, without lists of ids.
-func (s *Server) apiMeasurements(r *web.Request) (web.Response, error) {
-	service, err := s.measuring()
+// apiList gives the newest measurements of a pipeline, without lists of ids.
+func (s pages) apiList(r *web.Request) (web.Response, error) {
+	service, err := s.known()
 	if err != nil {
 		return nil, err
 	}
@@ -190,87 +187,30 @@ func (s *Server) apiMeasurements(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []measurementJSON{}
+	out := []JSON{}
 	for _, m := range all {
-		out = append(out, s.measurementOf(m))
+		out = append(out, s.jsonOf(m))
 	}
 	return web.JSON{Value: map[string]any{"measurements": out}}, nil
 }
 
-// apiMeasurement gives one measurement.
-func (s *Server) apiMeasurement(r *web.Request) (web.Response, error) {
-	m, err := s.measurementAsked(r)
+// apiOne gives one measurement.
+func (s pages) apiOne(r *web.Request) (web.Response, error) {
+	m, err := s.asked(r)
 	if err != nil {
 		return nil, err
 	}
-	return web.JSON{Value: s.measurementOf(m)}, nil
+	return web.JSON{Value: s.jsonOf(m)}, nil
 }
 
-// apiStopMeasurement ends a measurement before its time and answers with it.
-func (s *Server) apiStopMeasurement(r *web.Request) (web.Response, error) {
-	service, err := s.measuring()
+// apiStop ends a measurement before its time and answers with it.
+func (s pages) apiStop(r *web.Request) (web.Response, error) {
+	service, err := s.known()
 	if err != nil {
 		return nil, err
 	}
 	if err := service.Stop(r.Context(), r.Asker(), r.PathValue("id")); err != nil {
 		return nil, err
 	}
-	return s.apiMeasurement(r)
+	return s.apiOne(r)
 }
-
-// repeatedCSV answers the duplicated messages of a measurement as a table: a row for each way that copies of one came.
-func (s *Server) repeatedCSV(r *web.Request) (web.Response, error) {
-	m, err := s.measurementAsked(r)
-	if err != nil {
-		return nil, err
-	}
-	if m.Result == nil {
-		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "This measurement has no result"}
-	}
-	var ways []way
-	for _, p := range m.Result.Repeated {
-		for _, o := range p.Origins {
-			ways = append(ways, way{p, o})
-		}
-	}
-	table := list.NewTable(m.Pipeline+"-duplicates.csv", wayColumns(), ways)
-	if left := m.Result.RepeatedIDs - int64(len(m.Result.Repeated)); left > 0 {
-		table.Notes = append(table.Notes, list.Whole(left)+" duplicated messages are left out: those that were duplicated the least")
-	}
-	return web.CSV{Table: table}, nil
-}
-
-// way is a way that copies of a duplicated message came.
-type way struct {
-	dedup.RepeatedID
-	by dedup.Origin
-}
-
-func wayColumns() []list.Column[way] {
-	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
-	return []list.Column[way]{
-		{Head: "id", Cell: func(w way) string { return w.ID }},
-		{Head: "deliveries", Cell: func(w way) string { return list.Whole(w.Deliveries) }},
-		{Head: "duplicates", Cell: func(w way) string { return list.Whole(w.Duplicates) }},
-		{Head: "redelivered", Cell: func(w way) string { return list.Whole(w.Redelivered) }},
-		{Head: "first (UTC)", Cell: func(w way) string { return w.First.UTC().Format(time.RFC3339Nano) }},
-		{Head: "done before", Cell: func(w way) string { return strconv.FormatBool(w.Before) }},
-		{Head: "gap (seconds)", Cell: func(w way) string { return seconds(w.Gap) }},
-		{Head: "after work (seconds)", Cell: func(w way) string { return seconds(w.Done) }},
-		{Head: "exchange", Cell: func(w way) string { return w.by.Exchange }},
-		{Head: "routing key", Cell: func(w way) string { return w.by.RoutingKey }},
-		{Head: "user_id", Cell: func(w way) string { return w.by.UserID }},
-		{Head: "app_id", Cell: func(w way) string { return w.by.AppID }},
-		{Head: "headers", Cell: func(w way) string {
-			headers := ""
-			for _, name := range sortedNames(w.by.Headers) {
-				headers += name + ": " + w.by.Headers[name] + "\n"
-			}
-			return headers
-		}},
-		{Head: "copies of this origin", Cell: func(w way) string { return list.Whole(w.by.Copies) }},
-		{Head: "duplicates of this origin", Cell: func(w way) string { return list.Whole(w.by.Duplicates) }},
-	}
-}
-
-func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,8 +1,7 @@
-package server
+package measurement
 
 import (
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -96,7 +95,7 @@ func inPoints(ratio float64, signed bool) string {
 
 // calibrationText says how far the live figure was off.
 func calibrationText(c *dedup.Calibration) string {
-	source, _ := methodWords(c.Method)
+	source, _ := show.MethodWords(c.Method)
 	text := source + " showed " + templates.Percent(c.Value) + " for the same time: "
 	switch {
 	case inPoints(c.Off, false) == "0.00 points":
@@ -212,7 +211,7 @@ func measuredLatency(v *templates.MeasuredView, r *dedup.SessionResult) {
 }
 
 func repeatedRow(base string, p dedup.RepeatedID, now time.Time) templates.RepeatedRow {
-	row := templates.RepeatedRow{ID: templates.MarkerLine{ID: templates.Plain(p.ID, 80), Href: lookupAddress(base, p.ID)},
+	row := templates.RepeatedRow{ID: templates.MarkerLine{ID: templates.Plain(p.ID, 80), Href: web.LookupAddress(base, p.ID)},
 		Deliveries: templates.Number(float64(p.Deliveries)), Duplicates: templates.Number(float64(p.Duplicates)), Cause: repeatCause(p), First: show.Moment(p.First, now)}
 	if p.Deliveries > 1 {
 		row.Gap = templates.Latency(p.Gap.Seconds())
@@ -250,12 +249,4 @@ func originText(o dedup.Origin) string {
 		parts = append(parts, name+": "+o.Headers[name])
 	}
 	return strings.Join(parts, ", ")
-}
-
-// lookupAddress is where everything that is known of an id stands; empty for one that does not fit an address.
-func lookupAddress(base, id string) string {
-	if id == "" || len(id) > web.MaxKey {
-		return ""
-	}
-	return base + "/lookup?" + url.Values{"id": {id}}.Encode()
 }
