@@ -61,13 +61,13 @@ type changeJSON struct {
 	Operation string     `json:"operation"`
 }
 
-func markerOf(m judgedMarker) markerJSON {
+func markerOf(m web.JudgedMarker) markerJSON {
 	j := markerJSON{
 		Store: m.Store, ID: m.ID, Key: m.Key, State: string(m.State), Status: m.Status, BusinessKey: m.BusinessKey, Owner: m.Owner,
 		Attempts: m.Attempts, Since: web.Time(m.Since), FirstSeen: web.Time(m.FirstSeen), Expires: web.Time(m.Expires), Detail: m.Detail,
-		Verdict: string(m.verdict), Reasons: web.OrEmpty(m.reasons),
+		Verdict: string(m.Verdict), Reasons: web.OrEmpty(m.Reasons),
 	}
-	if c := m.changed; c != nil {
+	if c := m.Changed; c != nil {
 		j.Changed = &changeJSON{string(c.Result), web.Time(c.At), c.By, c.Operation}
 	}
 	if !utf8.ValidString(m.Key) {
@@ -96,9 +96,9 @@ func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
 		}
 		for i, x := range m.live.Markers {
 			x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
-			j := judgedMarker{Marker: x}
+			j := web.JudgedMarker{Marker: x}
 			if i < len(m.live.Verdicts) {
-				j.verdict = m.live.Verdicts[i]
+				j.Verdict = m.live.Verdicts[i]
 			}
 			body.Markers = append(body.Markers, markerOf(j))
 		}
@@ -158,7 +158,7 @@ func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
 		st := lookupStoreJSON{Store: a.Store, Took: a.Took.Seconds(), Error: a.Err, Found: []lookedJSON{}}
 		for _, f := range a.Found {
 			f.Store = a.Store
-			j := lookedJSON{markerJSON: markerOf(judgedMarker{Marker: f.Marker, verdict: f.Verdict, reasons: f.Reasons})}
+			j := lookedJSON{markerJSON: markerOf(web.JudgedMarker{Marker: f.Marker, Verdict: f.Verdict, Reasons: f.Reasons})}
 			if f.Retry != nil {
 				j.Retry = &retryJSON{f.Retry.Key, f.Retry.Value}
 			}

@@ -90,7 +90,7 @@ func planOf(p admin.Plan) planJSON {
 	}
 	for _, item := range p.Items {
 		j.Items = append(j.Items, planItemJSON{
-			markerOf(judgedMarker{Marker: item.Seen.Marker, verdict: item.Verdict, reasons: item.Reasons}), item.Effect, item.Hash, item.Size, ttlSeconds(item.TTL),
+			markerOf(web.JudgedMarker{Marker: item.Seen.Marker, Verdict: item.Verdict, Reasons: item.Reasons}), item.Effect, item.Hash, item.Size, ttlSeconds(item.TTL),
 		})
 	}
 	for _, l := range p.LeftOut {

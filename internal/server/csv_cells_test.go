@@ -41,7 +41,7 @@ func (s *site) tables() map[string][]string {
 	s.moved(job)
 	s.deadLetters = cutPlans{s.morgue}
 	s.withFailed(1500)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.UndatedGaveUp = 4
 	p, _ := s.snapshots.Snapshot().Pipeline("orders")
 	p.Effects = &dedup.EffectCheck{At: time.Now(), AtLeast: true, NullRows: 2, Keys: []dedup.EffectKey{{Key: "k", Count: 2}}}

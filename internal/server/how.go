@@ -20,7 +20,7 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 	}
 	uses := show.Uses(p, w)
 	shown, check := "", ""
-	st, stored := findStore(snap, p.Pipeline.Store)
+	st, stored := snap.Store(p.Pipeline.Store)
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
 		if stored && st.Scheme.Refuses(e.Method) != "" && !e.Rate.Known() {
@@ -45,7 +45,7 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 
 // listens reports whether the events of a store come already, so that nobody needs to be told how to enable them.
 func listens(snap *dedup.Snapshot, store string) bool {
-	st, ok := findStore(snap, store)
+	st, ok := snap.Store(store)
 	return ok && st.Stats.Events != nil && st.Stats.Events.Listening
 }
 

@@ -118,7 +118,7 @@ func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letter
 	if l.Marker != nil {
 		m := s.site.Masker.Masked(l.Marker.Marker, r.Who)
 		v.Marker.State, v.Marker.Word = v.Marker.Word, "marker "+v.Marker.Word
-		v.Marker.Life, v.Marker.Drawn = lifeOf(m, clockOffset(*l.Marker), now), true
+		v.Marker.Life, v.Marker.Drawn = web.LifeOf(m, web.ClockOffset(*l.Marker), now), true
 	} else {
 		v.Marker.Word = "marker: " + v.Marker.Word
 	}

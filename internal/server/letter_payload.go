@@ -60,7 +60,7 @@ func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bo
 	shown := l.Body[:min(len(l.Body), maxShown)]
 	switch {
 	case p.View == "hex":
-		p.Dump = dump(shown[:min(len(shown), maxDump)])
+		p.Dump = web.Dump(shown[:min(len(shown), maxDump)])
 		if l.Size > maxDump {
 			p.Cut = "The first " + templates.Bytes(maxDump) + " are shown."
 		}

@@ -94,10 +94,10 @@ func lookupSum(found, silent, stores int) string {
 
 func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
-		Name: templates.Plain(a.Store, show.NameLimit), Scheme: schemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
+		Name: templates.Plain(a.Store, show.NameLimit), Scheme: show.SchemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
-	for _, name := range pipelinesOf(snap, a.Store) {
+	for _, name := range snap.PipelinesOf(a.Store) {
 		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: web.MarkersAddress(s.cfg.base(), name)})
 	}
 	if len(a.Found) > 0 {
@@ -118,9 +118,9 @@ func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.Looku
 
 func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
 	j.Store = store
-	offset := clockOffset(j.Sighting)
+	offset := web.ClockOffset(j.Sighting)
 	h := templates.LookupHit{
-		Line:  markerLine(judgedMarker{Marker: j.Marker, verdict: j.Verdict, reasons: j.Reasons}, s.cfg.base(), offset, now),
+		Line:  web.MarkerLine(web.JudgedMarker{Marker: j.Marker, Verdict: j.Verdict, Reasons: j.Reasons}, s.cfg.base(), offset, now),
 		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
 		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
 	}
@@ -137,7 +137,7 @@ func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now tim
 		}
 		h.Facts = append(h.Facts, templates.Fact{Label: "Its id", Value: text})
 	}
-	if detail := detailText(j.Marker); detail != "" {
+	if detail := web.DetailText(j.Marker); detail != "" {
 		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, show.PartLimit).Short})
 	}
 	return h

@@ -21,10 +21,10 @@ func TestAKeyOfAnyBytesSurvivesAddressFormAndJSON(t *testing.T) {
 		if err != nil || at.Query().Get("key") != key {
 			t.Errorf("%.20q comes back from an address as %.20q", key, at.Query().Get("key"))
 		}
-		if got, err := decodeKey(encodeKey(key)); err != nil || got != key {
+		if got, err := web.DecodeKey(web.EncodeKey(key)); err != nil || got != key {
 			t.Errorf("%.20q comes back from a form as %.20q: %v", key, got, err)
 		}
-		text, _ := json.Marshal(markerOf(judgedMarker{Marker: dedup.Marker{Key: key}}))
+		text, _ := json.Marshal(markerOf(web.JudgedMarker{Marker: dedup.Marker{Key: key}}))
 		var back markerJSON
 		if err := json.Unmarshal(text, &back); err != nil || back.Key != key && string(back.KeyBase64) != key {
 			t.Errorf("%.20q comes back from JSON as %.20q", key, back.Key)
@@ -53,15 +53,15 @@ func TestALifeIsComparedByTheStoresClock(t *testing.T) {
 		if tt.expires != 0 {
 			m.Expires = noon.Add(tt.expires)
 		}
-		l := lifeOf(m, tt.offset, noon)
+		l := web.LifeOf(m, tt.offset, noon)
 		if l.Age != tt.age || l.Left != tt.left || l.Share != tt.share || l.Never != tt.never || l.Over != tt.over || l.Drawn != tt.bar {
 			t.Errorf("%s: %+v", tt.name, l)
 		}
 	}
-	if l := lifeOf(dedup.Marker{FirstSeen: noon.Add(-time.Hour), Expires: noon.Add(time.Hour)}, 0, noon); l.Age != "≥ 1 h" || l.Drawn {
+	if l := web.LifeOf(dedup.Marker{FirstSeen: noon.Add(-time.Hour), Expires: noon.Add(time.Hour)}, 0, noon); l.Age != "≥ 1 h" || l.Drawn {
 		t.Errorf("without a beginning: %+v", l)
 	}
-	if l := lifeOf(dedup.Marker{}, 0, noon); l.Age != "age unknown" || l.Drawn {
+	if l := web.LifeOf(dedup.Marker{}, 0, noon); l.Age != "age unknown" || l.Drawn {
 		t.Errorf("without anything: %+v", l)
 	}
 }

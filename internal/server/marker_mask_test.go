@@ -31,7 +31,7 @@ func (s *site) withCanary() {
 		s.shelf.Put(dedup.Sighting{Marker: m, Type: "string", Value: []byte("card=" + canary), ExpiresMillis: dedup.NoExpiry})
 	}
 	s.restock()
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	pass := st.Stats.Pass
 	pass.Undecodable = []dedup.Marker{odd}
 	pass.FailedMarkers = []dedup.Marker{failed}
@@ -64,7 +64,7 @@ func addresses(path string) []string {
 func TestNoPartOfAValueReachesViewersOrOperatorsByAnyRoute(t *testing.T) {
 	s := stocked(t, nil)
 	s.withCanary()
-	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey("msg:failed")}})
+	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {web.EncodeKey("msg:failed")}})
 	operation := s.as("admin", "POST", at+"/execute", url.Values{"reason": {"to have it in the audit"}}.Encode()).Header.Get("Location")
 	if got := oneLine(s.ended(operation).Find("h1")); got != "Cleared 1 of 1 marker" {
 		t.Fatalf("the result is %q", got)
@@ -111,7 +111,7 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 		auth.Viewer: "no state has the value", auth.Operator: `no state has the value: "xxxx=0000 x"`, auth.Admin: `no state has the value: "card=4111 x"`,
 	} {
 		m := web.NewMasker(nil).Masked(odd, who(role))
-		if got := detailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
+		if got := web.DetailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
 			t.Errorf("%s sees %q, status %q", role, got, m.Status)
 		}
 	}
@@ -134,7 +134,7 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 func TestThePipelinesPageReadsMarkersByTheStoresClock(t *testing.T) {
 	const ahead = 8 * time.Hour
 	s := stocked(t, nil)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	now := time.Now()
 	st.Stats.Pass.ClockOffset = ahead
 	st.Stats.Pass.OldestProcessing = []dedup.Marker{{Key: "msg:a", State: dedup.Processing, Since: now.Add(ahead - 2*time.Minute), Expires: now.Add(ahead + 3*time.Minute + 30*time.Second)}}

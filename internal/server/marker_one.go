@@ -24,7 +24,7 @@ const dumpBytes = 1024
 func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	store, key := r.URL.Query().Get("store"), r.URL.Query().Get("key")
 	snap := s.snapshots.Snapshot()
-	st, ok := findStore(snap, store)
+	st, ok := snap.Store(store)
 	switch {
 	case store == "" || key == "":
 		return nil, web.Invalid("Name a marker as ?store=NAME&key=KEY")
@@ -48,12 +48,12 @@ func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
 	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
-	frame := s.frame(r, "Marker "+templates.Plain(shownID(got.Marker), show.NameLimit).Short)
+	frame := s.frame(r, "Marker "+templates.Plain(web.ShownID(got.Marker), show.NameLimit).Short)
 	v := templates.MarkerView{
-		Frame: frame, ID: templates.Plain(shownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
-		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(shownID(got.Marker), show.NameLimit)}),
+		Frame: frame, ID: templates.Plain(web.ShownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(web.ShownID(got.Marker), show.NameLimit)}),
 		Self:   web.MarkerAddress(frame.Base, store, key), History: s.site.HistoryLines(r, got.History, now),
-		Lookup: frame.Base + "/lookup?" + url.Values{"id": {shownID(got.Marker)}}.Encode(),
+		Lookup: frame.Base + "/lookup?" + url.Values{"id": {web.ShownID(got.Marker)}}.Encode(),
 	}
 	if gone {
 		text := "There is no marker with this key: it expired or was cleared, or the key is misspelt."
@@ -71,12 +71,12 @@ func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 
 // describeMarker fills the page of a marker that is there.
 func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
-	offset := clockOffset(got.Sighting)
+	offset := web.ClockOffset(got.Sighting)
 	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), show.Texts(got.Reasons, now)
-	v.Life = lifeOf(got.Marker, offset, now)
+	v.Life = web.LifeOf(got.Marker, offset, now)
 	v.ReadAt = show.Moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(detailText(got.Marker), show.PartLimit)
+	v.Detail = templates.Plain(web.DetailText(got.Marker), show.PartLimit)
 	v.Value = valueView(s.site.Masker, got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
@@ -85,7 +85,7 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *ded
 		}
 	}
 	v.Act = templates.MarkerAct{
-		Missing: templates.Sentence(s.whyNoControls(r, got.Store)), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: encodeKey(got.Key),
+		Missing: templates.Sentence(s.whyNoControls(r, got.Store)), Action: v.Frame.Base + "/markers/plan", Store: got.Store, Sel: web.EncodeKey(got.Key),
 		TTLs: ttlChoices(st, got.State), Clear: got.State != dedup.StateUnknown, Retry: got.Retry != nil, Expiry: got.State != dedup.StateUnknown && got.ExpiresMillis == dedup.NoExpiry,
 	}
 	if got.UnderWay != "" {
@@ -97,14 +97,6 @@ func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *ded
 	case dedup.Done:
 		v.Act.Why = "The work of this message was done: without its marker a copy of it would be processed a second time."
 	}
-}
-
-// clockOffset is the store's clock minus ours when the marker was read.
-func clockOffset(g dedup.Sighting) time.Duration {
-	if g.At.IsZero() || g.Clock.IsZero() {
-		return 0
-	}
-	return g.Clock.Sub(g.At)
 }
 
 func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
@@ -129,7 +121,7 @@ func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, 
 		add("Since", show.Moment(got.Since.Add(-offset), now).Full)
 	}
 	add("Expires", expiryText(got.ExpiresMillis, offset, now))
-	add("Store", st.Name+", "+schemeText(st.Scheme))
+	add("Store", st.Name+", "+show.SchemeText(st.Scheme))
 	add("Pipelines", strings.Join(st.Pipelines, ", "))
 	return facts
 }
@@ -161,34 +153,9 @@ func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.Val
 		return v
 	}
 	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*web.ValueChars)]), web.ValueChars)
-	v.Dump = dump(g.Value[:min(len(g.Value), dumpBytes)])
+	v.Dump = web.Dump(g.Value[:min(len(g.Value), dumpBytes)])
 	if len(g.Value) > dumpBytes {
 		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
 	}
 	return v
-}
-
-// dump shows bytes in lines of sixteen.
-func dump(value []byte) []templates.DumpLine {
-	var lines []templates.DumpLine
-	for at := 0; at < len(value); at += 16 {
-		part := value[at:min(at+16, len(value))]
-		text := strings.Map(func(c rune) rune {
-			if c < ' ' || c > '~' {
-				return '.'
-			}
-			return c
-		}, latin(part))
-		lines = append(lines, templates.DumpLine{Offset: fmt.Sprintf("%04x", at), Hex: fmt.Sprintf("% x", part), Text: text})
-	}
-	return lines
-}
-
-// latin reads each byte as one character.
-func latin(b []byte) string {
-	r := make([]rune, len(b))
-	for i, c := range b {
-		r[i] = rune(c)
-	}
-	return string(r)
 }

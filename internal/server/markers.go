@@ -42,7 +42,7 @@ type markersPage struct {
 
 // listed returns the markers of a list of the last complete pass, each with its verdict. Done, present and unknown markers
 // are not listed by a pass.
-func (m markersPage) listed() []judgedMarker {
+func (m markersPage) listed() []web.JudgedMarker {
 	if m.st == nil || m.st.Stats.Pass == nil {
 		return nil
 	}
@@ -52,11 +52,11 @@ func (m markersPage) listed() []judgedMarker {
 		string(admin.PermanentList): pass.Permanent, string(admin.GaveUpList): pass.GaveUpMarkers,
 	}
 	list := lists[m.q.state]
-	out := make([]judgedMarker, 0, len(list))
+	out := make([]web.JudgedMarker, 0, len(list))
 	for _, x := range list {
 		x.Store = cmp.Or(x.Store, m.st.Name)
 		j := m.judge.of(x, m.st, m.who)
-		j.changed = m.changeOf(x)
+		j.Changed = m.changeOf(x)
 		out = append(out, j)
 	}
 	return out
@@ -131,7 +131,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		},
 	}
 	if m.st != nil {
-		v.Scheme = schemeText(m.st.Scheme)
+		v.Scheme = show.SchemeText(m.st.Scheme)
 	}
 	v.Notes, v.Meaning = m.notes(), m.meaning()
 	v.Tabs, v.Examined = m.tabs(), m.examined()
@@ -156,18 +156,18 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 // selected is what a query selects from a list of the last complete pass, in its order.
 type selected struct {
 	listed   int
-	matching []judgedMarker
+	matching []web.JudgedMarker
 	// verdicts counts what passes the text filter, whatever verdict is asked for.
 	verdicts map[dedup.Verdict]int
 }
 
 func (m markersPage) selected() selected {
 	all := m.listed()
-	s := selected{listed: len(all), matching: make([]judgedMarker, 0, len(all)), verdicts: map[dedup.Verdict]int{}}
+	s := selected{listed: len(all), matching: make([]web.JudgedMarker, 0, len(all)), verdicts: map[dedup.Verdict]int{}}
 	for _, x := range all {
 		if m.q.admits(x.Marker) {
-			s.verdicts[x.verdict]++
-			if m.q.verdict == "" || x.verdict == m.q.verdict {
+			s.verdicts[x.Verdict]++
+			if m.q.verdict == "" || x.Verdict == m.q.verdict {
 				s.matching = append(s.matching, x)
 			}
 		}
@@ -186,7 +186,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 	shown, at := list.Cut(from.matching, markersPerPage, m.q.page)
 	v.PageNote = at.Note
 	for _, x := range shown {
-		v.Rows = append(v.Rows, markerLine(x, m.base, m.offset(), m.now))
+		v.Rows = append(v.Rows, web.MarkerLine(x, m.base, m.offset(), m.now))
 	}
 	v.Pages = at.Links(func(n int) string {
 		link := m.q
@@ -213,7 +213,7 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 	}
 	for _, x := range m.live.Markers {
 		x.Store = cmp.Or(x.Store, m.p.Pipeline.Store)
-		v.Rows = append(v.Rows, markerLine(judgedMarker{Marker: x}, m.base, m.offset(), m.now))
+		v.Rows = append(v.Rows, web.MarkerLine(web.JudgedMarker{Marker: x}, m.base, m.offset(), m.now))
 	}
 	v.Listed = show.Counted(len(v.Rows), "marker") + " on this page"
 	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(int(m.live.Examined), "key or row"))
@@ -262,7 +262,7 @@ func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 		return markersPage{}, err
 	}
 	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: web.MarkersAddress(s.cfg.base(), url.PathEscape(name))}
-	m.st, _ = findStore(snap, p.Pipeline.Store)
+	m.st, _ = snap.Store(p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
 	}
@@ -309,11 +309,28 @@ func (m markersPage) examined() templates.Figure {
 	if m.st != nil && m.st.Stats.Pass != nil {
 		pass := m.st.Stats.Pass
 		if pass.Unfit() {
-			return show.PipelineFigure(m.p, dedup.Unknown(dedup.Count, unfitText(pass)), "unknown", m.now)
+			return show.PipelineFigure(m.p, dedup.Unknown(dedup.Count, show.UnfitText(pass)), "unknown", m.now)
 		}
 		f = dedup.Exact(dedup.Measured, dedup.Count, float64(pass.Matched), pass.Ended, "the last complete pass over store "+show.Within(m.p.Pipeline.Store))
 		f.Formula = "each key that matches, read once and decoded by the scheme"
 		f.Why = "what changed since the pass is not in it; each count of a state on this page comes from it"
 	}
 	return show.PipelineFigure(m.p, f, "unknown", m.now)
+}
+
+// markerJudge gives the verdict on a processing marker with its reasons.
+type markerJudge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
+
+// of adds the verdict to a processing marker, from what the broker says of the pipelines of its store, and masks the marker
+// for who asks.
+func (judge markerJudge) of(m dedup.Marker, st *dedup.StoreStatus, who web.Reader) web.JudgedMarker {
+	j := web.JudgedMarker{Marker: who.Masked(m, who.Who)}
+	switch {
+	case m.State != dedup.Processing:
+	case judge == nil:
+		j.Verdict = dedup.CannotTell
+	default:
+		j.Verdict, j.Reasons = judge(m, st.Evidence, st.Scheme)
+	}
+	return j
 }

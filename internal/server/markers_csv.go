@@ -164,7 +164,7 @@ func (e *export) stop(why string) error {
 }
 
 // read returns the next page of the list.
-func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
+func (e *export) read(ctx context.Context) ([]web.JudgedMarker, error) {
 	m := e.table.page
 	got, err := e.service.Browse(ctx, e.r.Asker(), m.p.Pipeline.Store, dedup.MarkerQuery{
 		State: dedup.State(m.q.state), Match: m.q.text, Cursor: e.cursor, Limit: exportPage,
@@ -173,13 +173,13 @@ func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 		return nil, err
 	}
 	e.cursor = got.Next
-	var rows []judgedMarker
+	var rows []web.JudgedMarker
 	for i, x := range got.Markers {
-		j := judgedMarker{Marker: e.table.server.site.Masker.Masked(x, e.r.Who)}
+		j := web.JudgedMarker{Marker: e.table.server.site.Masker.Masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
-			j.verdict = got.Verdicts[i]
+			j.Verdict = got.Verdicts[i]
 		}
-		if e.seen[x.Key] && x.Key != "" || m.q.verdict != "" && j.verdict != m.q.verdict {
+		if e.seen[x.Key] && x.Key != "" || m.q.verdict != "" && j.Verdict != m.q.verdict {
 			continue
 		}
 		e.seen[x.Key] = true
@@ -189,7 +189,7 @@ func (e *export) read(ctx context.Context) ([]judgedMarker, error) {
 }
 
 // send writes rows and sees them on their way.
-func (e *export) send(rows []judgedMarker) error {
+func (e *export) send(rows []web.JudgedMarker) error {
 	if err := e.rc.SetWriteDeadline(time.Now().Add(web.ExportWrite)); err != nil {
 		return fmt.Errorf("write CSV: %w", err)
 	}
@@ -202,23 +202,23 @@ func (e *export) send(rows []judgedMarker) error {
 	return nil
 }
 
-func markerColumns() []list.Column[judgedMarker] {
-	return []list.Column[judgedMarker]{
-		{Head: "id", Cell: func(m judgedMarker) string { return templates.Escape(m.ID) }},
-		{Head: "business_key", Cell: func(m judgedMarker) string { return templates.Escape(m.BusinessKey) }},
-		{Head: "key", Cell: func(m judgedMarker) string { return templates.Escape(m.Key) }},
-		{Head: "state", Cell: func(m judgedMarker) string { return templates.Escape(string(m.State)) }},
-		{Head: "status", Cell: func(m judgedMarker) string { return templates.Escape(m.Status) }},
-		{Head: "verdict", Cell: func(m judgedMarker) string { return string(m.verdict) }},
-		{Head: "since", Cell: func(m judgedMarker) string { return list.Time(m.Since) }},
-		{Head: "expires", Cell: func(m judgedMarker) string { return list.Time(m.Expires) }},
-		{Head: "failures", Cell: func(m judgedMarker) string {
+func markerColumns() []list.Column[web.JudgedMarker] {
+	return []list.Column[web.JudgedMarker]{
+		{Head: "id", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.ID) }},
+		{Head: "business_key", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.BusinessKey) }},
+		{Head: "key", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.Key) }},
+		{Head: "state", Cell: func(m web.JudgedMarker) string { return templates.Escape(string(m.State)) }},
+		{Head: "status", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.Status) }},
+		{Head: "verdict", Cell: func(m web.JudgedMarker) string { return string(m.Verdict) }},
+		{Head: "since", Cell: func(m web.JudgedMarker) string { return list.Time(m.Since) }},
+		{Head: "expires", Cell: func(m web.JudgedMarker) string { return list.Time(m.Expires) }},
+		{Head: "failures", Cell: func(m web.JudgedMarker) string {
 			if m.Attempts == nil {
 				return ""
 			}
 			return list.Whole(*m.Attempts)
 		}},
-		{Head: "owner", Cell: func(m judgedMarker) string { return templates.Escape(m.Owner) }},
-		{Head: "detail", Cell: func(m judgedMarker) string { return templates.Escape(m.Detail) }},
+		{Head: "owner", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.Owner) }},
+		{Head: "detail", Cell: func(m web.JudgedMarker) string { return templates.Escape(m.Detail) }},
 	}
 }

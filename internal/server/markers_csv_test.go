@@ -28,7 +28,7 @@ func (s *site) withFailed(n int) {
 		all = append(all, m)
 	}
 	s.restock()
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.States[dedup.Failed] = int64(n)
 	st.Stats.Pass.FailedMarkers = all[:min(n, dedup.MaxListed)]
 }
@@ -75,7 +75,7 @@ func TestATableThatIsCutSaysSoInItsNameAndItsLastRow(t *testing.T) {
 		t.Errorf("of a dead store %d rows, the last %q, as %s", len(rows), last, name)
 	}
 	s.shelf.Down = false
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.UndatedGaveUp = 4
 	rows, name = s.table("/pipelines/orders/markers.csv?state=gave-up")
 	if last := rows[len(rows)-1][0]; last != "# 1 more marker is not listed: the last pass kept the oldest 3" || !strings.Contains(name, "orders-gave-up-first-3.csv") {
@@ -89,7 +89,7 @@ func TestATableThatIsCutSaysSoInItsNameAndItsLastRow(t *testing.T) {
 func TestATableNeverShortensAnID(t *testing.T) {
 	s := stocked(t, nil)
 	long := strings.Repeat("a", 1500) + "\n" + strings.Repeat("é", 1500)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.GaveUpMarkers[0].ID = long
 	rows, _ := s.table("/pipelines/orders/markers.csv?state=gave-up")
 	if want := strings.Repeat("a", 1500) + `\n` + strings.Repeat("é", 1500); rows[0][0] != want {

@@ -117,7 +117,7 @@ func TestADeadStoreLeavesTheLastListAndSaysSo(t *testing.T) {
 func TestAStoreOfWhichNoIDCouldBeReadShowsNoZero(t *testing.T) {
 	s := stocked(t, nil)
 	snap := s.snapshots.Snapshot()
-	st, _ := findStore(snap, "orders")
+	st, _ := snap.Store("orders")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States, pass.Matched, pass.Misfits = nil, map[dedup.State]int64{}, 0, 186
 	st.Stats.Pass = &pass
@@ -136,7 +136,7 @@ func TestAStoreOfWhichNoIDCouldBeReadShowsNoZero(t *testing.T) {
 func TestASchemeInWhichNothingShowsSaysThatZeroProvesNothing(t *testing.T) {
 	s := stocked(t, nil)
 	snap := s.snapshots.Snapshot()
-	st, _ := findStore(snap, "payments")
+	st, _ := snap.Store("payments")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States = nil, map[dedup.State]int64{}
 	st.Stats.Pass = &pass

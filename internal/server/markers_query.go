@@ -58,16 +58,16 @@ func (q *markersQuery) params() []list.Param {
 func oldestFirst() list.Order { return list.Order{By: "age"} }
 
 // markerOrders are what markers are sorted by. The order of a pass is by age already, with those that never expire first.
-func markerOrders() []list.Column[judgedMarker] {
-	return []list.Column[judgedMarker]{
-		{Key: "age", Rank: func(m judgedMarker) list.Rank {
+func markerOrders() []list.Column[web.JudgedMarker] {
+	return []list.Column[web.JudgedMarker]{
+		{Key: "age", Rank: func(m web.JudgedMarker) list.Rank {
 			if m.Since.IsZero() {
 				return list.ByTime(m.FirstSeen)
 			}
 			return list.ByTime(m.Since)
 		}},
-		{Key: "expiry", Rank: func(m judgedMarker) list.Rank { return list.ByTime(m.Expires) }},
-		{Key: "id", Rank: func(m judgedMarker) list.Rank { return list.ByText(m.ID) }},
+		{Key: "expiry", Rank: func(m web.JudgedMarker) list.Rank { return list.ByTime(m.Expires) }},
+		{Key: "id", Rank: func(m web.JudgedMarker) list.Rank { return list.ByText(m.ID) }},
 	}
 }
 
@@ -82,6 +82,6 @@ func (q markersQuery) admits(m dedup.Marker) bool {
 }
 
 // sorted orders markers as the query says; what is unknown comes last, and equals go by id.
-func (q markersQuery) sorted(all []judgedMarker) []judgedMarker {
-	return list.Sorted(all, markerOrders(), q.order, func(a, b judgedMarker) int { return cmp.Compare(a.ID, b.ID) })
+func (q markersQuery) sorted(all []web.JudgedMarker) []web.JudgedMarker {
+	return list.Sorted(all, markerOrders(), q.order, func(a, b web.JudgedMarker) int { return cmp.Compare(a.ID, b.ID) })
 }

@@ -66,34 +66,10 @@ func (s *Server) whyNoControls(r *web.Request, store string) string {
 	return ""
 }
 
-// findStore returns the status of a store and whether there is one.
-func findStore(snap *dedup.Snapshot, name string) (*dedup.StoreStatus, bool) {
-	for i := range snap.Stores {
-		if snap.Stores[i].Name == name {
-			return &snap.Stores[i], true
-		}
-	}
-	return nil, false
-}
-
-// pipelinesOf names the pipelines of a store, from the store's status or, before that says so, from the pipelines.
-func pipelinesOf(snap *dedup.Snapshot, store string) []string {
-	if st, ok := findStore(snap, store); ok && len(st.Pipelines) > 0 {
-		return st.Pipelines
-	}
-	var names []string
-	for i := range snap.Pipelines {
-		if snap.Pipelines[i].Pipeline.Store == store {
-			names = append(names, snap.Pipelines[i].Pipeline.Name)
-		}
-	}
-	return names
-}
-
 // pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
 func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
 	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"}}
-	if names := pipelinesOf(snap, store); len(names) > 0 {
+	if names := snap.PipelinesOf(store); len(names) > 0 {
 		crumbs = append(crumbs,
 			templates.Crumb{Label: templates.Plain(names[0], show.NameLimit), Href: base + "/pipelines/" + names[0]},
 			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: web.MarkersAddress(base, names[0])})

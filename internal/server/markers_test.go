@@ -289,7 +289,7 @@ func TestWhoMayNotActSeesWhy(t *testing.T) {
 
 func mustKey(t *testing.T, sel string) string {
 	t.Helper()
-	key, err := decodeKey(sel)
+	key, err := web.DecodeKey(sel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,7 +328,7 @@ func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
 // Markers whose state nobody can tell may be in progress: an empty list beside them does not say that all is well.
 func TestAnEmptyListBesideUndecodableMarkersDoesNotSayThatNoneIsStuck(t *testing.T) {
 	s := stocked(t, nil)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States = nil, map[dedup.State]int64{dedup.StateUnknown: 2}
 	st.Stats.Pass = &pass

@@ -138,7 +138,7 @@ func (m markersPage) notes() []templates.Problem {
 			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + show.EndSentence(m.st.Scheme.Blind)),
 		})
 	}
-	if others := pipelinesOf(m.snap, m.st.Name); len(others) > 1 {
+	if others := m.snap.PipelinesOf(m.st.Name); len(others) > 1 {
 		notes = append(notes, templates.Problem{
 			Tier: dedup.TierUnknown.String(),
 			Text: templates.Sentence("The pipelines " + strings.Join(others, ", ") + " share this store: their markers stand in one list, and a verdict takes all of their queues into account."),
@@ -181,7 +181,7 @@ func (m markersPage) empty(listed int) templates.Empty {
 	case m.st == nil || m.st.Stats.Pass == nil:
 		return templates.Empty{Heading: "No markers known yet", Text: "They are shown after the first complete pass over the store."}
 	case m.st.Stats.Pass.Unfit():
-		return templates.Empty{Heading: "No markers known", Text: show.Capital(unfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
+		return templates.Empty{Heading: "No markers known", Text: show.Capital(show.UnfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(admin.ProcessingList):
@@ -222,13 +222,4 @@ func (m markersPage) actBar(matching int) templates.ActBar {
 		a.Clear, a.Expiry = false, false
 	}
 	return a
-}
-
-// detailText is what pages say of a masked marker: its detail, and the beginning of a value that could not be decoded as far
-// as the mask left it.
-func detailText(m dedup.Marker) string {
-	if m.Sample == "" {
-		return m.Detail
-	}
-	return strings.TrimPrefix(m.Detail+": "+m.Sample, ": ")
 }

@@ -178,7 +178,7 @@ func operationNotes(o admin.Operation) []templates.Problem {
 func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(shownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {

@@ -59,7 +59,7 @@ func (p present) text(item int, now time.Time) string {
 	}
 	text := string(g.State)
 	if since := cmp.Or(g.Since, g.FirstSeen); !since.IsZero() {
-		text += " since " + show.Moment(since.Add(-clockOffset(*g)), now).Text
+		text += " since " + show.Moment(since.Add(-web.ClockOffset(*g)), now).Text
 	}
 	return text
 }

@@ -49,7 +49,7 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		return req, nil
 	}
 	for _, sel := range form["sel"] {
-		key, err := decodeKey(sel)
+		key, err := web.DecodeKey(sel)
 		if err != nil {
 			return req, err
 		}
@@ -131,7 +131,7 @@ func (s *Server) planView(r *web.Request, p admin.Plan, number int) templates.Pl
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
-	if names := pipelinesOf(snap, p.Request.Store); len(names) > 0 {
+	if names := snap.PipelinesOf(p.Request.Store); len(names) > 0 {
 		v.Back = web.MarkersAddress(base, names[0])
 	}
 	shown, at := list.Cut(p.Items, planPerPage, number)
@@ -191,9 +191,9 @@ func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now tim
 	if seen.Store == "" {
 		seen.Store = p.Request.Store
 	}
-	m := judgedMarker{Marker: seen.Marker, verdict: item.Verdict, reasons: item.Reasons}
+	m := web.JudgedMarker{Marker: seen.Marker, Verdict: item.Verdict, Reasons: item.Reasons}
 	return templates.PlanLine{
-		Number: number, Line: markerLine(m, s.cfg.base(), clockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
+		Number: number, Line: web.MarkerLine(m, s.cfg.base(), web.ClockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
 		Reasons: show.Texts(item.Reasons, now), Effect: templates.Sentence(show.ReadableTimes(show.Capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }

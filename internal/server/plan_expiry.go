@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -109,7 +110,7 @@ func (s *Server) clearInstead(p admin.Plan) *templates.ClearInstead {
 	v := &templates.ClearInstead{Action: s.cfg.base() + "/markers/plan", Store: p.Request.Store}
 	for _, it := range p.Items {
 		if it.Verdict == dedup.ProbablyDead || it.Verdict == dedup.Orphan {
-			v.Sels = append(v.Sels, encodeKey(it.Seen.Key))
+			v.Sels = append(v.Sels, web.EncodeKey(it.Seen.Key))
 		}
 	}
 	if len(v.Sels) == 0 {

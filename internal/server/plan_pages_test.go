@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // withUndecoded lets the last pass count a marker without expiry that it could not decode.
@@ -126,7 +127,7 @@ func TestAKeyTooLongHasNeitherLinkNorCheckboxAndIsLeftOutOfPlans(t *testing.T) {
 		}
 	}
 	doc := s.page("admin", "/pipelines/orders/markers?verdict=cannot+tell&sort=id")
-	row := doc.Find("tr#" + anchor("orders", long.TooLong))
+	row := doc.Find("tr#" + web.Anchor("orders", long.TooLong))
 	text := oneLine(row)
 	if row.Find("a, input").Length() != 0 || !strings.Contains(text, "seedseed") || !strings.Contains(text, "too long to be acted on") || !strings.Contains(text, "age unknown") {
 		t.Errorf("%d links and checkboxes: %s", row.Find("a, input").Length(), text)

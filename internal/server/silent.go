@@ -27,10 +27,10 @@ func (s *Server) silentStore(r *web.Request, store string, err error, again temp
 		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
 		Back:      base + "/", BackWord: "Back to the overview",
 	}
-	if names := pipelinesOf(snap, store); len(names) > 0 {
+	if names := snap.PipelinesOf(store); len(names) > 0 {
 		v.Back, v.BackWord = web.MarkersAddress(base, url.PathEscape(names[0])), "Back to the list of markers"
 	}
-	if st, ok := findStore(snap, store); ok && st.Stats.Pass != nil {
+	if st, ok := snap.Store(store); ok && st.Stats.Pass != nil {
 		v.Meanwhile += " The list shows the last complete pass, which ended " + show.Ago(st.Stats.Pass.Ended, now) + "."
 	}
 	return web.Page{Status: http.StatusServiceUnavailable, Component: templates.Silent(v)}

@@ -183,7 +183,7 @@ func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
 			if a.Store != p.Pipeline.Store || j.ID != i.ID {
 				continue
 			}
-			begun := j.Since.Add(-clockOffset(j.Sighting))
+			begun := j.Since.Add(-web.ClockOffset(j.Sighting))
 			switch {
 			case j.Since.IsZero(): // it may have been so before
 				return "; its marker is " + string(j.State) + " now"

@@ -72,7 +72,7 @@ func (s *Server) markerEntries(r *web.Request, result admin.LookupResult, now ti
 	var all []dated
 	for _, a := range result.Stores {
 		for _, j := range a.Found {
-			offset := clockOffset(j.Sighting)
+			offset := web.ClockOffset(j.Sighting)
 			e := dated{at: time.Time{}, TimelineEntry: templates.TimelineEntry{
 				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: web.MarkerAddress(s.cfg.base(), a.Store, j.Key), Link: "the marker",
 			}}
