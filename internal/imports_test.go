@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"internal/server/web":              {"internal/server/list", "internal/server/show", "internal/admin", "internal/alerts", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/page/audit":       {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "internal/text", "web/templates"},
 	"internal/server/page/guide":       {"internal/server/web", "internal/server/show", "internal/auth", "web/templates", "docs"},
+	"internal/server/page/marker":      {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/page/measurement": {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/api":              {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup"},
 	"internal/server/metrics":          {"internal/alerts", "internal/dedup", "internal/series", "internal/server/show"},

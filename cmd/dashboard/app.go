@@ -29,6 +29,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 )
@@ -93,11 +94,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	measured := measurement.New(exact)
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
+		Gate: gate, DeadLetters: letters,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
 			guide.New(), measured.Pages,
+			marker.New(marker.Deps{Snapshots: observer, Markers: single, Judge: dedup.Judge, Log: log}),
 			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
 		},
 		Alerts: alerting, Measured: measured,

@@ -177,19 +177,15 @@ func (s *Server) apiPlanMove(r *web.Request) (web.Response, error) {
 
 // apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.
 func (s *Server) apiStartMove(r *web.Request) (web.Response, error) {
-	var body executeJSON
-	if err := web.ReadJSON(r, &body); err != nil {
+	body, err := web.ReadStart(r)
+	if err != nil {
 		return nil, err
-	}
-	token := r.Header.Get("Idempotency-Key")
-	if len(token) > 200 {
-		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -74,6 +75,7 @@ type site struct {
 	history   *fakeHistory
 	journal   *journal.DB
 	shelf     *demo.Shelf
+	keeper    *keeper
 	morgue    *demo.Morgue
 	tower     *tower
 	bench     *bench
@@ -143,6 +145,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
 	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
+	s.keeper = &keeper{markers}
 	exact := measurement.New(s.bench.service)
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue, Measured: exact,
@@ -150,12 +153,13 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
 			guide.New(), exact.Pages,
+			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},
 		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
 			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
-		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
+		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)

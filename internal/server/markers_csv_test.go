@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -99,7 +101,7 @@ func TestATableNeverShortensAnID(t *testing.T) {
 
 // endless is a store that has another page after each, until it fails.
 type endless struct {
-	markerService
+	marker.Service
 	pages  int
 	failAt int
 	slow   time.Duration
@@ -136,8 +138,8 @@ func TestALongTableIsBoundedByRowsByTimeAndByItsStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stocked(t, nil)
-			c.store.markerService = s.Server.markers
-			s.Server.markers = &c.store
+			c.store.Service = s.keeper.Service
+			s.keeper.Service = &c.store
 			synctest.Test(t, func(t *testing.T) {
 				snap := *s.snapshots.Snapshot()
 				snap.At = time.Now()
@@ -151,13 +153,33 @@ func TestALongTableIsBoundedByRowsByTimeAndByItsStore(t *testing.T) {
 	}
 }
 
+// held is a store whose first page comes when the test lets it.
+type held struct {
+	marker.Service
+	once       sync.Once
+	began, end chan struct{}
+}
+
+func (h *held) Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error) {
+	h.once.Do(func() { close(h.began); <-h.end })
+	return h.Service.Browse(ctx, who, store, q)
+}
+
 func TestOneLongTableIsReadAtATime(t *testing.T) {
 	s := stocked(t, nil)
-	s.exports <- struct{}{}
+	slow := &held{Service: s.keeper.Service, began: make(chan struct{}), end: make(chan struct{})}
+	s.keeper.Service = slow
+	first := make(chan int)
+	go func() { first <- s.as("viewer", "GET", "/pipelines/orders/markers.csv?state=done", "").StatusCode }()
+	<-slow.began
 	if res := s.as("viewer", "GET", "/pipelines/orders/markers.csv?state=done", ""); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("a second table: %s", res.Status)
 	}
-	<-s.exports
+	close(slow.end)
+	if status := <-first; status != http.StatusOK {
+		t.Errorf("the first table: %d", status)
+	}
+	s.keeper.Service = slow.Service
 	for range 2 {
 		if rows, _ := s.table("/pipelines/orders/markers.csv?state=done"); len(rows) != 120 {
 			t.Errorf("%d rows", len(rows))

@@ -33,11 +33,11 @@ func TestListsAreFilteredSortedAndPagedByTheirAddress(t *testing.T) {
 	if got := ids("?verdict=still+working"); len(got) != 6 {
 		t.Errorf("the living: %v", got)
 	}
-	if got := ids("?state=done"); len(got) != markersPerPage {
+	if got := ids("?state=done"); len(got) != 50 {
 		t.Errorf("a live page has %d markers", len(got))
 	}
 	next, _ := s.page("viewer", "/pipelines/orders/markers?state=done").Find("#list > p > a.button").Attr("href")
-	if got := ids(strings.TrimPrefix(next, "/pipelines/orders/markers")); len(got) != markersPerPage || got[0] == ids("?state=done")[0] {
+	if got := ids(strings.TrimPrefix(next, "/pipelines/orders/markers")); len(got) != 50 || got[0] == ids("?state=done")[0] {
 		t.Errorf("the next page by %q has %d markers", next, len(got))
 	}
 	for _, bad := range []string{"?state=all", "?verdict=alive", "?sort=size", "?page=0", "?q=" + strings.Repeat("a", 300), "?cursor=" + strings.Repeat("a", 5000)} {

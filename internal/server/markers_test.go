@@ -307,24 +307,6 @@ func TestReadOnlyShowsMarkersAndTakesNoPlan(t *testing.T) {
 	}
 }
 
-func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
-	g := dedup.Sighting{Marker: dedup.Marker{State: dedup.Done, Status: "success"}, Type: "string", Value: []byte(`{"status": "success", "card": "4111 1111"}`)}
-	for role, want := range map[string]string{"viewer": "", "operator": `{"xxxxxx": "xxxxxxx", "xxxx": "0000 0000"}`, "admin": string(g.Value)} {
-		s := newSite(t, nil, testUsers())
-		who, ok := s.auth.Token(map[string]string{"viewer": viewerToken, "operator": operatorToken, "admin": adminToken}[role])
-		if !ok {
-			t.Fatal("no such token")
-		}
-		v := valueView(s.site.Masker, g, who)
-		if v.Text.Short != want || (len(v.Dump) > 0) != (role == "admin") || (v.Masked == "") != (role == "admin") || v.Hash == "" {
-			t.Errorf("%s sees %q, %d lines of bytes, masked %q", role, v.Text.Short, len(v.Dump), v.Masked)
-		}
-	}
-	if got := web.MaskValue([]byte("processing"), "processing", ""); got != "processing" {
-		t.Errorf("a status alone is shown as %q", got)
-	}
-}
-
 // Markers whose state nobody can tell may be in progress: an empty list beside them does not say that all is well.
 func TestAnEmptyListBesideUndecodableMarkersDoesNotSayThatNoneIsStuck(t *testing.T) {
 	s := stocked(t, nil)

@@ -52,12 +52,8 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	// Markers is behind the pages of single markers, *admin.Markers; without it those pages say that there is none.
-	Markers markerService
 	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
 	DeadLetters deadLetterService
-	// JudgeMarker gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
-	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
 	// Pages are routes of packages outside the server.
@@ -84,15 +80,10 @@ type Server struct {
 	gate       *admin.Gate
 	sessions   *sessions
 	hub        *hub
-	// exports admits one long table at a time: each walks over a store.
-	exports chan struct{}
-	metrics *metrics.Metrics
-	judged  atomic.Pointer[judgedSnapshot]
-	// markers is nil when the dashboard was started without access to single markers.
-	markers markerService
+	metrics    *metrics.Metrics
+	judged     atomic.Pointer[judgedSnapshot]
 	// deadLetters is nil when the dashboard was started without access to single messages.
 	deadLetters deadLetterService
-	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
 	// registered are the routes of packages outside the server.
@@ -132,10 +123,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
-		exports: make(chan struct{}, 1),
+		deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs, Stories: s.stories}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)

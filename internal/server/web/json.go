@@ -52,3 +52,22 @@ func ReadJSON(r *Request, into any) error {
 	}
 	return nil
 }
+
+// Start asks to carry a plan out. Its token, the header Idempotency-Key, makes a repeated request harmless.
+type Start struct {
+	Reason  string `json:"reason"`
+	Confirm string `json:"confirm"`
+	Token   string `json:"-"`
+}
+
+// ReadStart reads how a plan is to be carried out.
+func ReadStart(r *Request) (Start, error) {
+	s := Start{Token: r.Header.Get("Idempotency-Key")}
+	if err := ReadJSON(r, &s); err != nil {
+		return s, err
+	}
+	if len(s.Token) > 200 {
+		return s, Invalid("The header Idempotency-Key has more than 200 bytes")
+	}
+	return s, nil
+}

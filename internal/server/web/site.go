@@ -3,6 +3,7 @@ package web
 import (
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -37,6 +38,15 @@ type Site struct {
 	ProxyNote func(auth.Principal) templates.Problem
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
+	// Stories tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
+	// them; missing is what cannot be asked.
+	Stories func(r *Request, term string, found admin.LookupResult, now time.Time) (all []Dated, missing string)
 	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
 	WithJobs func(*Request, *dedup.Snapshot) *dedup.Snapshot
+}
+
+// Dated is an entry of a timeline with the time that it is sorted by.
+type Dated struct {
+	When time.Time
+	templates.TimelineEntry
 }

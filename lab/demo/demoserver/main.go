@@ -26,6 +26,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -92,10 +93,11 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
 			guide.New(), measured.Pages,
+			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
-		Sessions:  db.Sessions(), Measured: measured, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
+		Sessions:  db.Sessions(), Measured: measured, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"crypto/rand"
@@ -76,7 +76,7 @@ func restoreItems(req *admin.PlanRequest, items []string) error {
 }
 
 // makePlan freezes a selection and leads to its review.
-func (s *Server) makePlan(r *web.Request) (web.Response, error) {
+func (s *pages) makePlan(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, web.FormError(err)
 	}
@@ -90,7 +90,7 @@ func (s *Server) makePlan(r *web.Request) (web.Response, error) {
 	}
 	plan, err := service.Plan(r.Context(), r.Asker(), req)
 	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
-		return s.silentStore(r, req.Store, err, resendPlan(s.cfg.base()+"/markers/plan", r.PostForm)), nil
+		return s.silentStore(r, req.Store, err, resendPlan(s.site.Base+"/markers/plan", r.PostForm)), nil
 	}
 	if err != nil {
 		return nil, err
@@ -98,12 +98,12 @@ func (s *Server) makePlan(r *web.Request) (web.Response, error) {
 	return web.Redirect{To: s.planAddress(plan.ID)}, nil
 }
 
-func (s *Server) planAddress(id string) string {
-	return s.cfg.base() + "/plans/" + url.PathEscape(id)
+func (s *pages) planAddress(id string) string {
+	return s.site.Base + "/plans/" + url.PathEscape(id)
 }
 
 // plan answers the review page. A plan that was carried out leads to its operation.
-func (s *Server) plan(r *web.Request) (web.Response, error) {
+func (s *pages) plan(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Server) plan(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if operation != "" {
-		return web.Redirect{To: web.OperationAddress(s.cfg.base(), operation)}, nil
+		return web.Redirect{To: web.OperationAddress(s.site.Base, operation)}, nil
 	}
 	var number int
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
@@ -123,10 +123,10 @@ func (s *Server) plan(r *web.Request) (web.Response, error) {
 }
 
 // planView is the review page of a plan.
-func (s *Server) planView(r *web.Request, p admin.Plan, number int) templates.PlanView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *pages) planView(r *web.Request, p admin.Plan, number int) templates.PlanView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
-		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
+		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
@@ -186,14 +186,14 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 	return shared
 }
 
-func (s *Server) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {
+func (s *pages) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {
 	seen := item.Seen
 	if seen.Store == "" {
 		seen.Store = p.Request.Store
 	}
 	m := web.JudgedMarker{Marker: seen.Marker, Verdict: item.Verdict, Reasons: item.Reasons}
 	return templates.PlanLine{
-		Number: number, Line: web.MarkerLine(m, s.cfg.base(), web.ClockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
+		Number: number, Line: web.MarkerLine(m, s.site.Base, web.ClockOffset(seen), seenAt(seen, now)), State: string(seen.State), Seen: seenText(item, now),
 		Reasons: show.Texts(item.Reasons, now), Effect: templates.Sentence(show.ReadableTimes(show.Capital(item.Effect), now) + blockedUntil(p, item, now)),
 	}
 }
@@ -260,7 +260,7 @@ func planNotes(p admin.Plan, now time.Time) []templates.Problem {
 }
 
 // execute carries a plan out and leads to the operation.
-func (s *Server) execute(r *web.Request) (web.Response, error) {
+func (s *pages) execute(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, web.FormError(err)
 	}
@@ -271,7 +271,7 @@ func (s *Server) execute(r *web.Request) (web.Response, error) {
 	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	operation, err := service.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
-		return web.Redirect{To: web.OperationAddress(s.cfg.base(), operation)}, nil
+		return web.Redirect{To: web.OperationAddress(s.site.Base, operation)}, nil
 	}
 	if dedup.KindOf(err) != dedup.Invalid {
 		return nil, err

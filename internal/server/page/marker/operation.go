@@ -1,8 +1,7 @@
-package server
+package marker
 
 import (
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ const (
 
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
-func (s *Server) operation(r *web.Request) (web.Response, error) {
+func (s *pages) operation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err
@@ -41,10 +40,10 @@ func (s *Server) operation(r *web.Request) (web.Response, error) {
 	return web.Page{Component: templates.Operation(s.operationView(r, o, number))}, nil
 }
 
-func (s *Server) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *pages) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
+	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.OperationView{
-		Self: web.OperationAddress(s.cfg.base(), o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
+		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
 			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
@@ -55,7 +54,7 @@ func (s *Server) operationView(r *web.Request, o admin.Operation, number int) te
 		}
 	}
 	v.Heading = operationHeading(o, v.Done)
-	v.Frame = s.frame(r, v.Heading)
+	v.Frame = s.site.Frame(r, v.Heading)
 	switch {
 	case v.Running:
 		v.Frame.Live, v.Frame.Refresh = web.Live("operation:"+o.ID), 2
@@ -141,7 +140,7 @@ func totals(o admin.Operation) []templates.Total {
 	return list
 }
 
-func (s *Server) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
+func (s *pages) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
 		{Label: "Started", Value: show.Moment(o.Started, now).Full},
@@ -175,10 +174,10 @@ func operationNotes(o admin.Operation) []templates.Problem {
 	return notes
 }
 
-func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
+func (s *pages) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.cfg.base(), o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
@@ -198,10 +197,10 @@ func (s *Server) outcomeLine(o admin.Operation, i int, p present, now time.Time)
 }
 
 // undoView offers to restore what was cleared, where something can be restored, and else says why nothing can.
-func (s *Server) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
+func (s *pages) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
 	switch {
 	case o.Undone != "":
-		return templates.UndoView{Undone: web.OperationAddress(s.cfg.base(), o.Undone)}
+		return templates.UndoView{Undone: web.OperationAddress(s.site.Base, o.Undone)}
 	case o.Ended.IsZero():
 		return templates.UndoView{}
 	case o.Plan.Request.Deed != admin.ClearMarkers:
@@ -232,12 +231,12 @@ func (s *Server) undoView(r *web.Request, o admin.Operation, p present, now time
 	if why := s.whyNoControls(r, o.Plan.Request.Store); why != "" {
 		return templates.UndoView{Missing: templates.Sentence("It can be undone until " + show.Moment(until, now).Text + ". " + why)}
 	}
-	return templates.UndoView{Action: s.cfg.base() + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: show.Moment(until, now).Text, Count: n}
+	return templates.UndoView{Action: s.site.Base + "/markers/plan", Store: o.Plan.Request.Store, Operation: o.ID, Until: show.Moment(until, now).Text, Count: n}
 }
 
 // operations answers the list of recent operations.
-func (s *Server) operations(r *web.Request) (web.Response, error) {
-	v := templates.OperationsView{Frame: s.frame(r, "Operations"), Empty: templates.Empty{
+func (s *pages) operations(r *web.Request) (web.Response, error) {
+	v := templates.OperationsView{Frame: s.site.Frame(r, "Operations"), Empty: templates.Empty{
 		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
 	}}
 	service, err := s.service()
@@ -255,9 +254,9 @@ func (s *Server) operations(r *web.Request) (web.Response, error) {
 	return web.Page{Component: templates.Operations(v)}, nil
 }
 
-func (s *Server) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
+func (s *pages) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: web.OperationAddress(s.cfg.base(), o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
+		Href: web.OperationAddress(s.site.Base, o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0
@@ -302,15 +301,4 @@ func listedTitle(o admin.OperationSummary) string {
 	default:
 		return "Clear " + n
 	}
-}
-
-// operationTopic is the topic that tells of an operation or a job, as the services name it.
-func operationTopic(topic string) bool {
-	id, ok := strings.CutPrefix(topic, "operation:")
-	for _, kind := range []string{"job:", "measurement:"} {
-		if !ok {
-			id, ok = strings.CutPrefix(topic, kind)
-		}
-	}
-	return ok && id != "" && len(id) <= 100 && url.PathEscape(id) == id
 }

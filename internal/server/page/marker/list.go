@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"cmp"
@@ -236,7 +236,7 @@ func (m markersPage) offset() time.Duration {
 }
 
 // markers answers the page of the markers of one pipeline.
-func (s *Server) markersOf(r *web.Request) (web.Response, error) {
+func (s *pages) markersOf(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -244,14 +244,14 @@ func (s *Server) markersOf(r *web.Request) (web.Response, error) {
 	if m.q.live() && r.Fragment != "status" {
 		m.browse(s, r)
 	}
-	frame := s.frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
+	frame := s.site.Frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = web.Live("pipeline:" + m.p.Pipeline.Name)
 	return web.Page{Component: templates.Markers(m.view(frame))}, nil
 }
 
 // markersPage reads the address of a page of markers.
-func (s *Server) markersPage(r *web.Request) (markersPage, error) {
-	snap := s.snapshots.Snapshot()
+func (s *pages) markersPage(r *web.Request) (markersPage, error) {
+	snap := s.deps.Snapshots.Snapshot()
 	name := r.PathValue("name")
 	p, ok := snap.Pipeline(name)
 	if !ok {
@@ -261,7 +261,7 @@ func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return markersPage{}, err
 	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.judgeMarker, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.cfg.base(), path: web.MarkersAddress(s.cfg.base(), url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
 	m.st, _ = snap.Store(p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)
@@ -271,18 +271,18 @@ func (s *Server) markersPage(r *web.Request) (markersPage, error) {
 }
 
 // changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
-func (s *Server) changed(r *web.Request, st *dedup.StoreStatus) map[string]admin.Change {
-	if s.markers == nil || st == nil || st.Stats.Pass == nil {
+func (s *pages) changed(r *web.Request, st *dedup.StoreStatus) map[string]admin.Change {
+	if s.deps.Markers == nil || st == nil || st.Stats.Pass == nil {
 		return nil
 	}
-	changes, err := s.markers.Changed(r.Context(), r.Asker(), st.Name, st.Stats.Pass.Started)
+	changes, err := s.deps.Markers.Changed(r.Context(), r.Asker(), st.Name, st.Stats.Pass.Started)
 	if err != nil {
-		s.log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
+		s.deps.Log.Warn("recent operations cannot be read", "request", r.ID, "store", st.Name, "err", err)
 	}
 	return changes
 }
 
-func (m *markersPage) browse(s *Server, r *web.Request) {
+func (m *markersPage) browse(s *pages, r *web.Request) {
 	service, err := s.service()
 	if err != nil {
 		m.liveErr = err

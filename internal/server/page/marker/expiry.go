@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"net/url"
@@ -103,11 +103,11 @@ func blockedUntil(p admin.Plan, it admin.PlanItem, now time.Time) string {
 }
 
 // clearInstead offers to clear the markers of an expiry plan whose owners are dead by the evidence: that frees them at once.
-func (s *Server) clearInstead(p admin.Plan) *templates.ClearInstead {
+func (s *pages) clearInstead(p admin.Plan) *templates.ClearInstead {
 	if p.Request.Deed != admin.SetExpiry {
 		return nil
 	}
-	v := &templates.ClearInstead{Action: s.cfg.base() + "/markers/plan", Store: p.Request.Store}
+	v := &templates.ClearInstead{Action: s.site.Base + "/markers/plan", Store: p.Request.Store}
 	for _, it := range p.Items {
 		if it.Verdict == dedup.ProbablyDead || it.Verdict == dedup.Orphan {
 			v.Sels = append(v.Sels, web.EncodeKey(it.Seen.Key))

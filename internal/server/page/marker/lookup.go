@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"net/url"
@@ -14,13 +14,13 @@ import (
 
 // lookup answers the page of one id or business key across every store. The form sends `term`; the address to share has
 // `id`, because a control named id would hide the form's own.
-func (s *Server) lookup(r *web.Request) (web.Response, error) {
+func (s *pages) lookup(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	if term := query.Get("term"); term != "" {
-		return web.Redirect{To: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
+		return web.Redirect{To: s.site.Base + "/lookup?" + url.Values{"id": {term}}.Encode()}, nil
 	}
 	term := query.Get("id")
-	v := templates.LookupView{Frame: s.frame(r, "Look up"), Term: term, Self: s.cfg.base() + "/lookup?" + url.Values{"id": {term}}.Encode()}
+	v := templates.LookupView{Frame: s.site.Frame(r, "Look up"), Term: term, Self: s.site.Base + "/lookup?" + url.Values{"id": {term}}.Encode()}
 	if term == "" {
 		return web.Page{Component: templates.Lookup(v)}, nil
 	}
@@ -30,7 +30,7 @@ func (s *Server) lookup(r *web.Request) (web.Response, error) {
 	}
 	now := time.Now().In(web.Zone(r))
 	v.At = show.Moment(result.At, now)
-	snap := s.snapshots.Snapshot()
+	snap := s.deps.Snapshots.Snapshot()
 	found, silent := 0, 0
 	for _, a := range result.Stores {
 		answer := s.lookupStore(r, snap, a, now)
@@ -58,7 +58,7 @@ func (s *Server) lookup(r *web.Request) (web.Response, error) {
 }
 
 // lookedUp asks every store.
-func (s *Server) lookedUp(r *web.Request, term string) (admin.LookupResult, error) {
+func (s *pages) lookedUp(r *web.Request, term string) (admin.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
 		return admin.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
@@ -92,13 +92,13 @@ func lookupSum(found, silent, stores int) string {
 	}
 }
 
-func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
+func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
 		Name: templates.Plain(a.Store, show.NameLimit), Scheme: show.SchemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range snap.PipelinesOf(a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: web.MarkersAddress(s.cfg.base(), name)})
+		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: web.MarkersAddress(s.site.Base, name)})
 	}
 	if len(a.Found) > 0 {
 		out.Word = show.Counted(len(a.Found), "marker")
@@ -116,11 +116,11 @@ func (s *Server) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.Looku
 	return out
 }
 
-func (s *Server) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
+func (s *pages) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
 	j.Store = store
 	offset := web.ClockOffset(j.Sighting)
 	h := templates.LookupHit{
-		Line:  web.MarkerLine(web.JudgedMarker{Marker: j.Marker, Verdict: j.Verdict, Reasons: j.Reasons}, s.cfg.base(), offset, now),
+		Line:  web.MarkerLine(web.JudgedMarker{Marker: j.Marker, Verdict: j.Verdict, Reasons: j.Reasons}, s.site.Base, offset, now),
 		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
 		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
 	}

@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"cmp"
@@ -27,12 +27,12 @@ const (
 // markersCSV answers with a list of markers as a table, such as the messages that were lost, to be sent again by their
 // producer. A pass keeps the oldest of a long list only: where the store can be asked for the list, it is read live then, and
 // for the states that no pass lists.
-func (s *Server) markersCSV(r *web.Request) (web.Response, error) {
+func (s *pages) markersCSV(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
 	}
-	table := &markersTable{page: m, server: s}
+	table := &markersTable{page: m, pages: s}
 	if !m.q.live() {
 		table.kept = m.selected()
 	}
@@ -66,8 +66,8 @@ func (m markersPage) csvLink(listed int) (address, text string) {
 
 // markersTable is a list of markers as CSV.
 type markersTable struct {
-	server *Server
-	page   markersPage
+	pages *pages
+	page  markersPage
 	// kept is what the last pass kept of the list.
 	kept selected
 }
@@ -99,13 +99,13 @@ func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 // writeLive reads the list from the store and writes it as it comes. It reports whether it has begun to answer; an error
 // without that leaves the answer to the caller.
 func (t *markersTable) writeLive(w http.ResponseWriter, r *web.Request, name string) (begun bool, err error) {
-	service, err := t.server.service()
+	service, err := t.pages.service()
 	if err != nil {
 		return false, err
 	}
 	select {
-	case t.server.exports <- struct{}{}:
-		defer func() { <-t.server.exports }()
+	case t.pages.exports <- struct{}{}:
+		defer func() { <-t.pages.exports }()
 	default:
 		return false, &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: "Another list is being read from a store; try again in a minute", RetryAfter: time.Minute}
 	}
@@ -127,7 +127,7 @@ func (t *markersTable) writeLive(w http.ResponseWriter, r *web.Request, name str
 // export is a table in the making.
 type export struct {
 	table   *markersTable
-	service markerService
+	service Service
 	r       *web.Request
 	rc      *http.ResponseController
 	out     *list.Writer
@@ -175,7 +175,7 @@ func (e *export) read(ctx context.Context) ([]web.JudgedMarker, error) {
 	e.cursor = got.Next
 	var rows []web.JudgedMarker
 	for i, x := range got.Markers {
-		j := web.JudgedMarker{Marker: e.table.server.site.Masker.Masked(x, e.r.Who)}
+		j := web.JudgedMarker{Marker: e.table.pages.site.Masker.Masked(x, e.r.Who)}
 		if i < len(got.Verdicts) {
 			j.Verdict = got.Verdicts[i]
 		}

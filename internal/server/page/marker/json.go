@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"cmp"
@@ -77,7 +77,7 @@ func markerOf(m web.JudgedMarker) markerJSON {
 }
 
 // apiMarkers gives a list of markers, from the last complete pass or, for done, present and unknown ones, read live.
-func (s *Server) apiMarkers(r *web.Request) (web.Response, error) {
+func (s *pages) apiMarkers(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ type retryJSON struct {
 }
 
 // apiLookup looks an id or business key up in every store.
-func (s *Server) apiLookup(r *web.Request) (web.Response, error) {
+func (s *pages) apiLookup(r *web.Request) (web.Response, error) {
 	result, err := s.lookedUp(r, r.URL.Query().Get("id"))
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"context"
@@ -21,9 +21,9 @@ import (
 const dumpBytes = 1024
 
 // oneMarker answers the page of one marker, read live.
-func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
+func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	store, key := r.URL.Query().Get("store"), r.URL.Query().Get("key")
-	snap := s.snapshots.Snapshot()
+	snap := s.deps.Snapshots.Snapshot()
 	st, ok := snap.Store(store)
 	switch {
 	case store == "" || key == "":
@@ -48,7 +48,7 @@ func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
 	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
-	frame := s.frame(r, "Marker "+templates.Plain(web.ShownID(got.Marker), show.NameLimit).Short)
+	frame := s.site.Frame(r, "Marker "+templates.Plain(web.ShownID(got.Marker), show.NameLimit).Short)
 	v := templates.MarkerView{
 		Frame: frame, ID: templates.Plain(web.ShownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
 		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(web.ShownID(got.Marker), show.NameLimit)}),
@@ -70,7 +70,7 @@ func (s *Server) oneMarker(r *web.Request) (web.Response, error) {
 }
 
 // describeMarker fills the page of a marker that is there.
-func (s *Server) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
+func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
 	offset := web.ClockOffset(got.Sighting)
 	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), show.Texts(got.Reasons, now)
 	v.Life = web.LifeOf(got.Marker, offset, now)
@@ -147,7 +147,7 @@ func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.Val
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."
 		return v
-	case !who.Can(adminRole):
+	case !who.Can(auth.Admin):
 		v.Masked = "Letters and digits are masked; admins see the value as it is."
 		v.Text = templates.Plain(web.MaskValue(g.Value, string(g.State), g.Status), web.ValueChars)
 		return v

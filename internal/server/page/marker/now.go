@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ type present struct {
 }
 
 // present reads the markers of a page live. An operation that runs is not read: its page loads again every few seconds.
-func (s *Server) present(r *web.Request, o admin.Operation, first, end int) present {
+func (s *pages) present(r *web.Request, o admin.Operation, first, end int) present {
 	p := present{known: map[int]*dedup.Sighting{}}
 	if o.Ended.IsZero() || first == end {
 		return p

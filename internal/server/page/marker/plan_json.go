@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"encoding/json"
@@ -108,7 +108,7 @@ func ttlSeconds(ttl time.Duration) *float64 {
 }
 
 // apiPlan makes a plan. It changes nothing.
-func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
+func (s *pages) apiPlan(r *web.Request) (web.Response, error) {
 	var body planRequestJSON
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
@@ -128,32 +128,22 @@ func (s *Server) apiPlan(r *web.Request) (web.Response, error) {
 	return web.JSON{Status: http.StatusCreated, Value: planOf(plan)}, nil
 }
 
-// executeJSON asks to carry a plan out.
-type executeJSON struct {
-	Reason  string `json:"reason"`
-	Confirm string `json:"confirm"`
-}
-
 // apiExecute carries a plan out and answers at once with the operation. The header Idempotency-Key makes a repeated request
 // harmless.
-func (s *Server) apiExecute(r *web.Request) (web.Response, error) {
-	var body executeJSON
-	if err := web.ReadJSON(r, &body); err != nil {
+func (s *pages) apiExecute(r *web.Request) (web.Response, error) {
+	body, err := web.ReadStart(r)
+	if err != nil {
 		return nil, err
-	}
-	token := r.Header.Get("Idempotency-Key")
-	if len(token) > 200 {
-		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.Execute(r.Context(), r.Asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.Execute(r.Context(), r.Asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}
-	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"operation": id, "href": s.cfg.base() + "/api/v1/operations/" + id}}, nil
+	return web.JSON{Status: http.StatusAccepted, Value: map[string]string{"operation": id, "href": s.site.Base + "/api/v1/operations/" + id}}, nil
 }
 
 // operationJSON is an operation with what became of each item.
@@ -183,7 +173,7 @@ type outcomeJSON struct {
 }
 
 // apiOperation gives an operation.
-func (s *Server) apiOperation(r *web.Request) (web.Response, error) {
+func (s *pages) apiOperation(r *web.Request) (web.Response, error) {
 	service, err := s.service()
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package marker
 
 import (
 	"net/http"
@@ -13,13 +13,13 @@ import (
 
 // silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
 // loaded again.
-func (s *Server) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
-	now, snap, base := time.Now().In(web.Zone(r)), s.snapshots.Snapshot(), s.cfg.base()
+func (s *pages) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
+	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	if again.Action == "" {
 		again.Action = r.URL.RequestURI()
 	}
 	v := templates.SilentView{
-		Frame: s.frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
+		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
 		Problem: templates.Problem{
 			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
 			Mend: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
