@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/chart"
 )
 
 func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
@@ -121,9 +122,9 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 		}
 		address, fragment, _ := strings.Cut(links[0].Href, "#")
 		page := s.page("admin", address)
-		if chart, ok := strings.CutPrefix(fragment, "chart-"); ok { // drawn where there is a history
-			if !slices.Contains(chartIDs(), chart) {
-				t.Errorf("%s leads to the chart %s, which there is not", r.Name, chart)
+		if id, ok := strings.CutPrefix(fragment, "chart-"); ok { // drawn where there is a history
+			if !slices.Contains(chart.IDs(), id) {
+				t.Errorf("%s leads to the chart %s, which there is not", r.Name, id)
 			}
 			continue
 		}

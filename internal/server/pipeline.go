@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -16,11 +17,11 @@ import (
 
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chart.Query, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.address(path), Starting: snap.Round == 0,
-		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: rangeView(q, path, now),
+		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
+		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: chart.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.Verdict.Tier.String(), possible(j.Verdict.Tier, j.Verdict.Possible)
@@ -209,16 +210,14 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 }
 
 // drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
-func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
-	for _, id := range chartIDs() {
-		c, err := d.chart(ctx, id)
+func drawCharts(ctx context.Context, v *templates.PipelineView, d chart.Data) {
+	for _, id := range chart.IDs() {
+		c, err := d.Chart(ctx, id)
 		if err != nil {
-			v.Charts, v.ChartsMissing = nil, missingText(err)
+			v.Charts, v.ChartsMissing = nil, chart.MissingText(err)
 			return
 		}
-		q := d.query.values()
-		q.Set("chart", id)
-		c.CSV = v.Range.Action + "/chart.csv?" + q.Encode()
+		c.CSV = d.CSVAddress(v.Range.Action, id)
 		c.Events = v.Track.Events
 		v.Charts = append(v.Charts, c)
 	}
@@ -232,7 +231,7 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 		return nil, web.NoPipeline(r.PathValue("name"))
 	}
 	now := time.Now().In(web.Zone(r))
-	q, err := parseChartQuery(r.URL.Query(), now)
+	q, err := chart.ParseQuery(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
 	}
@@ -253,7 +252,7 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 		view.How.Measured = view.Measure.Last
 	}
 	if r.Fragment == "" || r.Fragment == "charts" {
-		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
+		drawCharts(r.Context(), &view, chart.NewData(s.history, p, q, snap.Interval, now))
 	}
 	return web.Page{Status: http.StatusOK, Component: templates.Pipeline(view)}, nil
 }

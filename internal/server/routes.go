@@ -29,7 +29,6 @@ func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
 		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
-		{Method: "GET", Path: "/pipelines/{name}/chart.csv", Needs: viewer, Kind: web.PageKind, Handler: s.chartCSV},
 		{Method: "GET", Path: "/pipelines/{name}/effects", Needs: viewer, Kind: web.PageKind, Handler: s.effects},
 		{Method: "GET", Path: "/pipelines/{name}/effects.csv", Needs: viewer, Kind: web.PageKind, Handler: s.effectsCSV},
 		{Method: "GET", Path: "/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadOverview},

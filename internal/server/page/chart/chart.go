@@ -1,4 +1,5 @@
-package server
+// Package chart draws the charts of a pipeline from the history: for its page, and each as a table.
+package chart
 
 import (
 	"context"
@@ -15,16 +16,16 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// ranges answers range queries over the history.
-type ranges interface {
+// History answers range queries over the history.
+type History interface {
 	QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error)
 }
 
-// chartData is what the charts of one pipeline are drawn from.
-type chartData struct {
-	history  ranges
+// Data is what the charts of one pipeline are drawn from.
+type Data struct {
+	history  History
 	pipeline *dedup.PipelineStatus
-	query    chartQuery
+	query    Query
 	from     time.Time
 	to       time.Time
 	step     time.Duration
@@ -35,9 +36,9 @@ type chartData struct {
 	fresh time.Time
 }
 
-func newChartData(h ranges, p *dedup.PipelineStatus, q chartQuery, interval time.Duration, now time.Time) chartData {
-	d := chartData{history: h, pipeline: p, query: q, zone: now.Location()}
-	d.from, d.to, d.step = q.window(interval)
+func NewData(h History, p *dedup.PipelineStatus, q Query, interval time.Duration, now time.Time) Data {
+	d := Data{history: h, pipeline: p, query: q, zone: now.Location()}
+	d.from, d.to, d.step = q.Window(interval)
 	d.from, d.to = d.from.In(d.zone), d.to.In(d.zone)
 	d.coarse = d.step > interval
 	// A point of a coarse chart is the highest of several readings, which need not be the last of them.
@@ -47,13 +48,20 @@ func newChartData(h ranges, p *dedup.PipelineStatus, q chartQuery, interval time
 	return d
 }
 
-// chartIDs names the charts in the order of the page.
-func chartIDs() []string {
+// IDs names the charts in the order of the page.
+func IDs() []string {
 	return []string{"duplicates", "latency", "dead-letters", "backlog", "markers"}
 }
 
-// chart reads and builds one chart. The error is of the history; a history without values gives an empty chart.
-func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error) {
+// CSVAddress is where one chart of the pipeline whose page is at path is a table.
+func (d Data) CSVAddress(path, id string) string {
+	q := d.query.values()
+	q.Set("chart", id)
+	return path + "/chart.csv?" + q.Encode()
+}
+
+// Chart reads and builds one chart. The error is of the history; a history without values gives an empty chart.
+func (d Data) Chart(ctx context.Context, id string) (templates.Chart, error) {
 	c := templates.Chart{ID: id, From: d.from, To: d.to, Step: d.step}
 	var err error
 	switch id {
@@ -68,7 +76,7 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 	case "markers":
 		err = d.markers(ctx, &c)
 	default:
-		return c, &dedup.Error{Kind: dedup.Invalid, Public: "The parameter chart must be one of " + strings.Join(chartIDs(), ", ") + "."}
+		return c, &dedup.Error{Kind: dedup.Invalid, Public: "The parameter chart must be one of " + strings.Join(IDs(), ", ") + "."}
 	}
 	if err != nil {
 		return c, fmt.Errorf("chart %s: %w", id, err)
@@ -81,7 +89,7 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 	if !d.knownNow(id) {
 		fresh = time.Time{}
 	}
-	c.Sentence = chartSentence(c, fresh)
+	c.Sentence = sentence(c, fresh)
 	c.Table = tableOf(c, tableRows)
 	if d.coarse {
 		c.Table.Note = strings.TrimSpace(c.Table.Note + " Each point is the highest reading within " + templates.Span(d.step) + ".")
@@ -90,7 +98,7 @@ func (d chartData) chart(ctx context.Context, id string) (templates.Chart, error
 }
 
 // knownNow reports whether the figure that a chart draws is known at present.
-func (d chartData) knownNow(id string) bool {
+func (d Data) knownNow(id string) bool {
 	w := show.Figures(d.pipeline, d.pipeline.Pipeline.Limits.Window)
 	switch id {
 	case "duplicates":
@@ -111,15 +119,15 @@ func (d chartData) knownNow(id string) bool {
 	}
 }
 
-// missingText says why there is no history, in words for people.
-func missingText(err error) string {
+// MissingText says why there is no history, in words for people.
+func MissingText(err error) string {
 	if errors.Is(err, series.ErrStarting) {
 		return "History unknown: it is still being opened after a start. The figures above do not need it."
 	}
 	return "History unknown: " + dedup.PublicText(err) + ". The figures above do not need it."
 }
 
-func (d chartData) duplicates(ctx context.Context, c *templates.Chart) error {
+func (d Data) duplicates(ctx context.Context, c *templates.Chart) error {
 	c.Title, c.Unit, c.Bands, c.Limits = "Duplicate rate", templates.UnitRatio, true, rateLimits(d.pipeline.Pipeline.Limits)
 	low, err := d.single(ctx, series.DuplicateRate, "")
 	if err != nil {
@@ -157,7 +165,7 @@ func rateLimits(l dedup.Limits) []templates.Limit {
 	}
 }
 
-func (d chartData) latency(ctx context.Context, c *templates.Chart) error {
+func (d Data) latency(ctx context.Context, c *templates.Chart) error {
 	l := d.pipeline.Pipeline.Limits
 	c.Title, c.Unit, c.Log = "Ack latency", templates.UnitSeconds, !d.query.linear
 	c.Limits = []templates.Limit{
@@ -188,7 +196,7 @@ func (d chartData) latency(ctx context.Context, c *templates.Chart) error {
 	return err
 }
 
-func (d chartData) deadLetters(ctx context.Context, c *templates.Chart) error {
+func (d Data) deadLetters(ctx context.Context, c *templates.Chart) error {
 	c.Title, c.Unit = "Dead letters", templates.UnitCount
 	depth, err := d.summed(ctx, series.DeadLetters)
 	if err != nil {
@@ -215,7 +223,7 @@ func (d chartData) deadLetters(ctx context.Context, c *templates.Chart) error {
 }
 
 // sharedDeadLetters is the depth over the shared dead-letter queues of the pipeline; none where it shares none.
-func (d chartData) sharedDeadLetters(ctx context.Context) ([]templates.Point, error) {
+func (d Data) sharedDeadLetters(ctx context.Context) ([]templates.Point, error) {
 	var selectors []string
 	for _, q := range d.pipeline.DeadLetterQueues {
 		if q.Shared.Any() {
@@ -233,7 +241,7 @@ func (d chartData) sharedDeadLetters(ctx context.Context) ([]templates.Point, er
 	return show.Points(lines[0].Points, d.zone), nil
 }
 
-func (d chartData) backlog(ctx context.Context, c *templates.Chart) error {
+func (d Data) backlog(ctx context.Context, c *templates.Chart) error {
 	c.Title, c.Unit = "Backlog", templates.UnitCount
 	ready, err := d.single(ctx, series.QueueReady, "")
 	if err != nil {
@@ -250,7 +258,7 @@ func (d chartData) backlog(ctx context.Context, c *templates.Chart) error {
 	return nil
 }
 
-func (d chartData) markers(ctx context.Context, c *templates.Chart) error {
+func (d Data) markers(ctx context.Context, c *templates.Chart) error {
 	c.Title, c.Unit = "Markers by state", templates.UnitCount
 	lines, err := d.read(ctx, series.Markers, "")
 	if err != nil {
@@ -274,11 +282,11 @@ func (d chartData) markers(ctx context.Context, c *templates.Chart) error {
 }
 
 // read asks for every series of a metric of this pipeline, on long ranges for the highest reading of each step.
-func (d chartData) read(ctx context.Context, metric, extra string) ([]series.Line, error) {
+func (d Data) read(ctx context.Context, metric, extra string) ([]series.Line, error) {
 	return d.history.QueryRange(ctx, d.selector(metric, extra), d.from, d.to, d.step)
 }
 
-func (d chartData) selector(metric, extra string) string {
+func (d Data) selector(metric, extra string) string {
 	s := fmt.Sprintf("%s{pipeline=%q%s}", metric, d.pipeline.Pipeline.Name, extra)
 	if d.coarse {
 		return "max_over_time(" + s + "[" + promDuration(d.step) + "])"
@@ -287,7 +295,7 @@ func (d chartData) selector(metric, extra string) string {
 }
 
 // single is the first series of a metric, empty if there is none.
-func (d chartData) single(ctx context.Context, metric, extra string) ([]templates.Point, error) {
+func (d Data) single(ctx context.Context, metric, extra string) ([]templates.Point, error) {
 	lines, err := d.read(ctx, metric, extra)
 	if err != nil || len(lines) == 0 {
 		return nil, err
@@ -296,7 +304,7 @@ func (d chartData) single(ctx context.Context, metric, extra string) ([]template
 }
 
 // summed adds up the series of a metric.
-func (d chartData) summed(ctx context.Context, metric string) ([]templates.Point, error) {
+func (d Data) summed(ctx context.Context, metric string) ([]templates.Point, error) {
 	lines, err := d.history.QueryRange(ctx, "sum("+d.selector(metric, "")+")", d.from, d.to, d.step)
 	if err != nil || len(lines) == 0 {
 		return nil, err

@@ -1,4 +1,4 @@
-package server
+package chart
 
 import (
 	"net/url"
@@ -9,8 +9,8 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// chartQuery is the state of a pipeline's page that lives in its address: the range and the scale of its charts.
-type chartQuery struct {
+// Query is the state of a pipeline's page that lives in its address: the range and the scale of its charts.
+type Query struct {
 	// preset is one of presets(), or empty for an absolute range.
 	preset string
 	from   time.Time
@@ -22,8 +22,8 @@ type chartQuery struct {
 // maxRange is the longest range that is drawn; what is older than the retention is a gap anyway.
 const maxRange = 400 * 24 * time.Hour
 
-// chartColumns is about how many points a line has: more cannot be told apart on a screen.
-const chartColumns = 240
+// columns is about how many points a line has: more cannot be told apart on a screen.
+const columns = 240
 
 type preset struct {
 	word string
@@ -36,9 +36,9 @@ func presets() []preset {
 	}
 }
 
-// parseChartQuery reads range, from, to and scale. Times without a zone are in the zone of now.
-func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
-	q := chartQuery{}
+// ParseQuery reads range, from, to and scale. Times without a zone are in the zone of now.
+func ParseQuery(values url.Values, now time.Time) (Query, error) {
+	q := Query{}
 	switch values.Get("scale") {
 	case "", "log":
 	case "lin":
@@ -62,7 +62,7 @@ func parseChartQuery(values url.Values, now time.Time) (chartQuery, error) {
 	return q, list.Bad("range", "must be 15m, 1h, 6h, 24h or 7d")
 }
 
-func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, error) {
+func (q Query) absolute(values url.Values, now time.Time) (Query, error) {
 	const how = "is not a time; write it as 2026-11-21T14:00, yesterday 14:00 or 2h"
 	q.to = now
 	if s := values.Get("to"); s != "" {
@@ -90,7 +90,7 @@ func (q chartQuery) absolute(values url.Values, now time.Time) (chartQuery, erro
 }
 
 // values writes the query back, without its defaults.
-func (q chartQuery) values() url.Values {
+func (q Query) values() url.Values {
 	v := url.Values{}
 	switch q.preset {
 	case "1h":
@@ -106,8 +106,8 @@ func (q chartQuery) values() url.Values {
 	return v
 }
 
-// address is the page with this query.
-func (q chartQuery) address(path string) string {
+// Address is the page with this query.
+func (q Query) Address(path string) string {
 	if v := q.values(); len(v) > 0 {
 		return path + "?" + v.Encode()
 	}
@@ -115,41 +115,41 @@ func (q chartQuery) address(path string) string {
 }
 
 // step is the distance of two points: the interval of the collector, or a multiple of it on long ranges.
-func (q chartQuery) step(interval time.Duration) time.Duration {
+func (q Query) step(interval time.Duration) time.Duration {
 	if interval <= 0 {
 		interval = 15 * time.Second
 	}
-	raw := q.to.Sub(q.from) / chartColumns
+	raw := q.to.Sub(q.from) / columns
 	return max(1, (raw+interval-1)/interval) * interval
 }
 
-// window returns the range on whole steps, so that points stay where they are from one drawing to the next.
-func (q chartQuery) window(interval time.Duration) (from, to time.Time, step time.Duration) {
+// Window returns the range on whole steps, so that points stay where they are from one drawing to the next.
+func (q Query) Window(interval time.Duration) (from, to time.Time, step time.Duration) {
 	step = q.step(interval)
 	grid := max(interval, time.Second)
 	to = q.to.Truncate(grid)
 	return to.Add(-q.to.Sub(q.from).Truncate(step)), to, step
 }
 
-// rangeView is the form with its links.
-func rangeView(q chartQuery, path string, now time.Time) templates.Range {
+// RangeView is the form with its links.
+func RangeView(q Query, path string, now time.Time) templates.Range {
 	span := q.to.Sub(q.from)
 	shifted := func(from, to time.Time) string {
-		return chartQuery{from: from, to: to, linear: q.linear}.address(path)
+		return Query{from: from, to: to, linear: q.linear}.Address(path)
 	}
 	r := templates.Range{
 		Action: path, Zone: now.Location().String(), Earlier: shifted(q.from.Add(-span), q.from),
 		Wider: shifted(q.from.Add(-span), q.to),
 	}
 	if span*2 > maxRange {
-		r.Wider = q.address(path)
+		r.Wider = q.Address(path)
 	}
 	if later := q.to.Add(span); !later.After(now.Add(time.Second)) {
 		r.Later = shifted(q.to, later)
 	}
 	for _, p := range presets() {
 		r.Links = append(r.Links, templates.PageLink{
-			Label: p.word, Href: chartQuery{preset: p.word, linear: q.linear}.address(path), Current: q.preset == p.word,
+			Label: p.word, Href: Query{preset: p.word, linear: q.linear}.Address(path), Current: q.preset == p.word,
 		})
 	}
 	if q.linear {
@@ -165,7 +165,7 @@ func rangeView(q chartQuery, path string, now time.Time) templates.Range {
 	}
 	other := q
 	other.linear = !q.linear
-	r.ScaleLink = templates.PageLink{Label: "Linear latency axis", Href: other.address(path)}
+	r.ScaleLink = templates.PageLink{Label: "Linear latency axis", Href: other.Address(path)}
 	if q.linear {
 		r.ScaleLink.Label = "Logarithmic latency axis"
 	}

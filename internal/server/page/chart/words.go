@@ -1,4 +1,4 @@
-package server
+package chart
 
 import (
 	"math"
@@ -12,9 +12,9 @@ import (
 // tableRows is how many rows a chart's data table has at most; the CSV has them all.
 const tableRows = 60
 
-// chartSentence says a chart in words: now or last, lowest, highest, and the limits in sight. A value is the one of now if
+// sentence says a chart in words: now or last, lowest, highest, and the limits in sight. A value is the one of now if
 // it is not older than fresh; a zero fresh says that none is.
-func chartSentence(c templates.Chart, fresh time.Time) string {
+func sentence(c templates.Chart, fresh time.Time) string {
 	if c.Missing != "" {
 		return c.Missing
 	}
