@@ -29,6 +29,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
@@ -101,6 +102,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
 			guide.New(), measured.Pages,
 			marker.New(marker.Deps{Snapshots: observer, Markers: single, Judge: dedup.Judge, Log: log}),
+			effects.New(observer),
 			chart.New(chart.Deps{Snapshots: observer, History: history}),
 			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
 		},

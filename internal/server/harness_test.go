@@ -25,6 +25,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
@@ -155,6 +156,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
 			guide.New(), exact.Pages,
 			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
+			effects.New(s.snapshots),
 			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},

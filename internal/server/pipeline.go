@@ -10,10 +10,14 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
+
+// effectsShown is how many business keys the page of a pipeline lists; the list of its own has all of them.
+const effectsShown = 50
 
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
@@ -54,7 +58,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
-	v.Effects = effectsSection(p, path, 1, effectsShown, now)
+	v.Effects = effects.Section(p, path, 1, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)

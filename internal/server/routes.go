@@ -29,8 +29,6 @@ func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
 		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
-		{Method: "GET", Path: "/pipelines/{name}/effects", Needs: viewer, Kind: web.PageKind, Handler: s.effects},
-		{Method: "GET", Path: "/pipelines/{name}/effects.csv", Needs: viewer, Kind: web.PageKind, Handler: s.effectsCSV},
 		{Method: "GET", Path: "/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadOverview},
 		{Method: "GET", Path: "/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadQueue},
 		{Method: "POST", Path: "/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.scan},
@@ -82,7 +80,6 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "GET", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setupForm},
 		{Method: "POST", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setup},
 
-		{Method: "GET", Path: "/api/v1/pipelines/{name}/effects", Needs: viewer, Kind: web.APIKind, Handler: s.apiEffects},
 		{Method: "GET", Path: "/api/v1/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.APIKind, Handler: s.apiDeadLetters},
 		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiScan},
 		{Method: "GET", Path: "/api/v1/dead-letters/message", Needs: operator, Kind: web.APIKind, Handler: s.apiLetter},

@@ -26,6 +26,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
@@ -95,6 +96,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
 			guide.New(), measured.Pages,
 			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
+			effects.New(st),
 			chart.New(chart.Deps{Snapshots: st, History: st}),
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
