@@ -18,7 +18,6 @@ import (
 	"dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
@@ -26,14 +25,7 @@ import (
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
-	"dedup-dashboard/internal/server/api"
-	"dedup-dashboard/internal/server/page/audit"
-	"dedup-dashboard/internal/server/page/chart"
-	"dedup-dashboard/internal/server/page/effects"
-	"dedup-dashboard/internal/server/page/guide"
-	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
-	"dedup-dashboard/internal/server/web"
 )
 
 // An App is the whole dashboard, wired. It is the only place that knows every package.
@@ -98,14 +90,8 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, DeadLetters: letters,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})}),
-			guide.New(), measured.Pages,
-			marker.New(marker.Deps{Snapshots: observer, Markers: single, Judge: dedup.Judge, Log: log}),
-			effects.New(observer),
-			chart.New(chart.Deps{Snapshots: observer, History: history}),
-			audit.New(audit.Deps{Snapshots: observer, Trail: single}),
-		},
+		Pages: pagesOf(observer, history, single, measured,
+			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
 		Alerts: alerting, Measured: measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
