@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/page/effects"
@@ -18,9 +19,10 @@ import (
 )
 
 // pagesOf are the pages that register with the server.
-func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Markers, measured measurement.Measurements, marks *admin.Marks, log *slog.Logger) []web.Pages {
+func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Markers, measured measurement.Measurements, alerting alert.Deps, marks *admin.Marks, log *slog.Logger) []web.Pages {
 	return []web.Pages{
 		api.New(api.Deps{Snapshots: observer, Marks: marks}),
+		alert.New(alerting),
 		marker.New(marker.Deps{Snapshots: observer, Markers: single, Judge: dedup.Judge, Log: log}),
 		chart.New(chart.Deps{Snapshots: observer, History: history}),
 		effects.New(observer),

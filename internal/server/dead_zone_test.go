@@ -102,27 +102,3 @@ func TestAPlanOfAProgramKeepsItsTimes(t *testing.T) {
 		t.Errorf("the filter of the plan is %q, %v", req.Filter, err)
 	}
 }
-
-func TestASilenceEndsAtTheTimeThatWasTypedInTheZoneOfItsReader(t *testing.T) {
-	zone, err := time.LoadLocation("America/New_York")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Date(2026, 10, 31, 23, 0, 0, 0, zone)
-	for until, want := range map[string]string{
-		"2026-11-01T09:00":       "2026-11-01T14:00:00Z",
-		"09:00":                  "2026-11-01T14:00:00Z",
-		"tomorrow 09:00":         "2026-11-01T14:00:00Z",
-		"2026-11-01T09:00+08:00": "",                     // over
-		"2026-11-01T01:30":       "2026-11-01T05:30:00Z", // the first of two
-	} {
-		f := silenceForm{until: until, reason: "a deploy"}
-		one, err := f.silence("ann", now)
-		if want == "" && err == nil || want != "" && (err != nil || one.Ends.UTC().Format(time.RFC3339) != want) {
-			t.Errorf("%s: until %s, %v", until, one.Ends.UTC(), err)
-		}
-		if twice := strings.Contains(f.endDoubt(now), "twice"); twice != strings.Contains(until, "01:30") {
-			t.Errorf("%s: %q", until, f.endDoubt(now))
-		}
-	}
-}

@@ -31,7 +31,7 @@ func worstFirst() list.Order { return list.Order{By: "tier", Descending: true} }
 func (q *overviewQuery) params() []list.Param {
 	return []list.Param{
 		list.Text("q", &q.text, web.MaxText),
-		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
+		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, show.TierWords),
 		list.Func("label", q.readLabel, func() string {
 			if q.label == "" {
 				return ""
@@ -42,8 +42,6 @@ func (q *overviewQuery) params() []list.Param {
 		list.PageNumber(&q.page),
 	}
 }
-
-const tierWords = "must be normal, warning, severe, emergency or unknown"
 
 func (q *overviewQuery) readLabel(s string) error {
 	name, value, ok := strings.Cut(s, "=")

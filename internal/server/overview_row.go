@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -113,7 +114,7 @@ func raisedBy(p show.Judged, base string) (href, link string) {
 	if a == nil {
 		return "", ""
 	}
-	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), show.NameLimit).Short
+	return alert.Address(base, a.Key), "Alert " + templates.Plain(alert.TitleOf(a), show.NameLimit).Short
 }
 
 // sourcesDown is why a pipeline has its tier, after which broker and stores are down: what else is wrong is mostly of that. Their errors

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/show"
@@ -247,7 +248,9 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 			offerMeasure("", &view.Parts[i].Figure)
 		}
 	}
-	view.Alerts = s.alertLine(p.Pipeline.Name, now)
+	if s.alerts.View != nil {
+		view.Alerts = alert.Line(s.alerts.View.View(), frame.Base, p.Pipeline.Name, now)
+	}
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
 	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
 		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {

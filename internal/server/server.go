@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/metrics"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -61,7 +62,7 @@ type Deps struct {
 	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
 	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
-	Alerts  AlertDeps
+	Alerts  alert.Deps
 	Log     *slog.Logger
 	Version string
 	// HashKey keys the hashes that others than admins see; without one they change with each start.
@@ -89,7 +90,7 @@ type Server struct {
 	// registered are the routes of packages outside the server.
 	registered []web.Route
 	measured   measured
-	alerts     AlertDeps
+	alerts     alert.Deps
 	// site is what pages are offered, those of the server itself too.
 	site web.Site
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.

@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/page/effects"
@@ -88,13 +89,14 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Changed: func(topic string) { srv.Changed(topic) }})
 	go func() { _ = exact.Run(ctx) }()
 	defer func() { _ = exact.Close(context.Background()) }()
-	measured := measurement.New(exact)
+	measured, alerting := measurement.New(exact), alertDeps(alarms, gate)
+	alerting.Snapshots, alerting.Log = st, log
 	srv, err = server.New(cfg, server.Deps{
-		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
+		DeadLetters: st.morgue, Alerts: alerting,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
-			guide.New(), measured.Pages,
+			guide.New(), measured.Pages, alert.New(alerting),
 			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
 			effects.New(st),
 			chart.New(chart.Deps{Snapshots: st, History: st}),

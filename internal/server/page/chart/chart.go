@@ -36,6 +36,7 @@ type Data struct {
 	fresh time.Time
 }
 
+// NewData is what the charts of a pipeline are drawn from, in the range of a query and the zone of now.
 func NewData(h History, p *dedup.PipelineStatus, q Query, interval time.Duration, now time.Time) Data {
 	d := Data{history: h, pipeline: p, query: q, zone: now.Location()}
 	d.from, d.to, d.step = q.Window(interval)

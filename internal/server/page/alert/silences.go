@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"context"
@@ -23,12 +23,12 @@ const (
 )
 
 // silencesPage answers the list of silences.
-func (s *Server) silencesPage(r *web.Request) (web.Response, error) {
-	v := templates.SilencesView{Frame: s.frame(r, "Silences")}
+func (s pages) silencesPage(r *web.Request) (web.Response, error) {
+	v := templates.SilencesView{Frame: s.site.Frame(r, "Silences")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
 		return web.Page{Component: templates.Silences(v)}, nil
 	}
-	now, view, base := time.Now().In(web.Zone(r)), s.alerts.View.View(), s.cfg.base()
+	now, view, base := time.Now().In(web.Zone(r)), s.deps.View.View(), s.site.Base
 	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
 	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
 		v.New = base + "/silences/new"
@@ -58,14 +58,14 @@ func sortedSilences(all []alerts.Silence) []alerts.Silence {
 }
 
 // endedSilences lists the silences that have ended, newest first, with who ended them.
-func (s *Server) endedSilences(r *web.Request, v *templates.SilencesView, view *alerts.View, now time.Time) {
+func (s pages) endedSilences(r *web.Request, v *templates.SilencesView, view *alerts.View, now time.Time) {
 	ended, err := s.readEnded(r.Context(), now)
 	switch {
 	case err != nil:
-		s.log.Warn("silences cannot be read", "err", err)
+		s.deps.Log.Warn("silences cannot be read", "err", err)
 		v.EndedNote = "Silences that have ended cannot be read from the journal at the moment."
 		return
-	case s.alerts.Records == nil:
+	case s.deps.Records == nil:
 		v.EndedNote = "Silences that have ended are not kept: the dashboard was started without a journal of alerts."
 		return
 	case len(ended) == 0:
@@ -83,13 +83,13 @@ func (s *Server) endedSilences(r *web.Request, v *templates.SilencesView, view *
 	}
 }
 
-func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, error) {
-	if s.alerts.Records == nil {
+func (s pages) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, error) {
+	if s.deps.Records == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
 	defer cancel()
-	all, err := s.alerts.Records.Silences(ctx, now.Add(-endedSince))
+	all, err := s.deps.Records.Silences(ctx, now.Add(-endedSince))
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func (s *Server) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence
 }
 
 // silenceRow is one silence in a list.
-func (s *Server) silenceRow(r *web.Request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
+func (s pages) silenceRow(r *web.Request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
 		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
 		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
@@ -123,7 +123,7 @@ func (s *Server) silenceRow(r *web.Request, one alerts.Silence, view *alerts.Vie
 }
 
 // endSilence ends the silence that the address names.
-func (s *Server) endSilence(r *web.Request) error {
+func (s pages) endSilence(r *web.Request) error {
 	service, err := s.attending()
 	if err != nil {
 		return err
@@ -136,16 +136,16 @@ func (s *Server) endSilence(r *web.Request) error {
 }
 
 // expireSilence ends a silence.
-func (s *Server) expireSilence(r *web.Request) (web.Response, error) {
+func (s pages) expireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
-	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.site.Base + "/silences"}, nil
 }
 
 // newSilence answers the form of a new silence and, where it is asked, what that would cover.
-func (s *Server) newSilence(r *web.Request) (web.Response, error) {
-	frame := s.frame(r, "New silence")
+func (s pages) newSilence(r *web.Request) (web.Response, error) {
+	frame := s.site.Frame(r, "New silence")
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
 	}
@@ -161,7 +161,7 @@ func (s *Server) newSilence(r *web.Request) (web.Response, error) {
 }
 
 // preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
-func (s *Server) preview(r *web.Request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
+func (s pages) preview(r *web.Request, v *templates.SilenceFormView, f silenceForm, now time.Time) error {
 	one, err := f.silence(r.Who.Name, now)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *Server) preview(r *web.Request, v *templates.SilenceFormView, f silence
 	if err := one.Validate(); err != nil {
 		return err
 	}
-	v.Asked, v.Seen, v.Coverage = true, f.marks(), coverage(one, s.alerts.View.View(), s.snapshots.Snapshot(), now, v.Frame.Base)
+	v.Asked, v.Seen, v.Coverage = true, f.marks(), coverage(one, s.deps.View.View(), s.deps.Snapshots.Snapshot(), now, v.Frame.Base)
 	v.Coverage.Line += f.endDoubt(now)
 	if v.WhyNot == "" {
 		v.Make = v.Frame.Base + "/silences"
@@ -180,7 +180,7 @@ func (s *Server) preview(r *web.Request, v *templates.SilenceFormView, f silence
 
 // makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
 // valid is shown with what is wrong.
-func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
+func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
-		v := s.silenceForm(r, f, s.frame(r, "New silence"))
+		v := s.silenceForm(r, f, s.site.Frame(r, "New silence"))
 		if f.seen == f.marks() {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
@@ -209,7 +209,7 @@ func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
 		return wrong(err)
 	}
 	if f.seen != f.marks() {
-		v := s.silenceForm(r, f, s.frame(r, "New silence"))
+		v := s.silenceForm(r, f, s.site.Frame(r, "New silence"))
 		if err := s.preview(r, &v, f, now); err != nil {
 			return wrong(err)
 		}
@@ -219,7 +219,7 @@ func (s *Server) makeSilence(r *web.Request) (web.Response, error) {
 	if _, err := service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return wrong(err)
 	}
-	return web.Redirect{To: s.cfg.base() + "/silences"}, nil
+	return web.Redirect{To: s.site.Base + "/silences"}, nil
 }
 
 // coverage is what a silence would cover, as pages show it.

@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"net/url"
@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -29,8 +30,8 @@ func alertStates() []string {
 	return []string{stateFiring, statePending, stateUnknown, stateAcked, stateSilenced, stateNormal}
 }
 
-// alertsQuery is the state of the list of alerts that lives in its address. Without states it lists what fires or is pending.
-type alertsQuery struct {
+// query is the state of the list of alerts that lives in its address. Without states it lists what fires or is pending.
+type query struct {
 	tiers    []dedup.Tier
 	states   []string
 	pipeline string
@@ -43,10 +44,10 @@ type alertsQuery struct {
 	choose, all bool
 }
 
-func (q *alertsQuery) params() []list.Param {
+func (q *query) params() []list.Param {
 	word := func(s string) (string, bool) { return s, slices.Contains(alertStates(), s) }
 	return []list.Param{
-		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
+		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, show.TierWords),
 		list.Many("state", &q.states, word, strings.Clone, "must be firing, pending, acked, silenced, unknown or normal"),
 		list.Text("pipeline", &q.pipeline, web.MaxText), list.Text("rule", &q.rule, web.MaxText),
 		list.Func("choose", func(s string) error { q.choose, q.all = s != "", s == "all"; return nil }, func() string {
@@ -64,24 +65,24 @@ func (q *alertsQuery) params() []list.Param {
 }
 
 // address is the list of alerts with this query.
-func (q alertsQuery) address(base string) string { return list.Address(base+"/alerts", q.params()...) }
+func (q query) address(base string) string { return list.Address(base+"/alerts", q.params()...) }
 
 // narrowed reports whether the form of the page has something to clear.
-func (q alertsQuery) narrowed() bool { return len(q.tiers) > 0 || q.pipeline != "" || q.rule != "" }
+func (q query) narrowed() bool { return len(q.tiers) > 0 || q.pipeline != "" || q.rule != "" }
 
 // admits reports whether an alert passes all but the states.
-func (q alertsQuery) admits(a *alerts.AlertView) bool {
+func (q query) admits(a *alerts.AlertView) bool {
 	if a.Key.Rule == alerts.RuleWatchdog && q.rule != alerts.RuleWatchdog {
 		return false // it always fires, and says nothing to people
 	}
-	if q.rule != "" && a.Key.Rule != q.rule || q.pipeline != "" && pipelineOfAlert(a) != q.pipeline {
+	if q.rule != "" && a.Key.Rule != q.rule || q.pipeline != "" && PipelineOf(a) != q.pipeline {
 		return false
 	}
 	return len(q.tiers) == 0 || slices.ContainsFunc(tiersOf(a), func(t dedup.Tier) bool { return slices.Contains(q.tiers, t) })
 }
 
 // matches reports whether an alert passes the whole filter.
-func (q alertsQuery) matches(a *alerts.AlertView) bool {
+func (q query) matches(a *alerts.AlertView) bool {
 	if !q.admits(a) {
 		return false
 	}
@@ -90,7 +91,7 @@ func (q alertsQuery) matches(a *alerts.AlertView) bool {
 		if a.Attended() && !q.attended && !q.narrowed() {
 			return false
 		}
-		return fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
+		return Fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
 	}
 	return slices.ContainsFunc(q.states, func(s string) bool { return isState(a, s) })
 }
@@ -99,7 +100,7 @@ func (q alertsQuery) matches(a *alerts.AlertView) bool {
 func isState(a *alerts.AlertView, state string) bool {
 	switch state {
 	case stateFiring:
-		return fires(a)
+		return Fires(a)
 	case statePending:
 		return a.Pending() >= dedup.Warning
 	case stateAcked:
@@ -109,19 +110,19 @@ func isState(a *alerts.AlertView, state string) bool {
 	case stateUnknown:
 		return a.Stale()
 	default:
-		return !fires(a) && a.Pending() < dedup.Warning && !a.Stale()
+		return !Fires(a) && a.Pending() < dedup.Warning && !a.Stale()
 	}
 }
 
-// fires reports whether an alert fires, recovering or not.
-func fires(a *alerts.AlertView) bool {
+// Fires reports whether an alert fires, recovering or not.
+func Fires(a *alerts.AlertView) bool {
 	return a.State.Phase == alerts.PhaseFiring || a.State.Phase == alerts.PhaseRecovering
 }
 
 // tiersOf are the tiers by which an alert is found: the one that fires, the one that is pending, and unknown while it cannot be told.
 func tiersOf(a *alerts.AlertView) []dedup.Tier {
 	var tiers []dedup.Tier
-	if fires(a) {
+	if Fires(a) {
 		tiers = append(tiers, a.State.Tier)
 	}
 	if t := a.Pending(); t >= dedup.Warning {
@@ -136,15 +137,15 @@ func tiersOf(a *alerts.AlertView) []dedup.Tier {
 	return tiers
 }
 
-// pipelineOfAlert is the pipeline that an alert is about; empty for one of a broker, a store or the dashboard.
-func pipelineOfAlert(a *alerts.AlertView) string {
+// PipelineOf is the pipeline that an alert is about; empty for one of a broker, a store or the dashboard.
+func PipelineOf(a *alerts.AlertView) string {
 	if a.Key.Kind == alerts.OfPipeline {
 		return a.Key.Subject
 	}
 	return ""
 }
 
-// alertAddress is the page of one alert.
-func alertAddress(base string, k alerts.Key) string {
+// Address is the page of one alert.
+func Address(base string, k alerts.Key) string {
 	return base + "/alerts/one?key=" + url.QueryEscape(k.String())
 }

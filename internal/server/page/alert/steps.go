@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"net/url"
@@ -8,9 +8,9 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// stepLinks lead to where the first step of an alert is done; none where it is done elsewhere. Rules of one's own lead where the
+// StepLinks lead to where the first step of an alert is done; none where it is done elsewhere. Rules of one's own lead where the
 // built-in ones of the same measure do.
-func stepLinks(a *alerts.AlertView, base string) []templates.PageLink {
+func StepLinks(a *alerts.AlertView, base string) []templates.PageLink {
 	if a.Rule == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"net/http"
@@ -15,7 +15,7 @@ import (
 )
 
 // ackMany is what the list offers to acknowledge several alerts at once: the way to the boxes, and with them the form.
-func ackMany(q alertsQuery, rows []templates.AlertRow, base string) templates.AckMany {
+func ackMany(q query, rows []templates.AlertRow, base string) templates.AckMany {
 	boxes := func(choose, all bool) string {
 		q := q
 		q.choose, q.all = choose, all
@@ -33,8 +33,8 @@ func ackMany(q alertsQuery, rows []templates.AlertRow, base string) templates.Ac
 
 // tickOf is the key by which an alert can be ticked, at which tier it is shown, and whether it is ticked; empty where the list has no
 // boxes, and for what cannot be acknowledged or is.
-func tickOf(a *alerts.AlertView, q alertsQuery) (key, shown string, ticked bool) {
-	if !q.choose || !fires(a) || a.Ack != nil {
+func tickOf(a *alerts.AlertView, q query) (key, shown string, ticked bool) {
+	if !q.choose || !Fires(a) || a.Ack != nil {
 		return "", "", false
 	}
 	return a.Key.String(), shownAs(a), q.all
@@ -67,14 +67,14 @@ func seenTiers(given []string) (map[string]dedup.Tier, error) {
 }
 
 // worseThanSeen returns an alert as it is now, and whether it was refused because that is worse than what was seen of it.
-func (s *Server) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
-	a, ok := s.alerts.View.View().Alert(k)
+func (s pages) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
+	a, ok := s.deps.View.View().Alert(k)
 	return a, ok && dedup.KindOf(refused) == dedup.Conflict && alerts.WorseThanSeen(a.State, seen)
 }
 
 // acknowledgeSelected acknowledges each of the alerts that were ticked, with one note and one end. What one of them refuses keeps
 // none of the others.
-func (s *Server) acknowledgeSelected(r *web.Request) (web.Response, error) {
+func (s pages) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (s *Server) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, web.FormError(err)
 	}
-	back := s.cfg.base() + "/alerts?choose=1"
+	back := s.site.Base + "/alerts?choose=1"
 	keys := slices.Compact(slices.Sorted(slices.Values(r.PostForm["key"])))
 	if len(keys) == 0 || len(keys) > alertsPerPage {
 		return nil, &web.LedBack{Err: list.Bad("key", "must name at least one alert and at most 50: tick the boxes of those to acknowledge"), Href: back, Word: "Back to the alerts"}
@@ -97,19 +97,19 @@ func (s *Server) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	}
 	v := s.acknowledgeEach(r, service, keys, seen, time.Now().Add(span))
 	if len(v.Refused) == 0 {
-		return web.Redirect{To: alertsQuery{states: []string{stateAcked}}.address(s.cfg.base())}, nil
+		return web.Redirect{To: query{states: []string{stateAcked}}.address(s.site.Base)}, nil
 	}
 	v.Heading, v.Back, v.BackWord = "Not all were acknowledged", back, "Back to the alerts"
 	return s.ackedPage(r, v), nil
 }
 
 // acknowledgeEach acknowledges alerts, and says what became of each.
-func (s *Server) acknowledgeEach(
+func (s pages) acknowledgeEach(
 	r *web.Request, service acknowledger, keys []string, seen map[string]dedup.Tier, until time.Time,
 ) templates.AckedView {
 	var v templates.AckedView
 	var worse []*alerts.AlertView
-	view, note := s.alerts.View.View(), strings.TrimSpace(r.PostForm.Get("note"))
+	view, note := s.deps.View.View(), strings.TrimSpace(r.PostForm.Get("note"))
 	for _, key := range keys {
 		a, err := alertAsked(view, key)
 		if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) acknowledgeEach(
 			v.Done = append(v.Done, templates.Sentence(ackName(a)))
 			continue
 		}
-		v.Refused = append(v.Refused, refusedAck(s.cfg.base(), a, err))
+		v.Refused = append(v.Refused, refusedAck(s.site.Base, a, err))
 		if now, got := s.worseThanSeen(a.Key, seen[key], err); got {
 			worse = append(worse, now)
 		}
@@ -131,7 +131,7 @@ func (s *Server) acknowledgeEach(
 }
 
 func ackName(a *alerts.AlertView) string {
-	return show.Within(titleOf(a)) + ", " + show.Within(subjectOf(a.Key))
+	return show.Within(TitleOf(a)) + ", " + show.Within(subjectOf(a.Key))
 }
 
 // notAcked says why an alert was not acknowledged.
@@ -142,17 +142,17 @@ func notAcked(name string, err error) templates.Problem {
 // refusedAck says why an alert was not acknowledged, and leads to it.
 func refusedAck(base string, a *alerts.AlertView, err error) templates.Problem {
 	p := notAcked(ackName(a), err)
-	p.Href, p.Link = alertAddress(base, a.Key), "Look at it"
+	p.Href, p.Link = Address(base, a.Key), "Look at it"
 	return p
 }
 
 // ackAgain is the form that acknowledges alerts which got worse as they are now; empty without any.
-func (s *Server) ackAgain(r *web.Request, worse []*alerts.AlertView) templates.AckAgain {
+func (s pages) ackAgain(r *web.Request, worse []*alerts.AlertView) templates.AckAgain {
 	if len(worse) == 0 {
 		return templates.AckAgain{}
 	}
 	again := templates.AckAgain{
-		Make: s.cfg.base() + "/alerts/acknowledge-selected", Button: "Acknowledge " + worse[0].State.Tier.String(),
+		Make: s.site.Base + "/alerts/acknowledge-selected", Button: "Acknowledge " + worse[0].State.Tier.String(),
 		Note: strings.TrimSpace(r.PostForm.Get("note")), Durations: spans(r.PostForm.Get("for")),
 	}
 	if len(worse) > 1 {
@@ -168,7 +168,7 @@ func (s *Server) ackAgain(r *web.Request, worse []*alerts.AlertView) templates.A
 func shownAs(a *alerts.AlertView) string { return a.State.Tier.String() + " " + a.Key.String() }
 
 // ackedPage says what became of acknowledgements of which some were refused.
-func (s *Server) ackedPage(r *web.Request, v templates.AckedView) web.Response {
-	v.Frame = s.frame(r, "Acknowledge")
+func (s pages) ackedPage(r *web.Request, v templates.AckedView) web.Response {
+	v.Frame = s.site.Frame(r, "Acknowledge")
 	return web.Page{Status: http.StatusConflict, Component: templates.Acked(v)}
 }

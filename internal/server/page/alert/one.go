@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"cmp"
@@ -25,12 +25,12 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: alertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
+		Frame: frame, Self: Address(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
 			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
 			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(titleOf(a), show.NameLimit)},
+			{Label: templates.Plain(TitleOf(a), show.NameLimit)},
 		},
 		Facts: alertFacts(a, now),
 	}
@@ -50,7 +50,7 @@ func subjectAlerts(base string, k alerts.Key) string {
 	if k.Kind != alerts.OfPipeline {
 		return ""
 	}
-	return alertsQuery{pipeline: k.Subject}.address(base)
+	return query{pipeline: k.Subject}.address(base)
 }
 
 // staleText says why an alert cannot be told.
@@ -161,7 +161,7 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+titleOf(a), 2*show.KeyLimit)
+			v.RunbookText = templates.Plain("What to do about "+TitleOf(a), 2*show.KeyLimit)
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -250,11 +250,11 @@ func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave)
 const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
-func (s *Server) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
+func (s pages) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
 	for _, e := range edges {
-		t.Entries = append(t.Entries, edgeEntry(e, k.Rule == "", view, s.cfg.base(), now))
+		t.Entries = append(t.Entries, edgeEntry(e, k.Rule == "", view, s.site.Base, now))
 	}
 	if len(edges) == 0 && note == "" {
 		t.Note = "Nothing happened in the last 90 days: it did not fire."
@@ -263,15 +263,15 @@ func (s *Server) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now ti
 }
 
 // readEdges reads what the journal knows of an alert or a subject, and says what is missing.
-func (s *Server) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]alerts.Transition, string) {
-	if s.alerts.Records == nil {
+func (s pages) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]alerts.Transition, string) {
+	if s.deps.Records == nil {
 		return nil, "What happened before is not kept: the dashboard was started without a journal of alerts."
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
 	defer cancel()
-	edges, err := s.alerts.Records.History(ctx, k, edgesShown+1, now.Add(time.Hour)) // a clock that was set back has edges ahead
+	edges, err := s.deps.Records.History(ctx, k, edgesShown+1, now.Add(time.Hour)) // a clock that was set back has edges ahead
 	if err != nil {
-		s.log.Warn("the history of alerts cannot be read", "err", err)
+		s.deps.Log.Warn("the history of alerts cannot be read", "err", err)
 		return nil, "What happened before cannot be read from the journal at the moment."
 	}
 	if len(edges) > edgesShown {
@@ -292,8 +292,8 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 	if named {
 		title := strings.ReplaceAll(e.Judgement.Key.Rule, "_", " ")
 		if a, ok := view.Alert(e.Judgement.Key); ok {
-			title = titleOf(a)
-			entry.Href = alertAddress(base, e.Judgement.Key)
+			title = TitleOf(a)
+			entry.Href = Address(base, e.Judgement.Key)
 			entry.Link = templates.Plain(title, show.NameLimit).Short
 		} else {
 			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))

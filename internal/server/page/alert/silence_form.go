@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"cmp"
@@ -41,7 +41,7 @@ type silenceForm struct {
 	seen string
 }
 
-// marks tell the fields that decide what a silence covers, and for how long, from others. The reason is none of them.
+// Marks tell the fields that decide what a silence covers, and for how long, from others. The reason is none of them.
 func (f silenceForm) marks() string {
 	v := url.Values{"for": {cmp.Or(f.span, defaultSilence)}, "until": {f.until}, "emergency": {strconv.FormatBool(f.emergency)}}
 	for _, m := range f.matchers {
@@ -134,7 +134,7 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 }
 
 // silenceForm is the page with the form filled in.
-func (s *Server) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
+func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
 		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: s.alertLabels(),
 		Until: f.until, Zone: web.Zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
@@ -171,9 +171,9 @@ func opChoices(chosen alerts.MatchOp) []templates.Choice {
 }
 
 // alertLabels are the labels that alerts have: those that they are given, then those of the pipelines.
-func (s *Server) alertLabels() []string {
+func (s pages) alertLabels() []string {
 	names := map[string]bool{}
-	snap := s.snapshots.Snapshot()
+	snap := s.deps.Snapshots.Snapshot()
 	for i := range snap.Pipelines {
 		for name := range snap.Pipelines[i].Pipeline.Labels {
 			names[name] = true
@@ -184,3 +184,6 @@ func (s *Server) alertLabels() []string {
 	}
 	return append(alerts.Labels(), slices.Sorted(maps.Keys(names))...)
 }
+
+// Marks are the marks of the fields of a form, which it sends along where its reader saw their preview.
+func Marks(v url.Values) string { return readSilenceForm(v).marks() }

@@ -1,12 +1,15 @@
-package server
+// Package alert is the pages of alerts, rules and silences, and what other pages say of alerts.
+package alert
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -14,13 +17,13 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// alertService judges, *alerts.Engine: View is what it knows now, never nil. It is cheap and safe for concurrent use.
-type alertService interface {
+// judge judges, *alerts.Engine: View is what it knows now, never nil. It is cheap and safe for concurrent use.
+type judge interface {
 	View() *alerts.View
 }
 
-// attendService acknowledges and silences alerts; *admin.Alerting is one. Its errors are *dedup.Error.
-type attendService interface {
+// attender acknowledges and silences alerts; *admin.Alerting is one. Its errors are *dedup.Error.
+type attender interface {
 	acknowledger
 	silencer
 	Test(ctx context.Context, who admin.Caller, channel string) error
@@ -38,8 +41,8 @@ type silencer interface {
 	Expire(ctx context.Context, who admin.Caller, id string) error
 }
 
-// alertRecords keep what happened to alerts, and silences beyond their end.
-type alertRecords interface {
+// records keep what happened to alerts, and silences beyond their end.
+type records interface {
 	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
 	// newest first: at most limit and those that happened at the same time as the last of them.
 	History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error)
@@ -72,63 +75,111 @@ type channelReader interface {
 	Channels(ctx context.Context) ([]ChannelState, error)
 }
 
-// AlertDeps are what stands behind the pages of alerts. Without View there are none, and they say so; each of the others may be
+// Deps are what stands behind the pages of alerts. Without View there are none, and they say so; each of the others may be
 // missing too.
-type AlertDeps struct {
-	View     alertService
-	Attend   attendService
-	Records  alertRecords
+type Deps struct {
+	View     judge
+	Attend   attender
+	Records  records
 	Channels channelReader
 	// Off says why no rule is judged, where View is missing.
 	Off string
+	// Snapshots name what a silence can be about.
+	Snapshots snapshots
+	Log       *slog.Logger
+}
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// pages answer with alerts, rules and silences. They are safe for concurrent use.
+type pages struct {
+	deps Deps
+	site web.Site
+}
+
+// New returns the routes of alerts, rules and silences.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		s := pages{deps, site}
+		return append(s.pageRoutes(), s.apiRoutes()...)
+	}
+}
+
+func (s pages) pageRoutes() []web.Route {
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
+	}
+	return []web.Route{
+		get("/alerts", s.alertsPage), get("/alerts/rules", s.rulesPage), get("/alerts/one", s.alertPage),
+		act("/alerts/acknowledge", s.acknowledgeAlert), act("/alerts/acknowledge-selected", s.acknowledgeSelected), act("/alerts/unacknowledge", s.unacknowledgeAlert),
+		act("/alerts/test", s.testChannel), get("/silences", s.silencesPage), get("/silences/new", s.newSilence),
+		act("/silences", s.makeSilence), act("/silences/{id}/expire", s.expireSilence),
+	}
+}
+
+func (s pages) apiRoutes() []web.Route {
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: h}
+	}
+	return []web.Route{
+		get("/alerts", s.apiAlerts), get("/alerts/one", s.apiAlert), act("/alerts/acknowledge", s.apiAcknowledgeAlert), act("/alerts/unacknowledge", s.apiUnacknowledgeAlert),
+		get("/silences", s.apiSilences), act("/silences", s.apiAddSilence), act("/silences/{id}/expire", s.apiExpireSilence), get("/rules", s.apiRules),
+	}
 }
 
 // alertsOffWhy says why there are no alerts; empty when there are.
-func (s *Server) alertsOffWhy() string {
+func (s pages) alertsOffWhy() string {
 	switch {
-	case s.alerts.View != nil:
+	case s.deps.View != nil:
 		return ""
-	case s.alerts.Off != "":
-		return templates.Sentence(show.EndSentence(show.Capital(s.alerts.Off))).Short
+	case s.deps.Off != "":
+		return templates.Sentence(show.EndSentence(show.Capital(s.deps.Off))).Short
 	default:
 		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}
 }
 
 // judging returns the view of alerts, or why there is none.
-func (s *Server) judging() (*alerts.View, error) {
+func (s pages) judging() (*alerts.View, error) {
 	if why := s.alertsOffWhy(); why != "" {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts are switched off. " + why}
 	}
-	return s.alerts.View.View(), nil
+	return s.deps.View.View(), nil
 }
 
 // attending returns what acknowledges and silences.
-func (s *Server) attending() (attendService, error) {
+func (s pages) attending() (attender, error) {
 	if _, err := s.judging(); err != nil {
 		return nil, err
 	}
-	if s.alerts.Attend == nil {
+	if s.deps.Attend == nil {
 		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledgements and silences"}
 	}
-	return s.alerts.Attend, nil
+	return s.deps.Attend, nil
 }
 
 // whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.
-func (s *Server) whyNoAttending(r *web.Request) string {
+func (s pages) whyNoAttending(r *web.Request) string {
 	switch {
-	case s.alerts.Attend == nil:
+	case s.deps.Attend == nil:
 		return "Nothing can be acknowledged or silenced here: the dashboard was started without a journal of it."
-	case s.alerts.Attend.WhyNot() != "":
-		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.alerts.Attend.WhyNot())
-	case !r.Who.Can(operator):
-		return "Acknowledging and silencing needs the role " + operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+	case s.deps.Attend.WhyNot() != "":
+		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.deps.Attend.WhyNot())
+	case !r.Who.Can(auth.Operator):
+		return "Acknowledging and silencing needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
 	}
 	return ""
 }
 
-// lateView says since when rules were not judged, once three intervals have passed without; empty while they are on time.
-func lateView(v *alerts.View, now time.Time) string {
+// LateText says since when rules were not judged, once three intervals have passed without; empty while they are on time.
+func LateText(v *alerts.View, now time.Time) string {
 	age := now.Sub(v.At)
 	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
 		return ""
@@ -137,12 +188,12 @@ func lateView(v *alerts.View, now time.Time) string {
 }
 
 // alertsPage answers the list of alerts.
-func (s *Server) alertsPage(r *web.Request) (web.Response, error) {
-	var q alertsQuery
+func (s pages) alertsPage(r *web.Request) (web.Response, error) {
+	var q query
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
-	frame := s.frame(r, "Alerts")
+	frame := s.site.Frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
 	}
@@ -150,8 +201,8 @@ func (s *Server) alertsPage(r *web.Request) (web.Response, error) {
 	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
 		frame.Live = web.Live("alerts")
 	}
-	now, view := time.Now().In(web.Zone(r)), s.alerts.View.View()
-	v := alertsView(view, s.snapshots.Snapshot(), q, now, frame)
+	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
 	if mayAck {
 		v.Many = ackMany(q, v.Rows, frame.Base)
 	}
@@ -180,17 +231,17 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 }
 
 // alertPage answers the page of one alert.
-func (s *Server) alertPage(r *web.Request) (web.Response, error) {
+func (s pages) alertPage(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
-		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.frame(r, "Alert"), Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.site.Frame(r, "Alert"), Off: why})}, nil
 	}
-	view := s.alerts.View.View()
+	view := s.deps.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))
 	if err != nil {
-		return nil, &web.LedBack{Err: err, Href: s.cfg.base() + "/alerts", Word: "To the alerts"}
+		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
 	now := time.Now().In(web.Zone(r))
-	frame := s.frame(r, templates.Plain(titleOf(a), show.NameLimit).Short)
+	frame := s.site.Frame(r, templates.Plain(TitleOf(a), show.NameLimit).Short)
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)

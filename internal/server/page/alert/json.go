@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"cmp"
@@ -11,24 +11,24 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// alertsJSON is the answer of /api/v1/alerts.
-type alertsJSON struct {
+// ListJSON is the answer of /api/v1/alerts.
+type ListJSON struct {
 	// At is the last evaluation that was kept; null before the first. Stale says since when there is none, empty while they are on time.
 	At       *time.Time `json:"at"`
 	Took     float64    `json:"took_seconds"`
 	Interval float64    `json:"interval_seconds"`
 	Stale    string     `json:"stale"`
 	// Worst is the worst tier that fires, Unattended that of the alerts that are neither acknowledged nor silenced.
-	Worst      string      `json:"worst"`
-	Unattended string      `json:"unattended"`
-	Firing     int         `json:"firing"`
-	Errors     []string    `json:"errors"`
-	Total      int         `json:"total"`
-	Alerts     []alertJSON `json:"alerts"`
+	Worst      string   `json:"worst"`
+	Unattended string   `json:"unattended"`
+	Firing     int      `json:"firing"`
+	Errors     []string `json:"errors"`
+	Total      int      `json:"total"`
+	Alerts     []JSON   `json:"alerts"`
 }
 
-// alertJSON is one alert. Value, limit and n are null where they are not known or mean nothing.
-type alertJSON struct {
+// JSON is one alert. Value, limit and n are null where they are not known or mean nothing.
+type JSON struct {
 	Key     string `json:"key"`
 	Rule    string `json:"rule"`
 	Kind    string `json:"kind"`
@@ -77,10 +77,10 @@ func ackOf(k *alerts.Ack) *ackJSON {
 	return &ackJSON{k.By, k.Note, web.Time(k.At), web.Time(k.Until), k.Tier.String()}
 }
 
-func alertOf(a *alerts.AlertView) alertJSON {
+func alertOf(a *alerts.AlertView) JSON {
 	j := a.Last
-	out := alertJSON{
-		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: titleOf(a), Phase: a.State.Phase.String(),
+	out := JSON{
+		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: TitleOf(a), Phase: a.State.Phase.String(),
 		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: web.Time(a.State.HealthSince), Since: web.Time(a.State.Since),
 		FiredAt: web.Time(a.State.FiredAt), TierSince: web.Time(a.State.TierSince), At: web.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: web.OrEmpty(j.Evidence),
 		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: web.OrEmpty(a.Silences), Flapping: web.Time(a.Flapping),
@@ -109,15 +109,15 @@ func alertOf(a *alerts.AlertView) alertJSON {
 
 // firedTier is the tier that fires; normal where none does, also before the first evaluation.
 func firedTier(a *alerts.AlertView) dedup.Tier {
-	if fires(a) {
+	if Fires(a) {
 		return a.State.Tier
 	}
 	return dedup.Normal
 }
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
-func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
-	var q alertsQuery
+func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
+	var q query
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
@@ -126,9 +126,9 @@ func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := alertsJSON{
-		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: lateView(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []alertJSON{},
+	body := ListJSON{
+		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: LateText(view, time.Now()), Worst: view.Worst.String(),
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []JSON{},
 	}
 	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
@@ -146,10 +146,10 @@ func (s *Server) apiAlerts(r *web.Request) (web.Response, error) {
 // alertsPerAnswer is how many alerts an answer holds; ?page= gives the next ones.
 const alertsPerAnswer = 1000
 
-// alertDetailJSON is the answer of /api/v1/alerts/one.
-type alertDetailJSON struct {
-	alertJSON
-	Definition *ruleJSON `json:"definition"`
+// DetailJSON is the answer of /api/v1/alerts/one.
+type DetailJSON struct {
+	JSON
+	Definition *RuleJSON `json:"definition"`
 	// Evaluations are the last ones, oldest first; Edges what happened, newest first; EdgesNote says what they leave out.
 	Evaluations []evaluationJSON `json:"evaluations"`
 	Edges       []edgeJSON       `json:"edges"`
@@ -178,7 +178,7 @@ type edgeJSON struct {
 }
 
 // apiAlert gives everything known of one alert.
-func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
+func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (s *Server) apiAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := alertDetailJSON{alertJSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
+	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
 	if a.Rule != nil && ruleJudges(a.Rule) {
 		rule := ruleOf(a.Rule)
 		body.Definition = &rule
@@ -236,7 +236,7 @@ func endOf(span string, until *time.Time, otherwise string, days int) (time.Time
 	return time.Now().Add(d), err
 }
 
-func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
+func (s pages) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	a, err := alertAsked(s.alerts.View.View(), body.Key)
+	a, err := alertAsked(s.deps.View.View(), body.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (s *Server) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	return s.attended(a, http.StatusCreated)
 }
 
-func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
+func (s pages) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	a, err := alertAsked(s.alerts.View.View(), body.Key)
+	a, err := alertAsked(s.deps.View.View(), body.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -285,8 +285,8 @@ func (s *Server) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 }
 
 // attended answers with an alert as it is after somebody attended to it.
-func (s *Server) attended(a *alerts.AlertView, status int) (web.Response, error) {
-	if newer, ok := s.alerts.View.View().Alert(a.Key); ok {
+func (s pages) attended(a *alerts.AlertView, status int) (web.Response, error) {
+	if newer, ok := s.deps.View.View().Alert(a.Key); ok {
 		a = newer
 	}
 	return web.JSON{Status: status, Value: alertOf(a)}, nil

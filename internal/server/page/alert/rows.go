@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"cmp"
@@ -16,10 +16,10 @@ import (
 )
 
 // alertsView builds the list of alerts, the worst first, filtered as its address says. Times are shown in the zone of now.
-func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time.Time, frame templates.Frame) templates.AlertsView {
+func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time, frame templates.Frame) templates.AlertsView {
 	base := frame.Base
 	v := templates.AlertsView{
-		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: lateView(view, now),
+		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
 		Watched: watched(view, snap),
 	}
@@ -60,7 +60,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, now time
 }
 
 // alertTabs are the states with how many alerts of the filter are in each.
-func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertTab {
+func alertTabs(view *alerts.View, q query, base string) []templates.AlertTab {
 	tab := func(label string, states []string) templates.AlertTab {
 		link := q
 		link.page, link.states = 1, states
@@ -85,9 +85,9 @@ func alertTabs(view *alerts.View, q alertsQuery, base string) []templates.AlertT
 }
 
 // alertFilter is the form, with the pipelines and rules that there are.
-func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base string) templates.AlertFilter {
-	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: alertsQuery{states: q.states}.address(base)}
-	for _, t := range tiersWorstFirst() {
+func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) templates.AlertFilter {
+	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: query{states: q.states}.address(base)}
+	for _, t := range show.TiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
 	pipelines, rules := map[string]bool{}, map[string]bool{}
@@ -95,7 +95,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q alertsQuery, base st
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
 	}
 	for _, a := range view.Alerts { // what is gone may still have an alert
-		if name := pipelineOfAlert(a); name != "" {
+		if name := PipelineOf(a); name != "" {
 			pipelines[name] = true
 		}
 		rules[a.Key.Rule] = true
@@ -138,7 +138,7 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 }
 
 // emptyAlerts says why the list is empty, what is watched and when it was last judged.
-func emptyAlerts(view *alerts.View, q alertsQuery, v templates.AlertsView, admitted int) templates.Empty {
+func emptyAlerts(view *alerts.View, q query, v templates.AlertsView, admitted int) templates.Empty {
 	evaluated := v.Watched + " Last evaluated at " + v.AsOf.Text + "."
 	blind := 0
 	for _, a := range view.Alerts {
@@ -184,15 +184,15 @@ func alertSummary(view *alerts.View) string {
 func firingByTier(view *alerts.View, which func(*alerts.AlertView) bool) map[dedup.Tier]int {
 	counts := map[dedup.Tier]int{}
 	for _, a := range view.Alerts {
-		if fires(a) && a.Key.Rule != alerts.RuleWatchdog && which(a) {
+		if Fires(a) && a.Key.Rule != alerts.RuleWatchdog && which(a) {
 			counts[a.State.Tier]++
 		}
 	}
 	return counts
 }
 
-// titleOf is what an alert is called: the title of its rule.
-func titleOf(a *alerts.AlertView) string {
+// TitleOf is what an alert is called: the title of its rule.
+func TitleOf(a *alerts.AlertView) string {
 	if a.Rule != nil && a.Rule.Title != "" {
 		return a.Rule.Title
 	}
@@ -227,7 +227,7 @@ func subjectAddress(base string, k alerts.Key) string {
 // alertRow is one alert at a glance, in the words of its notification.
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
-		Href: alertAddress(base, a.Key), Title: templates.Plain(titleOf(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
+		Href: Address(base, a.Key), Title: templates.Plain(TitleOf(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
 		SubjectHref: subjectAddress(base, a.Key), Why: show.Statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
 	if c := a.CauseIn(now.Location()); c != "" {
@@ -236,11 +236,11 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 	if a.Rule != nil && a.Rule.Step != "" {
 		r.Step = show.Statement(a.Rule.Step)
 	}
-	r.Steps = stepLinks(a, base)
-	late := lateView(view, now) != ""
+	r.Steps = StepLinks(a, base)
+	late := LateText(view, now) != ""
 	alertState(&r, a, late, now)
 	if !late {
-		r.Held = templates.Sentence(heldText(a, now))
+		r.Held = templates.Sentence(HeldText(a, now))
 	}
 	if a.Stale() && a.LastOK.Why != "" {
 		r.Before = show.Statement("Before that, " + show.Ago(a.LastOK.At, now) + ": " + a.LastOK.Why)
@@ -258,10 +258,10 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.Time) {
 	since, pending := a.State.Since, a.Pending()
 	switch {
-	case fires(a) && (late || a.Stale()):
+	case Fires(a) && (late || a.Stale()):
 		r.Tier, r.Word = dedup.TierUnknown.String(), "unknown (was "+a.State.Tier.String()+")"
 		r.SinceWord, since = "fires since", a.State.FiredAt
-	case fires(a):
+	case Fires(a):
 		r.Tier, r.Word = a.State.Tier.String(), a.State.Tier.String()
 		r.SinceWord, since = "fires since", a.State.FiredAt
 	case a.Stale():
@@ -275,7 +275,7 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 	}
 	if pending >= dedup.Warning {
 		r.Pending = pending.String()
-		if !fires(a) && !a.Stale() {
+		if !Fires(a) && !a.Stale() {
 			r.Tier, r.Word = pending.String(), "" // the chip of what is pending stands alone
 			r.SinceWord, since = "normal, pending since", a.State.Reached[pending-dedup.Warning]
 		}
@@ -291,7 +291,7 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 		return
 	}
 	r.For = templates.Span(now.Sub(since))
-	if fires(a) && !late && !a.Stale() && a.State.Changed() {
+	if Fires(a) && !late && !a.Stale() && a.State.Changed() {
 		r.TierSince, r.TierFor = show.Moment(a.State.TierSince, now), tierFor(a, now)
 	}
 }
@@ -301,10 +301,10 @@ func tierFor(a *alerts.AlertView, now time.Time) string {
 	return a.State.Tier.String() + " for " + templates.Span(now.Sub(a.State.TierSince))
 }
 
-// heldText says why a tier stands that the value reaches no longer; empty where that is not so.
-func heldText(a *alerts.AlertView, now time.Time) string {
+// HeldText says why a tier stands that the value reaches no longer; empty where that is not so.
+func HeldText(a *alerts.AlertView, now time.Time) string {
 	switch {
-	case a.Stale() || !fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
+	case a.Stale() || !Fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
 		return ""
 	case a.State.Phase == alerts.PhaseFiring && a.Last.Holds > a.State.Tier:
 		return "It still fires: nobody can tell yet that it is over."

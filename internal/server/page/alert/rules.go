@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"cmp"
@@ -15,13 +15,13 @@ import (
 )
 
 // rulesPage answers the list of all rules, with their limits, how long a tier takes to fire, and what each has to say now.
-func (s *Server) rulesPage(r *web.Request) (web.Response, error) {
-	v := templates.RulesView{Frame: s.frame(r, "Rules of alerts")}
+func (s pages) rulesPage(r *web.Request) (web.Response, error) {
+	v := templates.RulesView{Frame: s.site.Frame(r, "Rules of alerts")}
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
 		return web.Page{Component: templates.Rules(v)}, nil
 	}
-	view := s.alerts.View.View()
-	v.Watched = watched(view, s.snapshots.Snapshot())
+	view := s.deps.View.View()
+	v.Watched = watched(view, s.deps.Snapshots.Snapshot())
 	counts := countByRule(view)
 	for i := range view.Rules {
 		v.Rows = append(v.Rows, ruleRow(&view.Rules[i], counts[variantOf(&view.Rules[i])], v.Frame.Base))
@@ -45,7 +45,7 @@ func countByRule(view *alerts.View) map[string]ruleCount {
 		}
 		c := counts[variantOf(a.Rule)]
 		switch {
-		case fires(a):
+		case Fires(a):
 			c.firing++
 		case a.Pending() >= dedup.Warning:
 			c.pending++
@@ -64,7 +64,7 @@ func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
 	row := templates.RuleRow{
 		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*show.NameLimit), Name: templates.Plain(r.Name, show.NameLimit), Judges: judges,
 		Limits: templates.Plain(ruleLimits(r), show.PartLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
-		Alerts: alertsQuery{rule: r.Name}.address(base),
+		Alerts: query{rule: r.Name}.address(base),
 	}
 	for _, label := range show.SortedLabels(r.Match) {
 		row.Match = append(row.Match, templates.Plain(label, 2*show.NameLimit))

@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"dedup-dashboard/internal/alerts"
@@ -9,7 +9,7 @@ import (
 // foldDependents takes out of the list the alerts that cannot be judged because of a source that fires as unreachable in it, and counts
 // them by the alert of that source: one outage is one line. What fires at severe or worse stays in the list. Who filters gets
 // everything that was asked for.
-func foldDependents(list []*alerts.AlertView, q alertsQuery) (rest []*alerts.AlertView, folded map[alerts.Key]int) {
+func foldDependents(list []*alerts.AlertView, q query) (rest []*alerts.AlertView, folded map[alerts.Key]int) {
 	if len(q.states) > 0 || q.narrowed() {
 		return list, nil
 	}
@@ -50,5 +50,5 @@ func foldedWords(source *alerts.AlertView, n int, base string) (line, href strin
 		return "", ""
 	}
 	line = show.Counted(n, "more alert") + " cannot be judged because " + show.Within(subjectOf(source.Key)) + " cannot be read"
-	return line, alertsQuery{states: []string{stateUnknown}}.address(base)
+	return line, query{states: []string{stateUnknown}}.address(base)
 }

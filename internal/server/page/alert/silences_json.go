@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"net/http"
@@ -9,9 +9,9 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// silencesJSON is the answer of /api/v1/silences: those that hold or will hold, the first to end first, and those of the last 30 days
+// SilencesJSON is the answer of /api/v1/silences: those that hold or will hold, the first to end first, and those of the last 30 days
 // that have ended, the newest first.
-type silencesJSON struct {
+type SilencesJSON struct {
 	Silences []silenceJSON `json:"silences"`
 	Ended    []silenceJSON `json:"ended"`
 }
@@ -20,7 +20,7 @@ type silencesJSON struct {
 type silenceJSON struct {
 	ID       string        `json:"id"`
 	State    string        `json:"state"`
-	Matchers []matcherJSON `json:"matchers"`
+	Matchers []MatcherJSON `json:"matchers"`
 	Author   string        `json:"author"`
 	Reason   string        `json:"reason"`
 	Starts   *time.Time    `json:"starts"`
@@ -29,15 +29,15 @@ type silenceJSON struct {
 	EndedBy string `json:"ended_by"`
 }
 
-// matcherJSON compares one label: =, !=, =~ or !~ as in PromQL.
-type matcherJSON struct {
+// MatcherJSON compares one label: =, !=, =~ or !~ as in PromQL.
+type MatcherJSON struct {
 	Label string `json:"label"`
 	Op    string `json:"op"`
 	Value string `json:"value"`
 }
 
 func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
-	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []matcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: web.Time(one.Starts), Ends: web.Time(one.Ends), EndedBy: one.EndedBy}
+	out := silenceJSON{ID: one.ID, State: "pending", Matchers: []MatcherJSON{}, Author: one.Author, Reason: one.Reason, Starts: web.Time(one.Starts), Ends: web.Time(one.Ends), EndedBy: one.EndedBy}
 	switch {
 	case one.Expired(now):
 		out.State = "expired"
@@ -45,18 +45,18 @@ func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
 		out.State = "active"
 	}
 	for _, m := range one.Matchers {
-		out.Matchers = append(out.Matchers, matcherJSON{m.Name, string(m.Op), m.Value})
+		out.Matchers = append(out.Matchers, MatcherJSON{m.Name, string(m.Op), m.Value})
 	}
 	return out
 }
 
-func (s *Server) apiSilences(r *web.Request) (web.Response, error) {
+func (s pages) apiSilences(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
-	body := silencesJSON{[]silenceJSON{}, []silenceJSON{}}
+	body := SilencesJSON{[]silenceJSON{}, []silenceJSON{}}
 	for _, one := range sortedSilences(view.Silences) {
 		if !one.Expired(now) {
 			body.Silences = append(body.Silences, silenceOf(one, now))
@@ -75,7 +75,7 @@ func (s *Server) apiSilences(r *web.Request) (web.Response, error) {
 // addSilenceJSON asks for a silence: for a span such as 4h, or until a time. Without a beginning it begins now. With Preview nothing is
 // made, and the answer says what it would cover.
 type addSilenceJSON struct {
-	Matchers []matcherJSON `json:"matchers"`
+	Matchers []MatcherJSON `json:"matchers"`
 	Reason   string        `json:"reason"`
 	Starts   *time.Time    `json:"starts"`
 	For      string        `json:"for"`
@@ -83,15 +83,15 @@ type addSilenceJSON struct {
 	Preview  bool          `json:"preview"`
 }
 
-// addedSilenceJSON says what a silence covers. ID is empty where it was only looked at; Warning says that it covers nothing.
-type addedSilenceJSON struct {
+// AddedSilenceJSON says what a silence covers. ID is empty where it was only looked at; Warning says that it covers nothing.
+type AddedSilenceJSON struct {
 	ID       string   `json:"id"`
 	Alerts   []string `json:"alerts"`
 	Subjects []string `json:"subjects"`
 	Warning  string   `json:"warning"`
 }
 
-func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
+func (s pages) apiAddSilence(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -104,8 +104,8 @@ func (s *Server) apiAddSilence(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := alerts.Preview(one, s.alerts.View.View(), s.snapshots.Snapshot())
-	out := addedSilenceJSON{Alerts: []string{}, Subjects: web.OrEmpty(found.Subjects), Warning: found.Warning}
+	found := alerts.Preview(one, s.deps.View.View(), s.deps.Snapshots.Snapshot())
+	out := AddedSilenceJSON{Alerts: []string{}, Subjects: web.OrEmpty(found.Subjects), Warning: found.Warning}
 	for _, k := range found.Alerts {
 		out.Alerts = append(out.Alerts, k.String())
 	}
@@ -145,20 +145,20 @@ func (b addSilenceJSON) silence(author string) (alerts.Silence, error) {
 	return one, one.Validate()
 }
 
-func (s *Server) apiExpireSilence(r *web.Request) (web.Response, error) {
+func (s pages) apiExpireSilence(r *web.Request) (web.Response, error) {
 	if err := s.endSilence(r); err != nil {
 		return nil, err
 	}
 	return web.JSON{Value: map[string]bool{"expired": true}}, nil
 }
 
-// rulesJSON is the answer of /api/v1/rules, in the order of the configuration.
-type rulesJSON struct {
-	Rules []ruleJSON `json:"rules"`
+// RulesJSON is the answer of /api/v1/rules, in the order of the configuration.
+type RulesJSON struct {
+	Rules []RuleJSON `json:"rules"`
 }
 
-// ruleJSON is a rule. Exactly one of measure, findings, expr, and numerator with denominator gives its value.
-type ruleJSON struct {
+// RuleJSON is a rule. Exactly one of measure, findings, expr, and numerator with denominator gives its value.
+type RuleJSON struct {
 	Name        string            `json:"name"`
 	Title       string            `json:"title"`
 	Kind        string            `json:"kind"`
@@ -195,8 +195,8 @@ type ruleTimingJSON struct {
 	Emergency float64 `json:"emergency"`
 }
 
-func ruleOf(r *alerts.Rule) ruleJSON {
-	out := ruleJSON{
+func ruleOf(r *alerts.Rule) RuleJSON {
+	out := RuleJSON{
 		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
 		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
 		For: ruleTimingJSON{r.Timing.Warning.Seconds(), r.Timing.Severe.Seconds(), r.Timing.Emergency.Seconds()}, KeepFiring: r.Timing.KeepFiring.Seconds(),
@@ -211,12 +211,12 @@ func ruleOf(r *alerts.Rule) ruleJSON {
 	return out
 }
 
-func (s *Server) apiRules(r *web.Request) (web.Response, error) {
+func (s pages) apiRules(r *web.Request) (web.Response, error) {
 	view, err := s.judging()
 	if err != nil {
 		return nil, err
 	}
-	body := rulesJSON{[]ruleJSON{}}
+	body := RulesJSON{[]RuleJSON{}}
 	for i := range view.Rules {
 		body.Rules = append(body.Rules, ruleOf(&view.Rules[i]))
 	}

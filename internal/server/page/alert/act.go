@@ -1,4 +1,4 @@
-package server
+package alert
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -41,19 +42,19 @@ func parseSpan(text string, days int) (time.Duration, error) {
 }
 
 // attendViews add the forms that attend to an alert, as who asks may use them.
-func (s *Server) attendViews(r *web.Request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
-	base := s.cfg.base()
+func (s pages) attendViews(r *web.Request, v *templates.AlertView, view *alerts.View, a *alerts.AlertView, now time.Time) {
+	base := s.site.Base
 	v.Ack = templates.AckForm{Key: a.Key.String(), Tier: a.State.Tier.String(), WhyNot: s.whyNoAttending(r), Durations: spans("4h")}
 	switch {
 	case a.Ack != nil:
 		v.Ack.Line = templates.Sentence(ackText(a.Ack, now) + " That ends when the tier worsens, when the alert resolves, or then.")
-	case fires(a):
+	case Fires(a):
 		v.Ack.Line = templates.Sentence("Nobody has acknowledged it. Who does keeps it from being told again, until its tier worsens, it resolves, or the time is over.")
 	default:
 		v.Ack.Line = templates.Sentence("It does not fire: there is nothing to acknowledge.")
 	}
 	if v.Ack.WhyNot == "" {
-		if fires(a) {
+		if Fires(a) {
 			v.Ack.Make = base + "/alerts/acknowledge"
 		}
 		if a.Ack != nil {
@@ -84,7 +85,7 @@ func silenceFor(base string, a *alerts.AlertView) string {
 }
 
 // acknowledgeAlert notes that the reader attends to an alert.
-func (s *Server) acknowledgeAlert(r *web.Request) (web.Response, error) {
+func (s pages) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
@@ -97,12 +98,12 @@ func (s *Server) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := alertAddress(s.cfg.base(), a.Key)
+	address := Address(s.site.Base, a.Key)
 	note := strings.TrimSpace(r.PostForm.Get("note"))
 	err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
 	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
 		v := templates.AckedView{Heading: "It got worse", Back: address, BackWord: "Back to the alert"}
-		v.Refused = []templates.Problem{refusedAck(s.cfg.base(), now, err)}
+		v.Refused = []templates.Problem{refusedAck(s.site.Base, now, err)}
 		v.Again = s.ackAgain(r, []*alerts.AlertView{now})
 		return s.ackedPage(r, v), nil
 	}
@@ -113,7 +114,7 @@ func (s *Server) acknowledgeAlert(r *web.Request) (web.Response, error) {
 }
 
 // unacknowledgeAlert takes an acknowledgement back.
-func (s *Server) unacknowledgeAlert(r *web.Request) (web.Response, error) {
+func (s pages) unacknowledgeAlert(r *web.Request) (web.Response, error) {
 	service, a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
@@ -121,11 +122,11 @@ func (s *Server) unacknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
-	return web.Redirect{To: alertAddress(s.cfg.base(), a.Key) + "#attend-title"}, nil
+	return web.Redirect{To: Address(s.site.Base, a.Key) + "#attend-title"}, nil
 }
 
 // postedAlert returns the alert that a form names, and what acts on it.
-func (s *Server) postedAlert(r *web.Request) (attendService, *alerts.AlertView, error) {
+func (s pages) postedAlert(r *web.Request) (attender, *alerts.AlertView, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, nil, err
@@ -133,12 +134,12 @@ func (s *Server) postedAlert(r *web.Request) (attendService, *alerts.AlertView, 
 	if err := r.ParseForm(); err != nil {
 		return nil, nil, web.FormError(err)
 	}
-	a, err := alertAsked(s.alerts.View.View(), r.PostForm.Get("key"))
+	a, err := alertAsked(s.deps.View.View(), r.PostForm.Get("key"))
 	return service, a, err
 }
 
 // testChannel sends a message for trial.
-func (s *Server) testChannel(r *web.Request) (web.Response, error) {
+func (s pages) testChannel(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
@@ -153,25 +154,25 @@ func (s *Server) testChannel(r *web.Request) (web.Response, error) {
 	if err := service.Test(r.Context(), r.Asker(), channel); err != nil {
 		return nil, err
 	}
-	return web.Redirect{To: s.cfg.base() + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
+	return web.Redirect{To: s.site.Base + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
 }
 
 // channelsView says how the channels fare, to who may know where notifications go.
-func (s *Server) channelsView(r *web.Request, now time.Time) templates.ChannelsView {
-	if s.alerts.Channels == nil || !r.Who.Can(operator) {
+func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsView {
+	if s.deps.Channels == nil || !r.Who.Can(auth.Operator) {
 		return templates.ChannelsView{}
 	}
 	v := templates.ChannelsView{Shown: true}
 	ctx, cancel := context.WithTimeout(r.Context(), recordsTimeout)
 	defer cancel()
-	channels, err := s.alerts.Channels.Channels(ctx)
+	channels, err := s.deps.Channels.Channels(ctx)
 	if err != nil {
-		s.log.Warn("the outbox cannot be read", "err", err)
+		s.deps.Log.Warn("the outbox cannot be read", "err", err)
 		v.Missing = templates.Sentence("How the channels fare cannot be read from the journal at the moment.")
 		return v
 	}
 	if s.whyNoAttending(r) == "" {
-		v.Test = s.cfg.base() + "/alerts/test"
+		v.Test = s.site.Base + "/alerts/test"
 	}
 	tested := r.URL.Query().Get("tested")
 	for _, c := range channels {
