@@ -64,7 +64,7 @@ func (s pages) attendViews(r *web.Request, v *templates.AlertView, view *alerts.
 	}
 	for _, one := range view.Silences {
 		if slices.Contains(a.Silences, one.ID) {
-			v.SilencedBy = append(v.SilencedBy, s.silenceRow(r, one, view, "", now))
+			v.SilencedBy = append(v.SilencedBy, silenceRow(one, view, "", now))
 		}
 	}
 }

@@ -102,11 +102,11 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return append(s.pageRoutes(), s.apiRoutes()...)
+		return append(pageRoutes(s), apiRoutes(s)...)
 	}
 }
 
-func (s pages) pageRoutes() []web.Route {
+func pageRoutes(s pages) []web.Route {
 	get := func(path string, h web.Handler) web.Route {
 		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
 	}
@@ -121,7 +121,7 @@ func (s pages) pageRoutes() []web.Route {
 	}
 }
 
-func (s pages) apiRoutes() []web.Route {
+func apiRoutes(s pages) []web.Route {
 	get := func(path string, h web.Handler) web.Route {
 		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
 	}

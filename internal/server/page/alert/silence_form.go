@@ -136,7 +136,7 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 // silenceForm is the page with the form filled in.
 func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
-		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: s.alertLabels(),
+		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: alertLabels(s.deps.Snapshots.Snapshot()),
 		Until: f.until, Zone: web.Zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
 	}
 	if f.span != "" {
@@ -171,9 +171,8 @@ func opChoices(chosen alerts.MatchOp) []templates.Choice {
 }
 
 // alertLabels are the labels that alerts have: those that they are given, then those of the pipelines.
-func (s pages) alertLabels() []string {
+func alertLabels(snap *dedup.Snapshot) []string {
 	names := map[string]bool{}
-	snap := s.deps.Snapshots.Snapshot()
 	for i := range snap.Pipelines {
 		for name := range snap.Pipelines[i].Pipeline.Labels {
 			names[name] = true

@@ -41,9 +41,9 @@ func (s pages) silencesPage(r *web.Request) (web.Response, error) {
 		switch {
 		case one.Expired(now):
 		case one.Active(now):
-			v.Active = append(v.Active, s.silenceRow(r, one, view, expire, now))
+			v.Active = append(v.Active, silenceRow(one, view, expire, now))
 		default:
-			v.Coming = append(v.Coming, s.silenceRow(r, one, view, expire, now))
+			v.Coming = append(v.Coming, silenceRow(one, view, expire, now))
 		}
 	}
 	s.endedSilences(r, &v, view, now)
@@ -74,7 +74,7 @@ func (s pages) endedSilences(r *web.Request, v *templates.SilencesView, view *al
 	}
 	v.EndedNote = "Those of the last 30 days are shown, " + templates.Number(endedShown) + " at most. The audit has all."
 	for _, one := range ended {
-		row := s.silenceRow(r, one, view, "", now)
+		row := silenceRow(one, view, "", now)
 		row.Covers = ""
 		if who := one.EndedBy; who != "" {
 			row.EndedBy = templates.Sentence("ended by " + show.Within(who))
@@ -99,7 +99,7 @@ func (s pages) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, 
 }
 
 // silenceRow is one silence in a list.
-func (s pages) silenceRow(r *web.Request, one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
+func silenceRow(one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
 		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
 		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
