@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"internal/server/page/measurement": {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/api":              {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup"},
 	"internal/server/metrics":          {"internal/alerts", "internal/dedup", "internal/series", "internal/server/show"},
-	"internal/server":                  {"internal/server/list", "internal/server/show", "internal/server/web", "internal/server/metrics", "internal/server/api", "internal/server/page/alert", "internal/server/page/chart", "internal/server/page/effects", "internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "internal/text", "internal/secret", "web/templates", "web/static", "docs"},
+	"internal/server":                  {"internal/server/list", "internal/server/show", "internal/server/web", "internal/server/metrics", "internal/server/api", "internal/server/page/alert", "internal/server/page/chart", "internal/server/page/effects", "internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "web/templates", "web/static"},
 	"internal/collector":               {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate", "internal/collector/topology", "internal/text"},
 	"internal/collector/estimate":      {"internal/dedup"},
 	"internal/collector/topology":      {"internal/dedup", "internal/text"},
