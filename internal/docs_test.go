@@ -55,7 +55,7 @@ func TestEveryFindingHasARunbook(t *testing.T) {
 	}
 }
 
-// TestThePagesGiveTheRightRoleForChanges: changing markers needs an admin (routes.go), and no page may promise it to others.
+// TestThePagesGiveTheRightRoleForChanges: changing markers needs an admin (server/page/marker), and no page may promise it to others.
 func TestThePagesGiveTheRightRoleForChanges(t *testing.T) {
 	pages, err := filepath.Glob("../docs/*.md")
 	if err != nil || len(pages) < 5 {

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
@@ -13,19 +14,19 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
-	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 // openAlerting wires what judges and tells: the rules over what the observer reads, the journal that alerts and notifications
 // survive in, and the channels.
-func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (server.AlertDeps, error) {
+func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (alert.Deps, error) {
 	for _, note := range alertNotes(cfg) {
 		a.log.Warn("alerts: " + note)
 	}
 	records := db.Alerts()
 	receivers, dispatcher, err := a.openDelivery(ctx, cfg, records)
 	if err != nil {
-		return server.AlertDeps{}, err
+		return alert.Deps{}, err
 	}
 	watch := a.newWatch(cfg, receivers, gate)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
@@ -34,14 +35,14 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 		Changed: func(topic string) { a.server.Changed(topic) }, Due: receivers.outbox.Wake,
 	})
 	if err != nil {
-		return server.AlertDeps{}, err
+		return alert.Deps{}, err
 	}
 	a.background("notifications", func(ctx context.Context) error { receivers.outbox.Run(ctx); return nil })
 	a.background("watch over the dashboard", watch.Run)
 	a.background("alert rules", engine.Run)
 	attention := records.Attention(engine, a.log)
-	return server.AlertDeps{
-		View: engine, Records: attention, Channels: receivers,
+	return alert.Deps{
+		View: engine, Records: attention, Channels: receivers, Snapshots: observer, Log: a.log,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
 }
@@ -77,7 +78,7 @@ func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *jou
 // runbookLinks makes links of the runbooks that are pages of our documentation: those who are told are not on our pages.
 func runbookLinks(home string) func(string) string {
 	return func(runbook string) string {
-		if page := server.GuidePath(runbook); page != "" {
+		if page := docs.Path(runbook); page != "" {
 			return home + page
 		}
 		return runbook

@@ -18,7 +18,6 @@ import (
 	"dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
@@ -26,8 +25,7 @@ import (
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
-	"dedup-dashboard/internal/server/api"
-	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/internal/server/page/measurement"
 )
 
 // An App is the whole dashboard, wired. It is the only place that knows every package.
@@ -87,12 +85,14 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
+	measured := measurement.New(exact)
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, Markers: single, DeadLetters: letters, JudgeMarker: dedup.Judge,
+		Gate: gate, DeadLetters: letters,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: observer, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})})},
-		Alerts:    alerting, Measurements: exact,
+		Pages: pagesOf(observer, history, single, measured, alerting,
+			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
+		Alerts: alerting, Measured: measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {

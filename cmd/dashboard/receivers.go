@@ -13,7 +13,7 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
-	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 // A receiver is a channel that notifications go to.
@@ -115,7 +115,7 @@ func (r *receivers) resume(ctx context.Context) error {
 }
 
 // Channels tells how the channels fare.
-func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error) {
+func (r *receivers) Channels(ctx context.Context) ([]alert.ChannelState, error) {
 	stats, err := r.outbox.Stats(ctx)
 	if err != nil {
 		return nil, err
@@ -124,20 +124,20 @@ func (r *receivers) Channels(ctx context.Context) ([]server.ChannelState, error)
 	for _, s := range stats {
 		known[s.Channel] = s
 	}
-	states := make([]server.ChannelState, 0, len(r.all))
+	states := make([]alert.ChannelState, 0, len(r.all))
 	for _, one := range r.all {
 		s := known[one.name]
-		state := server.ChannelState{
+		state := alert.ChannelState{
 			Name: one.name, Kind: one.kind, Waiting: s.Depth, Oldest: s.Oldest, LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt,
 		}
 		for _, f := range one.faults() {
-			state.Faults = append(state.Faults, server.ChannelFault{Receiver: f.Receiver, Text: f.Text, Since: f.Since})
+			state.Faults = append(state.Faults, alert.ChannelFault{Receiver: f.Receiver, Text: f.Text, Since: f.Since})
 		}
 		states = append(states, state)
 	}
 	if r.pulse != nil {
 		p := r.pulse()
-		states = append(states, server.ChannelState{Name: config.HeartbeatName, Kind: "each minute", LastSuccess: p.Beaten, LastError: p.Err, LastErrorAt: p.ErrAt})
+		states = append(states, alert.ChannelState{Name: config.HeartbeatName, Kind: "each minute", LastSuccess: p.Beaten, LastError: p.Err, LastErrorAt: p.ErrAt})
 	}
 	return states, nil
 }

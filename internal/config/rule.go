@@ -11,10 +11,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
-	"dedup-dashboard/internal/server"
 )
 
 // rule is one entry of `alerts.rules`: a rule of one's own, or with the name of a built-in one a variant of it.
@@ -237,7 +237,7 @@ func (r rule) check(c *report, path string) {
 			c.add(path+"."+q.key, "nobody stores a series %s%s, so that the rule would never fire; docs/metrics.md lists those that there are", name, likeness(name, series.Stored()))
 		}
 	}
-	if strings.HasPrefix(r.Runbook, "docs/") && server.GuidePath(r.Runbook) == "" {
+	if strings.HasPrefix(r.Runbook, "docs/") && docs.Path(r.Runbook) == "" {
 		c.add(path+".runbook", "there is no page %s in the documentation of the dashboard; give a web address", r.Runbook)
 	}
 }

@@ -220,3 +220,27 @@ type DeadLetterQueue struct {
 	// Shared is who else has messages there.
 	Shared Sharing
 }
+
+// Store returns the status of a store, and whether there is one of this name.
+func (s *Snapshot) Store(name string) (*StoreStatus, bool) {
+	for i := range s.Stores {
+		if s.Stores[i].Name == name {
+			return &s.Stores[i], true
+		}
+	}
+	return nil, false
+}
+
+// PipelinesOf names the pipelines of a store, from its status or, before that says so, from the pipelines.
+func (s *Snapshot) PipelinesOf(store string) []string {
+	if st, ok := s.Store(store); ok && len(st.Pipelines) > 0 {
+		return st.Pipelines
+	}
+	var names []string
+	for i := range s.Pipelines {
+		if s.Pipelines[i].Pipeline.Store == store {
+			names = append(names, s.Pipelines[i].Pipeline.Name)
+		}
+	}
+	return names
+}

@@ -78,11 +78,11 @@ func TestWhoMayNotAttendIsToldWhy(t *testing.T) {
 			t.Errorf("%s offers to a viewer: %s", path, apart(doc.Find("main")))
 		}
 	}
-	s.alerts.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
+	s.alerting.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
 	if got := apart(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
 		t.Errorf("read-only says %q", got)
 	}
-	s.alerts.Attend = nil
+	s.alerting.Attend = nil
 	if got := apart(s.page("admin", "/silences").Find("main")); !strings.Contains(got, "without a journal of it") {
 		t.Errorf("without a journal: %q", got)
 	}

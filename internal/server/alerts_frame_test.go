@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -129,7 +130,7 @@ func TestPagesAndAPISayForHowLongAnAlertFiresAndForHowLongAtItsTier(t *testing.T
 			if !tt.stale {
 				says("the banner", apart(s.page("viewer", "/dead-letters").Find(".banner")), "for 6 h, emergency for 1 h")
 			}
-			var one alertDetailJSON
+			var one alert.DetailJSON
 			s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &one)
 			if got := one.TierSince; (got == nil) != tt.atTier.IsZero() || got != nil && !got.Equal(tt.atTier.Truncate(time.Millisecond)) && !got.Equal(tt.atTier) {
 				t.Errorf("the API says %v, want %s", got, tt.atTier)
@@ -207,7 +208,7 @@ func TestHostileNamesStayHarmlessOnThePagesOfAlerts(t *testing.T) {
 		s.tower.view.Silences, s.tower.ended = []alerts.Silence{one}, []alerts.Silence{over}
 		j := a.Last
 		s.tower.edges = []alerts.Transition{{Edge: alerts.Edge{Kind: alerts.EdgeKind(h), At: now}, Judgement: j, Cause: h}}
-		s.tower.channels = []ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}, {Name: h, Kind: h, LastSuccess: now, Faults: []ChannelFault{{Receiver: h, Text: h, Since: now}}}}
+		s.tower.channels = []alert.ChannelState{{Name: h, Kind: h, LastError: h, LastErrorAt: now}, {Name: h, Kind: h, LastSuccess: now, Faults: []alert.ChannelFault{{Receiver: h, Text: h, Since: now}}}}
 		q := url.QueryEscape(h)
 		paths := []string{"/alerts", "/alerts?pipeline=" + q + "&rule=" + q, "/silences", "/silences/new?preview=1&label=" + q + "&op=" + q + "&value=" + q + "&reason=" + q + "&for=" + q + "&until=" + q}
 		if !strings.Contains(h, "/") && len(h) < 1000 {

@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -21,7 +22,7 @@ type tower struct {
 	view     *alerts.View
 	edges    []alerts.Transition
 	ended    []alerts.Silence
-	channels []ChannelState
+	channels []alert.ChannelState
 	tested   []string
 	err      error // of what is read or written
 }
@@ -38,7 +39,7 @@ func (t *tower) show(all ...*alerts.AlertView) {
 	v := &alerts.View{At: time.Now().Add(-2 * time.Second), Took: 12 * time.Millisecond, Interval: 15 * time.Second, Rules: alerts.Defaults(), Alerts: all,
 		Worst: dedup.Normal, Unattended: dedup.Normal}
 	for _, a := range all {
-		if fires(a) && a.Key.Rule != alerts.RuleWatchdog {
+		if alert.Fires(a) && a.Key.Rule != alerts.RuleWatchdog {
 			v.Firing++
 			v.Worst = max(v.Worst, a.State.Tier)
 		}
@@ -155,7 +156,7 @@ func (t *tower) Silences(context.Context, time.Time) ([]alerts.Silence, error) {
 	return slices.Concat(t.View().Silences, t.ended), t.err
 }
 
-func (t *tower) Channels(context.Context) ([]ChannelState, error) { return t.channels, t.err }
+func (t *tower) Channels(context.Context) ([]alert.ChannelState, error) { return t.channels, t.err }
 
 var errDisk = errors.New("disk full: /var/lib/secret")
 
@@ -183,7 +184,7 @@ func alertIn(t testing.TB, rule string, kind alerts.SubjectKind, subject string,
 	j := alerts.Judgement{Key: key, At: now.Add(-2 * time.Second), Labels: labels, Enters: max(tier, dedup.Normal), Holds: max(tier, dedup.Normal), Health: alerts.HealthOK,
 		Value: 0.172, Limit: 0.1, Unit: dedup.Ratio, N: 12_345, Window: 15 * time.Minute, Why: "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %"}
 	a := &alerts.AlertView{Rule: ruleNamed(t, rule), Alert: alerts.Alert{Key: key, Last: j, LastOK: j, State: alerts.State{Phase: phase, Tier: tier, Since: now.Add(-since), Seen: j.At}}}
-	if fires(a) {
+	if alert.Fires(a) {
 		a.State.FiredAt = now.Add(-since)
 	}
 	return a
@@ -234,11 +235,11 @@ func night(t testing.TB) *site {
 		return alerts.Transition{Edge: alerts.Edge{Kind: kind, From: from, To: to, At: j.At}, Judgement: j, Cause: rate.Cause}
 	}
 	s.tower.edges = []alerts.Transition{edge(alerts.EdgeEscalated, dedup.Severe, dedup.Emergency, 10*time.Minute), edge(alerts.EdgeFired, dedup.Normal, dedup.Severe, 14*time.Minute)}
-	s.tower.channels = []ChannelState{
+	s.tower.channels = []alert.ChannelState{
 		{Name: "night", Kind: "webhook", LastSuccess: now.Add(-time.Minute)},
 		{Name: "refusing", Kind: "slack", Waiting: 3, Oldest: now.Add(-time.Hour), LastSuccess: now.Add(-2 * time.Hour), LastErrorAt: now.Add(-time.Minute), LastError: "403 Forbidden; look at its token"},
 		{Name: "new", Kind: "email"},
-		{Name: "pair", Kind: "alertmanager", LastSuccess: now.Add(-time.Minute), Faults: []ChannelFault{{Receiver: "am-2:9093", Since: now.Add(-time.Hour), Text: "pair: <refuses> connections"}}},
+		{Name: "pair", Kind: "alertmanager", LastSuccess: now.Add(-time.Minute), Faults: []alert.ChannelFault{{Receiver: "am-2:9093", Since: now.Add(-time.Hour), Text: "pair: <refuses> connections"}}},
 	}
 	return s
 }

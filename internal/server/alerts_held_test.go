@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
 )
 
@@ -38,7 +39,7 @@ func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 		if name == "not known to be over" {
 			a.Last.Holds = dedup.Emergency
 		}
-		if got := heldText(a, now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+		if got := alert.HeldText(a, now); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

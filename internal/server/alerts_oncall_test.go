@@ -11,6 +11,8 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/page/chart"
 )
 
 func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
@@ -29,7 +31,7 @@ func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 		t.Errorf("the page of the pipeline: %q", got)
 	}
 	row := s.page("viewer", "/").Find("#pipelines tbody").Find("a.raised")
-	if row.AttrOr("href", "") != alertAddress("", inflow.Key) {
+	if row.AttrOr("href", "") != alert.Address("", inflow.Key) {
 		t.Errorf("the overview leads to %q", row.AttrOr("href", ""))
 	}
 	if got := page.Find("#status .title .chip.t-emergency").Length(); got != 1 {
@@ -108,7 +110,7 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 			subject = ""
 		}
 		a := alertIn(t, r.Name, kind, subject, alerts.PhaseFiring, dedup.Warning, time.Minute)
-		links := stepLinks(a, "")
+		links := alert.StepLinks(a, "")
 		if elsewhere[r.Name] {
 			if len(links) > 0 {
 				t.Errorf("%s leads to %v", r.Name, links)
@@ -121,9 +123,9 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 		}
 		address, fragment, _ := strings.Cut(links[0].Href, "#")
 		page := s.page("admin", address)
-		if chart, ok := strings.CutPrefix(fragment, "chart-"); ok { // drawn where there is a history
-			if !slices.Contains(chartIDs(), chart) {
-				t.Errorf("%s leads to the chart %s, which there is not", r.Name, chart)
+		if id, ok := strings.CutPrefix(fragment, "chart-"); ok { // drawn where there is a history
+			if !slices.Contains(chart.IDs(), id) {
+				t.Errorf("%s leads to the chart %s, which there is not", r.Name, id)
 			}
 			continue
 		}
@@ -203,7 +205,7 @@ func TestAllRulesAreListedWithTheirLimits(t *testing.T) {
 	if got := page.Find(".rule-rows a[href='/docs/alerts#dead_letters']").Length(); got != 2 {
 		t.Errorf("%d links to the runbook of dead_letters", got)
 	}
-	s.alerts.View = nil
+	s.alerting.View = nil
 	if got := apart(s.page("viewer", "/alerts/rules").Find("main")); !strings.Contains(got, "Alerts are switched off") {
 		t.Errorf("without alerts: %q", got)
 	}

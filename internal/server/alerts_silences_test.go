@@ -12,6 +12,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 // filledIn is what the form of a silence sends as it stands.
@@ -58,7 +59,7 @@ func TestSilencesAreListedByWhenTheyHold(t *testing.T) {
 	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "No silence holds now") || !strings.Contains(got, "No silence has ended in the last 30 days") {
 		t.Errorf("without silences: %s", got)
 	}
-	s.alerts.Records = nil
+	s.alerting.Records = nil
 	if got := apart(s.page("operator", "/silences").Find("main")); !strings.Contains(got, "are not kept") {
 		t.Errorf("without records: %s", got)
 	}
@@ -191,35 +192,12 @@ func TestASilenceIsNotMadeWithOtherFieldsThanThoseOfItsPreview(t *testing.T) {
 	}
 }
 
-func TestEmergenciesAreLeftOutUnlessSomebodyTicksThem(t *testing.T) {
+func TestAPreviewLeavesEmergenciesOut(t *testing.T) {
 	s := night(t)
-	for name, c := range map[string]struct {
-		extra url.Values
-		want  string
-	}{
-		"unticked":              {url.Values{}, `pipeline="orders", tier!="emergency"`},
-		"ticked":                {url.Values{"emergency": {"1"}}, `pipeline="orders"`},
-		"a tier is named":       {url.Values{"label": {"tier"}, "op": {"="}, "value": {"warning"}}, `tier="warning", pipeline="orders"`},
-		"by the short way also": {url.Values{"rule": {"auto_ack"}}, `rule="auto_ack", pipeline="orders", tier!="emergency"`},
-	} {
-		c.extra.Set("pipeline", "orders")
-		one, err := readSilenceForm(c.extra).silence("ann", noon)
-		if got := matcherTexts(one); err != nil || got != c.want {
-			t.Errorf("%s: %s, %v", name, got, err)
-		}
-	}
 	doc := s.page("operator", "/silences/new?preview=1&pipeline=orders")
 	if got := apart(doc.Find("#preview")); strings.Contains(got, "Duplicate rate") || !strings.Contains(got, "Stuck markers") {
 		t.Errorf("a silence without emergencies covers %q", got)
 	}
-}
-
-func matcherTexts(one alerts.Silence) string {
-	var texts []string
-	for _, m := range one.Matchers {
-		texts = append(texts, m.String())
-	}
-	return strings.Join(texts, ", ")
 }
 
 func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.T) {
@@ -247,7 +225,7 @@ func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.
 		"an end that has passed": {with(url.Values{"until": {"2020-01-01T00:00"}}), "a time to come"},
 		"a hostile label":        {with(url.Values{"op": {"=~"}, "label": {hostile[1]}, "value": {"a("}}), "img src"},
 	} {
-		c.form.Set("seen", readSilenceForm(c.form).marks())
+		c.form.Set("seen", alert.Marks(c.form))
 		res := s.as("operator", "POST", "/silences", c.form.Encode())
 		body := s.body(res)
 		doc, err := goquery.NewDocumentFromReader(strings.NewReader(body))
@@ -271,17 +249,5 @@ func TestWhatIsWrongWithASilenceIsSaidInTheFormThatKeepsWhatWasTyped(t *testing.
 	}
 	if len(s.tower.View().Silences) != 2 {
 		t.Errorf("%d silences were made", len(s.tower.View().Silences)-2)
-	}
-}
-
-func TestTheEndOfASilenceIsInTheZoneOfItsReader(t *testing.T) {
-	zone := time.FixedZone("there", 5*3600)
-	f := readSilenceForm(url.Values{"pipeline": {"orders"}, "for": {"1h"}, "until": {"2026-11-21T18:30"}})
-	if one, err := f.silence("ann", noon.In(zone)); err != nil || !one.Ends.Equal(noon.Add(90*time.Minute)) || !one.Starts.Equal(noon) {
-		t.Errorf("until %s, %v", one.Ends, err)
-	}
-	f.until = "2026-11-21T18:30:30"
-	if one, err := f.silence("ann", noon.In(zone)); err != nil || !one.Ends.Equal(noon.Add(90*time.Minute+30*time.Second)) {
-		t.Errorf("with seconds: until %s, %v", one.Ends, err)
 	}
 }

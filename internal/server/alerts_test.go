@@ -14,7 +14,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 // apart is the text of a selection on one line, with a space between elements.
@@ -82,22 +82,6 @@ func TestTheListOfAlertsIsFilteredByItsAddress(t *testing.T) {
 		res := s.as("viewer", "GET", "/alerts?"+query, "")
 		if body := s.body(res); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "parameter "+name+" ") {
 			t.Errorf("%s: %s", query, res.Status)
-		}
-	}
-}
-
-func TestTheAddressOfTheListKeepsItsFilter(t *testing.T) {
-	for _, address := range []string{"/alerts", "/alerts?state=firing&tier=severe", "/alerts?page=3&pipeline=a%26b&rule=x"} {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var q alertsQuery
-		if err := list.Read(u.Query(), q.params()...); err != nil {
-			t.Fatal(err)
-		}
-		if got := q.address(""); got != address {
-			t.Errorf("%s becomes %s", address, got)
 		}
 	}
 }
@@ -176,7 +160,8 @@ func TestAnEmptyListSaysWhatIsWatchedAndWhenItWasJudged(t *testing.T) {
 
 func TestAlertsThatAreSwitchedOffAreSaidToBe(t *testing.T) {
 	s := night(t)
-	s.alerts = AlertDeps{Off: "rules are judged elsewhere"}
+	s.alerting = alert.Deps{Off: "rules are judged elsewhere"}
+	s.alerts = s.alerting
 	for _, path := range []string{"/alerts", "/alerts/one?key=" + url.QueryEscape(rateKey), "/silences", "/silences/new"} {
 		if got := apart(s.page("operator", path).Find(".blank")); got != "Alerts are switched off Rules are judged elsewhere." {
 			t.Errorf("%s says %q", path, got)
@@ -262,7 +247,7 @@ func TestATimelineHoldsTheEdgesOfItsAlertAlone(t *testing.T) {
 		s.tower.edges = append(s.tower.edges, mine)
 	}
 	section := s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("section[aria-labelledby=edges-title]")
-	if section.Find("li").Length() != edgesShown || !strings.Contains(apart(section), "Only the newest 50 are shown") {
+	if section.Find("li").Length() != 50 || !strings.Contains(apart(section), "Only the newest 50 are shown") {
 		t.Errorf("%d edges: %s", section.Find("li").Length(), apart(section.Find(".hint")))
 	}
 }
@@ -331,7 +316,7 @@ func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
 	if len(due) != 1 || len(due[0].Alerts) != 1 {
 		t.Fatalf("due: %+v", due)
 	}
-	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alertAddress("/base", key); got != want {
+	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alert.Address("/base", key); got != want {
 		t.Errorf("the link is %s, the page %s", got, want)
 	}
 }

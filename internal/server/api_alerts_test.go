@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 func TestTheAPIListsAlertsAsThePageDoes(t *testing.T) {
@@ -19,7 +20,7 @@ func TestTheAPIListsAlertsAsThePageDoes(t *testing.T) {
 	for query, want := range map[string][]string{
 		"": {rateKey, latencyKey, nodeKey, deadKey, stuckKey}, "?state=pending": {stuckKey}, "?tier=emergency,severe&pipeline=orders": {rateKey, stuckKey}, "?rule=none-such": {}, "?page=2": {},
 	} {
-		var body alertsJSON
+		var body alert.ListJSON
 		s.api("/api/v1/alerts"+query, &body)
 		got := []string{}
 		for _, a := range body.Alerts {
@@ -36,11 +37,11 @@ func TestTheAPIListsAlertsAsThePageDoes(t *testing.T) {
 
 func TestTheAPIGivesAnAlertWithItsEvaluationsEdgesAndRule(t *testing.T) {
 	s := night(t)
-	var rate alertDetailJSON
+	var rate alert.DetailJSON
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &rate)
 	if rate.Tier != "emergency" || rate.Phase != "firing" || *rate.Value != 0.172 || *rate.Limit != 0.1 || *rate.N != 12_345 || rate.Unit != "ratio" || rate.Window != 900 ||
 		rate.Cause == "" || rate.Step == "" || rate.FiredAt == nil || rate.Pending != nil || rate.Acknowledged != nil || rate.Labels["pipeline"] != "orders" {
-		t.Errorf("%+v", rate.alertJSON)
+		t.Errorf("%+v", rate.JSON)
 	}
 	if len(rate.Evaluations) != 20 || rate.Evaluations[3].Value != nil || rate.Evaluations[3].Health != "error" || *rate.Evaluations[0].Value != 0.1 {
 		t.Errorf("evaluations %+v", rate.Evaluations)
@@ -48,15 +49,15 @@ func TestTheAPIGivesAnAlertWithItsEvaluationsEdgesAndRule(t *testing.T) {
 	if len(rate.Edges) != 2 || rate.Edges[0].Kind != "escalated" || rate.Edges[0].To != "emergency" || rate.Definition == nil || rate.Definition.Name != "duplicate_rate" {
 		t.Errorf("edges %+v, rule %+v", rate.Edges, rate.Definition)
 	}
-	var latency, stuck, dead alertDetailJSON
+	var latency, stuck, dead alert.DetailJSON
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(latencyKey), &latency)
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(stuckKey), &stuck)
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(deadKey), &dead)
 	if latency.Health != "error" || latency.Value != nil || latency.Tier != "severe" || latency.HealthSince == nil {
-		t.Errorf("a stale alert: %+v", latency.alertJSON)
+		t.Errorf("a stale alert: %+v", latency.JSON)
 	}
 	if stuck.Tier != "normal" || stuck.Pending == nil || *stuck.Pending != "severe" || dead.Acknowledged == nil || dead.Acknowledged.By != "bob" || dead.Phase != "recovering" {
-		t.Errorf("%+v, %+v", stuck.alertJSON, dead.alertJSON)
+		t.Errorf("%+v, %+v", stuck.JSON, dead.JSON)
 	}
 }
 
@@ -68,7 +69,7 @@ func TestTheAPINeverWritesWhatJSONCannotSay(t *testing.T) {
 	odd.History = []alerts.Evaluated{{Value: math.NaN(), N: math.Inf(1)}}
 	odd.Rule = nil
 	s.tower.show(odd)
-	var body alertDetailJSON
+	var body alert.DetailJSON
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(stuckKey), &body)
 	if body.Value != nil || body.N != nil || body.Definition != nil {
 		t.Errorf("%+v", body)
@@ -80,7 +81,7 @@ func TestTheAPINeverWritesWhatJSONCannotSay(t *testing.T) {
 
 func TestTheAPIAcknowledgesAndTakesBack(t *testing.T) {
 	s := night(t)
-	var a alertJSON
+	var a alert.JSON
 	s.decode(s.as("operator", "POST", "/api/v1/alerts/acknowledge", `{"key": "`+rateKey+`", "note": "on it", "for": "2h"}`), http.StatusCreated, &a)
 	if a.Acknowledged == nil || a.Acknowledged.By != "o" || a.Acknowledged.Note != "on it" || a.Acknowledged.Tier != "emergency" {
 		t.Errorf("%+v", a)
@@ -117,7 +118,7 @@ func TestTheAPIAcknowledgesNothingWorseThanWasSeen(t *testing.T) {
 	if body := s.body(res); res.StatusCode != http.StatusConflict || !strings.Contains(body, "It is emergency now, you acknowledged warning") {
 		t.Errorf("%s: %s", res.Status, body)
 	}
-	var a alertJSON
+	var a alert.JSON
 	s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &a)
 	if a.Acknowledged != nil {
 		t.Errorf("acknowledged all the same: %+v", a.Acknowledged)
@@ -127,7 +128,7 @@ func TestTheAPIAcknowledgesNothingWorseThanWasSeen(t *testing.T) {
 func TestTheAPIMakesAndEndsSilences(t *testing.T) {
 	s := night(t)
 	const matchers = `"matchers": [{"label": "pipeline", "op": "=", "value": "orders"}]`
-	var added addedSilenceJSON
+	var added alert.AddedSilenceJSON
 	s.decode(s.as("operator", "POST", "/api/v1/silences", `{`+matchers+`, "for": "1h", "preview": true}`), http.StatusOK, &added)
 	if added.ID != "" || !slices.Equal(added.Alerts, []string{rateKey, stuckKey}) || !slices.Equal(added.Subjects, []string{"pipeline orders"}) || added.Warning != "" {
 		t.Errorf("preview %+v", added)
@@ -136,14 +137,14 @@ func TestTheAPIMakesAndEndsSilences(t *testing.T) {
 	if added.ID != "s3" || len(s.tower.View().Silences) != 3 || s.tower.View().Silences[2].Author != "o" {
 		t.Errorf("made %+v of %+v", added, s.tower.View().Silences)
 	}
-	var list silencesJSON
+	var list alert.SilencesJSON
 	s.api("/api/v1/silences", &list)
-	if len(list.Silences) != 3 || list.Silences[0].State != "active" || list.Silences[2].State != "pending" || list.Silences[1].Matchers[0] != (matcherJSON{"pipeline", "=", "orders"}) {
+	if len(list.Silences) != 3 || list.Silences[0].State != "active" || list.Silences[2].State != "pending" || list.Silences[1].Matchers[0] != (alert.MatcherJSON{Label: "pipeline", Op: "=", Value: "orders"}) {
 		t.Errorf("%+v", list)
 	}
 	var ended map[string]bool
 	s.decode(s.as("operator", "POST", "/api/v1/silences/s3/expire", ""), http.StatusOK, &ended)
-	list = silencesJSON{}
+	list = alert.SilencesJSON{}
 	s.api("/api/v1/silences", &list)
 	if !ended["expired"] || len(list.Silences) != 2 || len(list.Ended) != 1 || list.Ended[0].State != "expired" || list.Ended[0].EndedBy != "o" {
 		t.Errorf("%v, %+v", ended, list)
@@ -175,7 +176,7 @@ func TestTheAPIMakesAndEndsSilences(t *testing.T) {
 
 func TestTheAPIListsTheRulesInTheirOrder(t *testing.T) {
 	s := night(t)
-	var body rulesJSON
+	var body alert.RulesJSON
 	s.api("/api/v1/rules", &body)
 	all := alerts.Defaults()
 	if len(body.Rules) != len(all) {
@@ -186,7 +187,7 @@ func TestTheAPIListsTheRulesInTheirOrder(t *testing.T) {
 			t.Errorf("rule %d: %+v", i, r)
 		}
 	}
-	at := slices.IndexFunc(body.Rules, func(r ruleJSON) bool { return r.Name == "dead_letter_inflow" })
+	at := slices.IndexFunc(body.Rules, func(r alert.RuleJSON) bool { return r.Name == "dead_letter_inflow" })
 	if l := body.Rules[at].Limits; l.Warning != nil || l.Leave != 0.8 || *l.Severe != 10 || *l.Emergency != 100 || body.Rules[at].For.Emergency != 60 || body.Rules[at].KeepFiring != 300 {
 		t.Errorf("%+v", body.Rules[at])
 	}

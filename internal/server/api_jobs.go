@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -107,14 +106,14 @@ func countsOf(c admin.Counts, atLeast bool) countsJSON {
 
 func summaryOf(j admin.JobSummary) jobSummaryJSON {
 	return jobSummaryJSON{
-		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), api.Time(j.Started), api.Time(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
+		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), web.Time(j.Started), web.Time(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
 	}
 }
 
 func jobItemsOf(items []admin.JobItem) []jobItemJSON {
 	out := []jobItemJSON{}
 	for _, i := range items {
-		out = append(out, jobItemJSON{i.Seq, api.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
+		out = append(out, jobItemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
 	}
 	return out
 }
@@ -125,17 +124,17 @@ func jobOf(j admin.Job) jobJSON {
 		Sentence:       moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
 	}
 	if j.State == admin.JobWatching {
-		out.WatchedUntil = api.Time(j.WatchedUntil)
+		out.WatchedUntil = web.Time(j.WatchedUntil)
 	}
 	if c := j.Canary; c != nil {
-		out.Canary = &canaryJSON{c.Sent, api.Time(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Skipped, c.Unknown, c.BackBy, c.Good, c.Text}
+		out.Canary = &canaryJSON{c.Sent, web.Time(c.At), c.Done, c.Failed, c.Processing, c.None, c.Back, c.Skipped, c.Unknown, c.BackBy, c.Good, c.Text}
 	}
 	if a := j.Aftermath; a != nil {
 		results := map[string]map[string]int{}
 		for class, counts := range a.Results {
 			results[string(class)] = counts
 		}
-		out.Aftermath = &aftermathJSON{api.Time(a.At), a.Asked, results, a.Back, a.BackBy, a.RateBefore, a.RateAfter}
+		out.Aftermath = &aftermathJSON{web.Time(a.At), a.Asked, results, a.Back, a.BackBy, a.RateBefore, a.RateAfter}
 	}
 	return out
 }

@@ -94,8 +94,8 @@ func classesOf(t admin.Tally) map[string]int {
 
 func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
 	j := letterJSON{
-		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: api.Time(l.FirstDied()), LastDied: api.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
-		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: api.Time(l.Prediction.Until), Reasons: api.OrEmpty(l.Prediction.Reasons),
+		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: web.Time(l.FirstDied()), LastDied: web.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
+		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: web.Time(l.Prediction.Until), Reasons: web.OrEmpty(l.Prediction.Reasons),
 	}
 	j.Source, _ = l.Source()
 	j.Marker, _ = markerWord(l, scan, "")
@@ -118,7 +118,7 @@ func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 	q := d.view.Queue
 	j := deadQueueJSON{
 		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.Figure(q.Depth), Consumers: read.Figure(q.Consumers),
-		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: api.OrEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
+		WhyNoScan: d.view.WhyNoScan, WhyNotSelective: d.view.WhyNotSelective, WhyNoMove: d.view.WhyNoMove, Effects: web.OrEmpty(d.view.Effects), Job: d.view.Job, WhyHidden: d.silent,
 	}
 	if d.view.Scan != nil {
 		scan := d.scanJSON(*d.view.Scan)
@@ -130,7 +130,7 @@ func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 	j := scanOf(scan)
 	for _, g := range admin.GroupLetters(scan.Letters, d.q.by) {
-		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, api.Time(g.First), api.Time(g.Last), classesOf(g.Classes)})
+		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, web.Time(g.First), web.Time(g.Last), classesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
 	j.Matching, j.Page, j.Filter = len(matching), d.q.page, d.q.filter.String()
@@ -144,8 +144,8 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 
 func scanOf(scan admin.Scan) scanJSON {
 	return scanJSON{
-		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: api.Time(scan.At), Until: api.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
-		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: api.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
+		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: web.Time(scan.At), Until: web.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
+		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: web.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letterJSON{}, Page: 1, Pages: 1,
 	}
 }
@@ -157,10 +157,10 @@ func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 		Limit   int    `json:"limit"`
 		Parking bool   `json:"parking"`
 	}
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	if body.Queue == "" || len(body.Queue) > maxRef {
+	if body.Queue == "" || len(body.Queue) > web.MaxRef {
 		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	if body.Limit < 1 || body.Limit > admin.MaxScan {
@@ -205,7 +205,7 @@ type oneLetterJSON struct {
 func (s *Server) apiLetter(r *web.Request) (web.Response, error) {
 	query := r.URL.Query()
 	scanID, ref := query.Get("scan"), query.Get("ref")
-	if scanID == "" || ref == "" || len(scanID) > maxRef || len(ref) > maxRef {
+	if scanID == "" || ref == "" || len(scanID) > web.MaxRef || len(ref) > web.MaxRef {
 		return nil, web.Invalid("Name a message as ?scan=ID&ref=REF")
 	}
 	service, err := s.letters()
@@ -222,7 +222,7 @@ func (s *Server) apiLetter(r *web.Request) (web.Response, error) {
 	}
 	j := oneLetterJSON{
 		letterJSON: letterOf(l, scan), Failure: l.Failure, Exchange: l.Exchange, RoutingKey: l.RoutingKey, Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers),
-		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: s.masker.bodyHashes(r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
+		Deaths: historyOf(l), NotUTF8: notUTF8(l), Malformed: l.Malformed, Body: l.Body, bodyHashes: bodyHashesOf(s.site.Masker, r.Who, l.Hash), Masked: l.Masked, Hidden: l.Hidden,
 	}
 	return web.JSON{Value: j}, nil
 }

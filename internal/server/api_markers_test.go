@@ -32,7 +32,7 @@ func TestProgramsPlanExecuteAndReadWhatBecameOfIt(t *testing.T) {
 	if o.Totals["cleared"] != 1 || o.Items[0].Restorable == nil || o.Reason != "by a program" {
 		t.Errorf("the operation is %+v", o)
 	}
-	var audit auditJSON
+	var audit struct{ Entries []struct{ Reason string } }
 	s.decode(s.as("operator", "GET", "/api/v1/audit?operation="+o.ID, ""), 200, &audit)
 	if len(audit.Entries) < 3 || audit.Entries[0].Reason != "by a program" {
 		t.Errorf("the audit is %+v", audit)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -43,7 +42,7 @@ func (m moveRequestJSON) request(now time.Time) (admin.MoveRequest, error) {
 	switch {
 	case req.Target != "" && req.Do != admin.Requeue:
 		return req, list.Bad("target", "is of a requeue alone")
-	case len(req.Target) > maxRef:
+	case len(req.Target) > web.MaxRef:
 		return req, list.Bad("target", "must be a queue, with at most 255 bytes")
 	}
 	if !slices.Contains([]admin.Move{admin.Requeue, admin.Discard, admin.RestoreLetters}, req.Do) {
@@ -130,8 +129,8 @@ type plannedLetterJSON struct {
 
 func moveOf(p admin.MovePlan) moveJSON {
 	j := moveJSON{
-		ID: p.ID, Made: api.Time(p.Made), Until: api.Time(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
-		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: api.Time(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
+		ID: p.ID, Made: web.Time(p.Made), Until: web.Time(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: moveSentence(p), Pipeline: p.Request.Pipeline,
+		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: web.Time(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
 		Classes: classesOf(p.Classes), Choices: map[string]string{}, Canary: p.Request.Canary, Rate: p.Request.Rate, Guards: []guardJSON{}, Confirm: p.Confirm, Needs: p.Needs.String(), Most: p.Most, Takes: p.Takes.Seconds(), Messages: []plannedLetterJSON{},
 		Nowhere: p.Nowhere, Beyond: p.Beyond, Worn: p.Worn, MayRepeat: p.MayRepeat, MayLeave: p.MayLeave, UpTo: p.UpTo,
 	}
@@ -149,7 +148,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{
-			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, api.Time(l.Expected), string(l.Prediction.Class), api.Time(l.Prediction.Until), api.OrEmpty(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
+			l.Ref, l.ID, l.BusinessKey, l.Target, l.Bytes, web.Time(l.Expected), string(l.Prediction.Class), web.Time(l.Prediction.Until), web.OrEmpty(l.Prediction.Reasons), string(l.Choice), l.Prediction.MayRepeat, l.Stays,
 		})
 	}
 	return j
@@ -158,7 +157,7 @@ func moveOf(p admin.MovePlan) moveJSON {
 // apiPlanMove makes the plan of a move. It moves nothing.
 func (s *Server) apiPlanMove(r *web.Request) (web.Response, error) {
 	var body moveRequestJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	req, err := body.request(time.Now().In(web.Zone(r)))
@@ -178,19 +177,15 @@ func (s *Server) apiPlanMove(r *web.Request) (web.Response, error) {
 
 // apiStartMove carries a plan out and answers at once with the job. The header Idempotency-Key makes a repeated request harmless.
 func (s *Server) apiStartMove(r *web.Request) (web.Response, error) {
-	var body executeJSON
-	if err := api.Read(r, &body); err != nil {
+	body, err := web.ReadStart(r)
+	if err != nil {
 		return nil, err
-	}
-	token := r.Header.Get("Idempotency-Key")
-	if len(token) > 200 {
-		return nil, web.Invalid("The header Idempotency-Key has more than 200 bytes")
 	}
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: token})
+	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}

@@ -96,29 +96,7 @@ func judgedBy(snap *dedup.Snapshot, verdicts []alerts.Verdict) string {
 			rest++
 		}
 	}
-	return ofThem([]share{{before, " as last judged"}, {rest, " by what still answers"}})
-}
-
-// A share is a number of things that were counted already, with what they are.
-type share struct {
-	n    int
-	word string
-}
-
-// ofThem names those that are none of zero: " (1 of them acknowledged, 2 silenced)".
-func ofThem(shares []share) string {
-	var parts []string
-	of := " of them"
-	for _, s := range shares {
-		if s.n > 0 {
-			parts = append(parts, templates.Number(float64(s.n))+of+s.word)
-			of = ""
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return show.OfThem([]show.Share{{N: before, Word: " as last judged"}, {N: rest, Word: " by what still answers"}})
 }
 
 // bannerAddress leads from the banner to what it is about: the one pipeline that is severe or worse, the list of them, or,

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -177,12 +178,12 @@ func TestAChartSaysNowOnlyOfAValueOfNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := parseChartQuery(values, noon)
+			q, err := chart.ParseQuery(values, noon)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d := newChartData(steadyHistory{tt.last, 7}, tt.pipeline, q, 15*time.Second, noon)
-			c, err := d.chart(t.Context(), "backlog")
+			d := chart.NewData(steadyHistory{tt.last, 7}, tt.pipeline, q, 15*time.Second, noon)
+			c, err := d.Chart(t.Context(), "backlog")
 			if err != nil || !strings.HasPrefix(c.Sentence, tt.want) {
 				t.Errorf("the chart says %q, %v; want %q", c.Sentence, err, tt.want)
 			}

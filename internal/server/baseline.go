@@ -138,7 +138,7 @@ func (s *Server) apiAcknowledge(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body acknowledgeJSON
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
@@ -162,7 +162,7 @@ func (s *Server) apiForget(r *web.Request) (web.Response, error) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	if err := api.Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), body.Reason); err != nil {

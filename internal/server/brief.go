@@ -30,7 +30,7 @@ func judgedRate(p show.Judged, w *dedup.WindowFigures, v templates.Figure, path 
 	f, l := shownRate(p, w), p.Pipeline.Limits
 	for _, e := range show.Figures(p.PipelineStatus, f.Window).Estimates {
 		if e.Rate.Source == f.Source && (f.Known() || show.Bounds(f) != "") {
-			name, counts := methodWords(e.Method)
+			name, counts := show.MethodWords(e.Method)
 			v.Origin, v.OriginTitle, v.OriginHref = methodWord(e.Method), name+": "+counts, path+"#how"
 		}
 	}

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/lab/demo"
-	"dedup-dashboard/web/templates"
 )
 
 func TestEveryChartHasASentenceADataTableAndACSV(t *testing.T) {
@@ -28,7 +25,7 @@ func TestEveryChartHasASentenceADataTableAndACSV(t *testing.T) {
 		if text := s.Find("figcaption p").Text(); !strings.Contains(text, "lowest") || !strings.Contains(text, "highest") {
 			t.Errorf("%s says %q", name, text)
 		}
-		if n := s.Find("details.data tbody tr").Length(); n == 0 || n > tableRows {
+		if n := s.Find("details.data tbody tr").Length(); n == 0 || n > 60 {
 			t.Errorf("%s has a table of %d rows", name, n)
 		}
 		if href := s.Find("a.csv").AttrOr("href", ""); !strings.Contains(href, "/pipelines/orders/chart.csv?chart=") || !strings.Contains(href, "range=6h") {
@@ -88,28 +85,4 @@ func TestEveryFigureOfTheWindowTableTellsItsSource(t *testing.T) {
 			t.Errorf("a figure says only %q", strings.Join(strings.Fields(text), " "))
 		}
 	})
-}
-
-func TestTheCSVHasUTCTimesPlainNumbersAndEmptyCells(t *testing.T) {
-	c := templates.Chart{Unit: templates.UnitRatio, Lines: []templates.Line{
-		{Name: "a", Points: []templates.Point{{At: noon, Value: 0.015}, {At: noon.Add(time.Minute), Value: 0.02}}},
-		{Name: "b", Points: []templates.Point{{At: noon, Value: 0.03}}},
-	}}
-	want := [][]string{{"time", "a (ratio)", "b (ratio)"}, {"2026-11-21T12:00:00Z", "0.015", "0.03"}, {"2026-11-21T12:01:00Z", "0.02", ""}}
-	if got := csvRows(c); !slices.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestALongRangeIsDrawnInSteps(t *testing.T) {
-	for word, most := range map[string]time.Duration{"15m": 15 * time.Second, "1h": 15 * time.Second, "24h": 7 * time.Minute, "7d": 45 * time.Minute} {
-		q, err := parseChartQuery(url.Values{"range": {word}}, noon)
-		if err != nil {
-			t.Fatal(err)
-		}
-		from, to, step := q.window(15 * time.Second)
-		if step > most || step%(15*time.Second) != 0 || to.Sub(from)/step > chartColumns {
-			t.Errorf("%s has steps of %v, %d of them", word, step, to.Sub(from)/step)
-		}
-	}
 }

@@ -14,15 +14,6 @@ import (
 	"dedup-dashboard/lab/demo"
 )
 
-// openHistory is the history of the demo, open.
-type openHistory struct{ demo.History }
-
-func (openHistory) Ready() <-chan struct{} {
-	ready := make(chan struct{})
-	close(ready)
-	return ready
-}
-
 // cutPlans are plans that list fewer messages than they move.
 type cutPlans struct{ *demo.Morgue }
 
@@ -41,7 +32,7 @@ func (s *site) tables() map[string][]string {
 	s.moved(job)
 	s.deadLetters = cutPlans{s.morgue}
 	s.withFailed(1500)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.UndatedGaveUp = 4
 	p, _ := s.snapshots.Snapshot().Pipeline("orders")
 	p.Effects = &dedup.EffectCheck{At: time.Now(), AtLeast: true, NullRows: 2, Keys: []dedup.EffectKey{{Key: "k", Count: 2}}}
@@ -60,7 +51,7 @@ func (s *site) tables() map[string][]string {
 
 func TestEveryRowOfEveryTableHasACellForEachColumn(t *testing.T) {
 	s := stocked(t, nil)
-	s.Server.history = openHistory{}
+	s.history.answers = demo.History{}
 	tables, notes := s.tables(), 0
 	for _, route := range s.routes() {
 		if !strings.HasSuffix(route.Path, ".csv") {

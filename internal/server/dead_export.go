@@ -14,7 +14,7 @@ import (
 // scanAndFilter reads which letters of which scan are asked for.
 func scanAndFilter(r *web.Request) (scan string, filter admin.Filter, err error) {
 	values := r.URL.Query()
-	if scan = values.Get("scan"); scan == "" || len(scan) > maxRef {
+	if scan = values.Get("scan"); scan == "" || len(scan) > web.MaxRef {
 		return "", filter, list.Bad("scan", "must name one")
 	}
 	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
@@ -98,7 +98,7 @@ func (s *Server) lettersNDJSON(r *web.Request) (web.Response, error) {
 		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []admin.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
-					if !yield(s.masker.exportOf(r.Who, l)) {
+					if !yield(exportOf(s.site.Masker, r.Who, l)) {
 						return
 					}
 				}

@@ -24,7 +24,7 @@ func (s *Server) deadOverview(r *web.Request) (web.Response, error) {
 		Frame: s.frame(r, "Dead letters"), Self: s.cfg.base() + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
 		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),
 	}
-	v.Frame.Live = live("overview")
+	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]

@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 const (
@@ -30,7 +31,7 @@ type deadQuery struct {
 
 func (q *deadQuery) params() []list.Param {
 	return []list.Param{
-		list.Text("queue", &q.queue, maxRef), list.Flag("parking", &q.parking),
+		list.Text("queue", &q.queue, web.MaxRef), list.Flag("parking", &q.parking),
 		list.Choice("by", &q.by, admin.ByReason, admin.GroupKeys(), "must be reason, source, route, exception, type or hour"),
 		list.Text("filter", &q.text, maxHeaderBytes), list.PageNumber(&q.page),
 	}

@@ -55,7 +55,7 @@ func (s *Server) deadQueue(r *web.Request) (web.Response, error) {
 		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
 	frame := s.frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
-	frame.Live = live("pipeline:" + d.p.Pipeline.Name)
+	frame.Live = web.Live("pipeline:" + d.p.Pipeline.Name)
 	status := http.StatusOK
 	if d.q.wrong != "" {
 		status = http.StatusUnprocessableEntity
@@ -73,7 +73,7 @@ func (s *Server) deadQueuePage(r *web.Request) (deadQueuePage, error) {
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(name)
 	if !ok {
-		return deadQueuePage{}, noPipeline(name)
+		return deadQueuePage{}, web.NoPipeline(name)
 	}
 	d := deadQueuePage{
 		snap: snap, p: p, q: q, now: now, base: s.cfg.base(), path: deadAddress(s.cfg.base(), name, ""), plan: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"),
@@ -299,7 +299,7 @@ func (s *Server) scan(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	name, queue := r.PathValue("name"), r.PostForm.Get("queue")
-	if queue == "" || len(queue) > maxRef {
+	if queue == "" || len(queue) > web.MaxRef {
 		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	limit, err := strconv.Atoi(r.PostForm.Get("limit"))

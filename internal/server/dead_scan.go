@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -191,7 +192,7 @@ func howOften(n int) string {
 func markerWord(l admin.Letter, scan admin.Scan, base string) (word, href string) {
 	switch {
 	case l.Marker != nil:
-		return string(l.Marker.State), markerAddress(base, l.Marker.Store, l.Marker.Key)
+		return string(l.Marker.State), web.MarkerAddress(base, l.Marker.Store, l.Marker.Key)
 	case scan.StoreFailed != "":
 		return "not known", ""
 	case l.ID == "":

@@ -132,18 +132,15 @@ func (k letterKey) fields() []templates.Fact {
 	return []templates.Fact{{Label: "pipeline", Value: k.pipeline}, {Label: "queue", Value: k.queue}, {Label: "scan", Value: k.scan}, {Label: "ref", Value: k.ref}}
 }
 
-// maxRef bounds what an address may name: references are hashes, ids are ours, and a queue has at most 255 bytes.
-const maxRef = 255
-
 func letterKeyOf(values url.Values) (letterKey, error) {
 	k := letterKey{values.Get("pipeline"), values.Get("queue"), values.Get("scan"), values.Get("ref")}
 	for _, part := range []struct{ name, value string }{{"pipeline", k.pipeline}, {"queue", k.queue}, {"scan", k.scan}, {"ref", k.ref}} {
-		if part.value == "" || len(part.value) > maxRef {
+		if part.value == "" || len(part.value) > web.MaxRef {
 			return k, list.Bad(part.name, "must name one, with at most 255 bytes")
 		}
 	}
-	if !validPipeline.MatchString(k.pipeline) {
-		return k, noPipeline(k.pipeline)
+	if !web.IsPipeline(k.pipeline) {
+		return k, web.NoPipeline(k.pipeline)
 	}
 	return k, nil
 }

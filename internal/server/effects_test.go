@@ -108,7 +108,15 @@ func TestALongListOfDoubleEffectsHasPagesAndATable(t *testing.T) {
 func TestDoubleEffectsByTheAPI(t *testing.T) {
 	at := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	s := withEffects(t, &dedup.EffectCheck{Every: 15 * time.Minute, At: at, LastTry: at, Since: at, Took: time.Second, Total: 1, Fresh: 1, Keys: []dedup.EffectKey{{Key: "ORD-1", ID: "7f", Count: 3, Found: at}}})
-	var body effectsJSON
+	var body struct {
+		Every                  float64 `json:"every_seconds"`
+		Total, Fresh, Baseline *int64
+		Next                   *time.Time
+		Keys                   []struct {
+			Key   string `json:"business_key"`
+			Found *time.Time
+		}
+	}
 	if err := json.Unmarshal([]byte(s.body(s.as("viewer", "GET", "/api/v1/pipelines/orders/effects", ""))), &body); err != nil {
 		t.Fatal(err)
 	}

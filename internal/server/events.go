@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"sort"
 	"strings"
 	"sync"
@@ -162,7 +163,7 @@ func parseTopics(list string) ([]string, error) {
 	}
 	for _, t := range topics {
 		name, isPipeline := strings.CutPrefix(t, "pipeline:")
-		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && validPipeline.MatchString(name)) && !operationTopic(t) {
+		if t != "overview" && t != "alerts" && !(isPipeline && len(name) <= 200 && web.IsPipeline(name)) && !operationTopic(t) {
 			return nil, web.Invalid("There is no topic " + show.Clean(t, 60) + "; use overview, alerts, pipeline:NAME, operation:ID, job:ID and measurement:ID")
 		}
 	}
@@ -243,4 +244,15 @@ func sendNow(w http.ResponseWriter, rc *http.ResponseController, text string) er
 		return err
 	}
 	return rc.SetWriteDeadline(time.Time{})
+}
+
+// operationTopic is the topic that tells of an operation or a job, as the services name it.
+func operationTopic(topic string) bool {
+	id, ok := strings.CutPrefix(topic, "operation:")
+	for _, kind := range []string{"job:", "measurement:"} {
+		if !ok {
+			id, ok = strings.CutPrefix(topic, kind)
+		}
+	}
+	return ok && id != "" && len(id) <= 100 && url.PathEscape(id) == id
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net/url"
 	"strings"
 	"time"
 
@@ -43,13 +42,8 @@ func (s *Server) bareFrame(r *web.Request, title string) templates.Frame {
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
-		f.Looks, f.Audit = s.markers != nil, s.markers != nil && r.Who.Can(operator)
+		f.Looks, f.Audit = s.serves("/lookup"), s.serves("/audit") && r.Who.Can(operator)
 		f.Jobs, f.Alerts = s.deadLetters != nil && r.Who.Can(operator), s.alerts.View != nil
 	}
 	return f
-}
-
-// live returns the path of the event stream for these topics below the base path, for Frame.Live.
-func live(topics ...string) string {
-	return "/events?topics=" + url.QueryEscape(strings.Join(topics, ","))
 }

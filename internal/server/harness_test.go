@@ -23,6 +23,13 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
+	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/marker"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -71,6 +78,8 @@ type site struct {
 	history   *fakeHistory
 	journal   *journal.DB
 	shelf     *demo.Shelf
+	keeper    *keeper
+	alerting  alert.Deps
 	morgue    *demo.Morgue
 	tower     *tower
 	bench     *bench
@@ -140,19 +149,38 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
 	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
+	s.keeper = &keeper{markers}
+	s.alerting = alert.Deps{View: s.tower, Records: s.tower, Channels: s.tower, Snapshots: s.snapshots, Log: log,
+		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
+	exact := measurement.New(s.bench.service)
 	s.Server, err = New(cfg, Deps{
-		DeadLetters: s.morgue, Measurements: s.bench.service,
+		DeadLetters: s.morgue, Measured: exact,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})})},
-		Alerts: AlertDeps{View: s.tower, Records: s.tower, Channels: s.tower,
-			Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})},
+		Pages: []web.Pages{
+			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
+			guide.New(), exact.Pages, s.alertPages,
+			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
+			effects.New(s.snapshots),
+			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
+			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
+		},
+		Alerts:    s.alerting,
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
-		Gate: gate, Sessions: db.Sessions(), Markers: markers, JudgeMarker: dedup.Judge, Log: log, Version: "test",
+		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// alertPages are the pages of alerts over what a test has put in their place.
+func (s *site) alertPages(site web.Site) []web.Route {
+	routes := alert.New(s.alerting)(site)
+	for i := range routes {
+		routes[i].Handler = func(r *web.Request) (web.Response, error) { return alert.New(s.alerting)(site)[i].Handler(r) }
+	}
+	return routes
 }
 
 // do sends a request to the handler, from a loopback address.

@@ -20,7 +20,7 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 	}
 	uses := show.Uses(p, w)
 	shown, check := "", ""
-	st, stored := findStore(snap, p.Pipeline.Store)
+	st, stored := snap.Store(p.Pipeline.Store)
 	for i, e := range w.Estimates {
 		row := howRow(p, e, uses[i], now)
 		if stored && st.Scheme.Refuses(e.Method) != "" && !e.Rate.Known() {
@@ -45,12 +45,12 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 
 // listens reports whether the events of a store come already, so that nobody needs to be told how to enable them.
 func listens(snap *dedup.Snapshot, store string) bool {
-	st, ok := findStore(snap, store)
+	st, ok := snap.Store(store)
 	return ok && st.Stats.Events != nil && st.Stats.Events.Listening
 }
 
 func howRow(p show.Judged, e dedup.Estimate, uses []string, now time.Time) templates.HowRow {
-	source, counts := methodWords(e.Method)
+	source, counts := show.MethodWords(e.Method)
 	f := show.Blameless(e.Rate)
 	row := templates.HowRow{
 		Source: source, Counts: counts, Figure: show.PipelineFigure(p.PipelineStatus, f, show.UseRefused, now), Age: show.Since(f.At, now), Uses: uses,
@@ -89,28 +89,6 @@ func howLine(w *dedup.WindowFigures, shown, check string, disputed bool) string 
 		return "How this rate was found: by " + shown + "; " + show.Counted(refused, "other source") + " " + show.Agree(refused, "refuses", "refuse")
 	}
 	return "How this rate was found: by " + shown
-}
-
-// methodWords are a source in people's words, and what it counts.
-func methodWords(m dedup.Method) (source, counts string) {
-	switch m {
-	case dedup.MethodReported:
-		return "Reported counters", "consumers count what became of each delivery"
-	case dedup.MethodExports:
-		return "Exported counters", "deliveries that the consumers' framework counts, less what the store completed, or the duplicates that it counts"
-	case dedup.MethodIDGap:
-		return "Id gap", "each insert that failed on a duplicate burned an id"
-	case dedup.MethodLive:
-		return "Live counts", "acks of the broker less what the store completed, both counted at one moment"
-	case dedup.MethodStoreHits:
-		return "Store hits", "questions of consumers that met a marker, as the store itself counted them"
-	case dedup.MethodStoreEvents:
-		return "Store events", "notifications of first completions against the commands that consumers sent"
-	case dedup.MethodResidual:
-		return "Residual interval", "acks of the broker less first completions in the store"
-	default:
-		return templates.Plain(string(m), show.NameLimit).Short, ""
-	}
 }
 
 // lower begins a word in the middle of a sentence.

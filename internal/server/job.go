@@ -50,7 +50,7 @@ func (s *Server) jobView(r *web.Request, j admin.Job) templates.JobView {
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(moveSentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
 		Crumbs: append(deadCrumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", show.NameLimit), Href: base + "/jobs"}),
-		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: auditAddress(base, admin.AuditQuery{Operation: j.ID}),
+		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: web.AuditAddress(base, j.ID),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(s.whyNoMoves(r, j.Plan.Request.Pipeline)),
 	}
 	showProgress(&v, j)
@@ -63,7 +63,7 @@ func (s *Server) jobView(r *web.Request, j admin.Job) templates.JobView {
 		v.Speed, v.Quarter = jobSpeed(j), strconv.Itoa(v.Percent/25*25)
 	}
 	v.Frame = s.frame(r, title)
-	v.Frame.Live = live("job:" + j.ID)
+	v.Frame.Live = web.Live("job:" + j.ID)
 	switch {
 	case v.Running:
 		v.Frame.Refresh = 2
@@ -79,7 +79,7 @@ func (s *Server) jobView(r *web.Request, j admin.Job) templates.JobView {
 	v.Arrived = arrivedText(j)
 	s.deadAgain(r, &v, j, self)
 	for _, id := range j.Clears {
-		v.Clears = append(v.Clears, s.operationAddress(id))
+		v.Clears = append(v.Clears, web.OperationAddress(s.cfg.base(), id))
 	}
 	v.ClearsTitle = show.Counted(len(j.Clears), "step") + " of clearing"
 	for _, item := range j.Failures {

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 )
 
 // deadAgainJob is a job of an admin of which n messages are dead again.
@@ -126,7 +127,7 @@ func TestTheAPIChoosesAQueueForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.
 	if body := s.body(res); res.StatusCode != http.StatusCreated || len(asked) != 1 || asked[0].Target != "inventory.reserve" || !strings.Contains(body, `"target": "inventory.reserve"`) {
 		t.Errorf("%s: asked for %+v", res.Status, asked)
 	}
-	for do, target := range map[string]string{"discard": "inventory.reserve", "requeue": strings.Repeat("q", maxRef+1)} {
+	for do, target := range map[string]string{"discard": "inventory.reserve", "requeue": strings.Repeat("q", web.MaxRef+1)} {
 		if res := plan(do, target); res.StatusCode != http.StatusBadRequest {
 			t.Errorf("%s to %.20q: %s", do, target, res.Status)
 		}

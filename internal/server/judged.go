@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
 )
 
@@ -54,7 +55,7 @@ func (s *Server) raising(now time.Time) *alerts.View {
 	if s.alerts.View == nil {
 		return nil
 	}
-	if view := s.alerts.View.View(); lateView(view, now) == "" {
+	if view := s.alerts.View.View(); alert.LateText(view, now) == "" {
 		return view
 	}
 	return nil

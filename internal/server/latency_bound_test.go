@@ -1,16 +1,12 @@
 package server
 
 import (
-	"context"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
-	"dedup-dashboard/web/templates"
 )
 
 // atMost50 is an ack latency of which an upper bound is known.
@@ -54,46 +50,5 @@ func TestTheOverviewShowsAndSortsByAnUpperBound(t *testing.T) {
 	}
 	if got := names(doc); got[0] != "orders" {
 		t.Errorf("the order is %v", got)
-	}
-}
-
-// A latencyHistory holds upper bounds, and means if it is true.
-type latencyHistory bool
-
-func (h latencyHistory) QueryRange(_ context.Context, query string, _, to time.Time, _ time.Duration) ([]series.Line, error) {
-	at := []dedup.Point{{At: to, Value: 0.05}}
-	switch {
-	case strings.HasPrefix(query, series.AckLatencyHigh):
-		return []series.Line{{Points: at}}, nil
-	case bool(h) && strings.HasPrefix(query, series.AckLatency):
-		return []series.Line{{Labels: map[string]string{"quantile": "mean"}, Points: at}}, nil
-	}
-	return nil, nil
-}
-
-func TestAChartOfBoundsAloneSaysSo(t *testing.T) {
-	for name, tt := range map[string]struct {
-		mean  bool
-		title string
-		lines []string
-	}{
-		"bounds alone":        {false, "Mean ack latency, at most", []string{"mean, at most"}},
-		"numbers with a band": {true, "Ack latency", []string{"mean", "mean, at most"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, p := orders(t)
-			d := chartData{pipeline: p, history: latencyHistory(tt.mean), from: noon.Add(-time.Hour), to: noon, step: time.Minute, zone: time.UTC}
-			var c templates.Chart
-			if err := d.latency(t.Context(), &c); err != nil {
-				t.Fatal(err)
-			}
-			var lines []string
-			for _, l := range c.Lines {
-				lines = append(lines, l.Name)
-			}
-			if c.Title != tt.title || !slices.Equal(lines, tt.lines) {
-				t.Errorf("%q with the lines %q", c.Title, lines)
-			}
-		})
 	}
 }

@@ -116,9 +116,9 @@ func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letter
 	v.Identity = s.identityFacts(l, key.pipeline)
 	v.Marker.Word, v.Marker.Href = markerWord(l, scan, base)
 	if l.Marker != nil {
-		m := s.masker.masked(l.Marker.Marker, r.Who)
+		m := s.site.Masker.Masked(l.Marker.Marker, r.Who)
 		v.Marker.State, v.Marker.Word = v.Marker.Word, "marker "+v.Marker.Word
-		v.Marker.Life, v.Marker.Drawn = lifeOf(m, clockOffset(*l.Marker), now), true
+		v.Marker.Life, v.Marker.Drawn = web.LifeOf(m, web.ClockOffset(*l.Marker), now), true
 	} else {
 		v.Marker.Word = "marker: " + v.Marker.Word
 	}

@@ -82,7 +82,7 @@ func (s *Server) editView(r *web.Request, key letterKey, l admin.Letter) templat
 			}
 			continue
 		}
-		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, show.KeyLimit), Key: encodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
+		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, show.KeyLimit), Key: web.EncodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.pipeline))}
 		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
 			h.Fixed = templates.Plain(value, show.KeyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
@@ -170,7 +170,7 @@ func (s *Server) edit(r *web.Request) (web.Response, error) {
 func refill(v *templates.EditView, form url.Values, edit admin.Edit) {
 	v.Body, v.Type, v.Message = strings.ToValidUTF8(form.Get("body"), "\ufffd"), form.Get("content_type"), form.Get("message_id")
 	for i, h := range v.Headers {
-		name, _ := decodeKey(h.Key)
+		name, _ := web.DecodeKey(h.Key)
 		if value, ok := edit.Headers[name]; ok {
 			v.Headers[i].Value = value
 		}
@@ -195,7 +195,7 @@ func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
 		return m
 	}
 	for _, field := range []string{"content_type", "message_id"} {
-		if len(form.Get(field)) > maxRef {
+		if len(form.Get(field)) > web.MaxRef {
 			return editMistake{field: field, text: "It has at most 255 bytes."}
 		}
 	}
@@ -221,7 +221,7 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 			why = "The value needs the name of a header."
 		case name == "":
 			continue
-		case len(name) > maxRef:
+		case len(name) > web.MaxRef:
 			why = "The name of a header has at most 255 bytes."
 		case admin.LockedHeader(name):
 			why = show.Within(name) + " is a header that the broker or this dashboard writes."
@@ -255,7 +255,7 @@ func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
 		if !form.Has("was-" + n) {
 			break
 		}
-		name, err := decodeKey(form.Get("was-" + n))
+		name, err := web.DecodeKey(form.Get("was-" + n))
 		if err != nil {
 			return e, err
 		}

@@ -13,7 +13,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 )
 
 // letterExport is a letter with everything that is needed to send it again, one line of an export.
@@ -78,17 +78,17 @@ type bodyHashes struct {
 	Keyed  string `json:"body_keyed_hash"`
 }
 
-func (s masker) bodyHashes(who auth.Principal, sum string) bodyHashes {
+func bodyHashesOf(m web.Masker, who auth.Principal, sum string) bodyHashes {
 	if who.Can(adminRole) {
 		return bodyHashes{SHA256: sum}
 	}
-	return bodyHashes{Keyed: s.hash(who, sum)}
+	return bodyHashes{Keyed: m.Hash(who, sum)}
 }
 
-func (s masker) exportOf(who auth.Principal, l admin.Letter) letterExport {
+func exportOf(m web.Masker, who auth.Principal, l admin.Letter) letterExport {
 	return letterExport{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
-		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: s.bodyHashes(who, l.Hash), BodyMissing: l.Hidden,
+		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: bodyHashesOf(m, who, l.Hash), BodyMissing: l.Hidden,
 	}
 }
 
@@ -100,7 +100,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 	switch {
 	case p.Timestamp.IsZero():
 	case dedup.Dated(p.Timestamp):
-		j.Timestamp = api.Time(p.Timestamp)
+		j.Timestamp = web.Time(p.Timestamp)
 	default:
 		j.TimestampSeconds = wireSeconds(p.Timestamp)
 	}
@@ -110,7 +110,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 func historyOf(l admin.Letter) []pastDeathJSON {
 	deaths := []pastDeathJSON{}
 	for _, d := range l.Deaths {
-		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, api.Time(d.Time), d.Exchange, api.OrEmpty(d.RoutingKeys)})
+		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, web.Time(d.Time), d.Exchange, web.OrEmpty(d.RoutingKeys)})
 	}
 	return deaths
 }

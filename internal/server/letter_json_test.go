@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // oddLetter holds what JSON cannot say: times that are no dates, NaN, and texts that are not UTF-8.
@@ -81,7 +82,7 @@ func TestAMessageWithoutATableOfHeadersIsToldFromOneWithAnEmptyTable(t *testing.
 	for want, headers := range map[string]map[string]any{`"headers":null`: nil, `"headers":{}`: {}} {
 		l := admin.Letter{}
 		l.Headers = headers
-		if text, err := json.Marshal(newMasker(nil).exportOf(auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
+		if text, err := json.Marshal(exportOf(web.NewMasker(nil), auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %s, %v", want, text, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
@@ -18,7 +19,7 @@ func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
 			l.Hidden = "it is too large"
 		}
 		for _, revealed := range []bool{false, true} {
-			p := (&Server{masker: newMasker(nil)}).payloadOf(l, auth.Principal{Name: "ada", Role: auth.Admin}, letterKey{}, "", "auto", revealed)
+			p := (&Server{site: web.Site{Masker: web.NewMasker(nil)}}).payloadOf(l, auth.Principal{Name: "ada", Role: auth.Admin}, letterKey{}, "", "auto", revealed)
 			if (p.Reveal == nil) != (left != nil) || (p.Download == "") != (left != nil) || strings.Contains(p.Masked, "it is too large") != (left != nil) {
 				t.Errorf("%s, revealed %t: %+v", name, revealed, p)
 			}

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // payloadOf shows a body as the role allows.
 func (s *Server) payloadOf(l admin.Letter, who auth.Principal, key letterKey, base, view string, revealed bool) templates.PayloadView {
-	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.masker.hash(who, l.Hash), HashName: hashName(who), Revealed: revealed}
+	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
 	if l.ContentType != "" {
 		p.Type = templates.Plain(l.ContentType, show.NameLimit).Short + ", "
 	}
@@ -59,7 +60,7 @@ func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bo
 	shown := l.Body[:min(len(l.Body), maxShown)]
 	switch {
 	case p.View == "hex":
-		p.Dump = dump(shown[:min(len(shown), maxDump)])
+		p.Dump = web.Dump(shown[:min(len(shown), maxDump)])
 		if l.Size > maxDump {
 			p.Cut = "The first " + templates.Bytes(maxDump) + " are shown."
 		}

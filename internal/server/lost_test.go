@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -95,8 +96,8 @@ func TestAMarkerOfASilentStoreHasAPageWithTheCauseAndTwoWaysOn(t *testing.T) {
 		res  *http.Response
 		form bool
 	}{
-		{"the marker's page", s.as("admin", "GET", markerAddress("", "orders", "msg:1"), ""), false},
-		{"a plan", s.as("admin", "POST", "/markers/plan", url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey("msg:1")}, "action": {"x"}}.Encode()), true},
+		{"the marker's page", s.as("admin", "GET", web.MarkerAddress("", "orders", "msg:1"), ""), false},
+		{"a plan", s.as("admin", "POST", "/markers/plan", url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {web.EncodeKey("msg:1")}, "action": {"x"}}.Encode()), true},
 	} {
 		doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(tt.res)))
 		if err != nil {
@@ -110,10 +111,10 @@ func TestAMarkerOfASilentStoreHasAPageWithTheCauseAndTwoWaysOn(t *testing.T) {
 			t.Errorf("%s leads back to %q", tt.name, href)
 		}
 		form := doc.Find("main form[method=post][action='/markers/plan']")
-		if tt.form && (form.Find("[name=sel]").AttrOr("value", "") != encodeKey("msg:1") || form.Find("[name=action]").Length() != 0) {
+		if tt.form && (form.Find("[name=sel]").AttrOr("value", "") != web.EncodeKey("msg:1") || form.Find("[name=action]").Length() != 0) {
 			t.Errorf("%s cannot be sent again as it was", tt.name)
 		}
-		if href := doc.Find(".buttons a").First().AttrOr("href", ""); !tt.form && href != markerAddress("", "orders", "msg:1") {
+		if href := doc.Find(".buttons a").First().AttrOr("href", ""); !tt.form && href != web.MarkerAddress("", "orders", "msg:1") {
 			t.Errorf("%s tries again at %q", tt.name, href)
 		}
 	}
@@ -121,7 +122,7 @@ func TestAMarkerOfASilentStoreHasAPageWithTheCauseAndTwoWaysOn(t *testing.T) {
 
 func TestWhileTheStoreIsDownTheListIsMarkedOldAndCannotAct(t *testing.T) {
 	s := stocked(t, nil)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	if s.page("admin", "/pipelines/orders/markers").Find("input[name=sel][disabled], .act-bar fieldset[disabled]").Length() != 0 {
 		t.Fatal("the controls are disabled while the store answers")
 	}

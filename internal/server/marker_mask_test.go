@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // canary is part of a value, of what stands in the place of a status, and of the token of a lock.
@@ -30,7 +31,7 @@ func (s *site) withCanary() {
 		s.shelf.Put(dedup.Sighting{Marker: m, Type: "string", Value: []byte("card=" + canary), ExpiresMillis: dedup.NoExpiry})
 	}
 	s.restock()
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	pass := st.Stats.Pass
 	pass.Undecodable = []dedup.Marker{odd}
 	pass.FailedMarkers = []dedup.Marker{failed}
@@ -44,12 +45,12 @@ func addresses(path string) []string {
 	switch path {
 	case "/pipelines/{name}/markers", "/pipelines/{name}/markers.csv", "/api/v1/pipelines/{name}/markers":
 		var all []string
-		for _, list := range markerLists() {
+		for _, list := range []string{"processing", "failed", "no-expiry", "gave-up", "done", "present", "unknown"} {
 			all = append(all, filled+"?state="+list, filled+"?state="+list+"&q=order")
 		}
 		return all
 	case "/markers/one":
-		return []string{markerAddress("", "orders", "msg:locked"), markerAddress("", "orders", "msg:odd"), markerAddress("", "orders", "msg:failed")}
+		return []string{web.MarkerAddress("", "orders", "msg:locked"), web.MarkerAddress("", "orders", "msg:odd"), web.MarkerAddress("", "orders", "msg:failed")}
 	case "/lookup", "/api/v1/lookup":
 		return []string{filled + "?id=locked", filled + "?id=order:locked", filled + "?id=odd"}
 	case "/events":
@@ -63,7 +64,7 @@ func addresses(path string) []string {
 func TestNoPartOfAValueReachesViewersOrOperatorsByAnyRoute(t *testing.T) {
 	s := stocked(t, nil)
 	s.withCanary()
-	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey("msg:failed")}})
+	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {web.EncodeKey("msg:failed")}})
 	operation := s.as("admin", "POST", at+"/execute", url.Values{"reason": {"to have it in the audit"}}.Encode()).Header.Get("Location")
 	if got := oneLine(s.ended(operation).Find("h1")); got != "Cleared 1 of 1 marker" {
 		t.Fatalf("the result is %q", got)
@@ -109,8 +110,8 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 	for role, want := range map[auth.Role]string{
 		auth.Viewer: "no state has the value", auth.Operator: `no state has the value: "xxxx=0000 x"`, auth.Admin: `no state has the value: "card=4111 x"`,
 	} {
-		m := newMasker(nil).masked(odd, who(role))
-		if got := detailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
+		m := web.NewMasker(nil).Masked(odd, who(role))
+		if got := web.DetailText(m); got != want || (m.Status == "4111") != (role == auth.Admin) {
 			t.Errorf("%s sees %q, status %q", role, got, m.Status)
 		}
 	}
@@ -120,11 +121,11 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 		"token": "keyed:40e4e06d83a4, 5 bytes", holder + "\ntoken": "keyed:", "a": "keyed:",
 	} {
 		for _, role := range []auth.Role{auth.Viewer, auth.Operator} {
-			if got := newMasker([]byte("k")).masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
+			if got := web.NewMasker([]byte("k")).Masked(dedup.Marker{State: dedup.Processing, Owner: owner}, who(role)).Owner; !strings.HasPrefix(got, want) || owner == "" && got != "" {
 				t.Errorf("%s sees the owner %q as %q", role, owner, got)
 			}
 		}
-		if got := newMasker([]byte("k")).masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
+		if got := web.NewMasker([]byte("k")).Masked(dedup.Marker{Owner: owner}, who(auth.Admin)).Owner; got != owner {
 			t.Errorf("an admin sees the owner %q as %q", owner, got)
 		}
 	}
@@ -133,7 +134,7 @@ func TestAMarkerIsMaskedByRole(t *testing.T) {
 func TestThePipelinesPageReadsMarkersByTheStoresClock(t *testing.T) {
 	const ahead = 8 * time.Hour
 	s := stocked(t, nil)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	now := time.Now()
 	st.Stats.Pass.ClockOffset = ahead
 	st.Stats.Pass.OldestProcessing = []dedup.Marker{{Key: "msg:a", State: dedup.Processing, Since: now.Add(ahead - 2*time.Minute), Expires: now.Add(ahead + 3*time.Minute + 30*time.Second)}}

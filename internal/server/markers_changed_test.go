@@ -9,17 +9,18 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // rowOf finds the row of a marker in a list.
 func rowOf(doc *goquery.Document, key string) *goquery.Selection {
-	return doc.Find("#" + anchor("orders", key))
+	return doc.Find("#" + web.Anchor("orders", key))
 }
 
 func TestAListSaysWhatAnOperationDidSinceItWasRead(t *testing.T) {
 	s := stocked(t, nil)
 	key := mustKey(t, s.firstOf(dedup.Orphan))
-	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey(key)}})
+	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {web.EncodeKey(key)}})
 	operation := s.as("admin", "POST", at+"/execute", url.Values{"reason": {"consumer 2 was killed"}}.Encode()).Header.Get("Location")
 	s.ended(operation)
 
@@ -53,7 +54,7 @@ func TestAListSaysWhatAnOperationDidSinceItWasRead(t *testing.T) {
 	}
 
 	// A marker that was set anew under the same key is another one.
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	for i := range st.Stats.Pass.OldestProcessing {
 		if m := &st.Stats.Pass.OldestProcessing[i]; m.Key == key {
 			m.Since = time.Now().Add(time.Second)
@@ -63,7 +64,7 @@ func TestAListSaysWhatAnOperationDidSinceItWasRead(t *testing.T) {
 		t.Error("a marker that began after the clear counts as cleared")
 	}
 	s.restock()
-	st, _ = findStore(s.snapshots.Snapshot(), "orders")
+	st, _ = s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.Started = time.Now()
 	if s.page("admin", "/pipelines/orders/markers").Find(".changed").Length() > 0 {
 		t.Error("the next pass still shows what was done before it began")
@@ -73,7 +74,7 @@ func TestAListSaysWhatAnOperationDidSinceItWasRead(t *testing.T) {
 func TestAListSaysNothingOfAMarkerThatWasPutBack(t *testing.T) {
 	s := stocked(t, nil)
 	key := mustKey(t, s.firstOf(dedup.Orphan))
-	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {encodeKey(key)}})
+	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {web.EncodeKey(key)}})
 	operation := s.as("admin", "POST", at+"/execute", url.Values{"reason": {"too early"}}.Encode()).Header.Get("Location")
 	s.ended(operation)
 	back := s.plan(url.Values{"do": {"restore"}, "operation": {strings.TrimPrefix(operation, "/operations/")}, "store": {"orders"}})

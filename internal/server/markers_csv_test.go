@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -28,7 +30,7 @@ func (s *site) withFailed(n int) {
 		all = append(all, m)
 	}
 	s.restock()
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.States[dedup.Failed] = int64(n)
 	st.Stats.Pass.FailedMarkers = all[:min(n, dedup.MaxListed)]
 }
@@ -75,7 +77,7 @@ func TestATableThatIsCutSaysSoInItsNameAndItsLastRow(t *testing.T) {
 		t.Errorf("of a dead store %d rows, the last %q, as %s", len(rows), last, name)
 	}
 	s.shelf.Down = false
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.UndatedGaveUp = 4
 	rows, name = s.table("/pipelines/orders/markers.csv?state=gave-up")
 	if last := rows[len(rows)-1][0]; last != "# 1 more marker is not listed: the last pass kept the oldest 3" || !strings.Contains(name, "orders-gave-up-first-3.csv") {
@@ -89,7 +91,7 @@ func TestATableThatIsCutSaysSoInItsNameAndItsLastRow(t *testing.T) {
 func TestATableNeverShortensAnID(t *testing.T) {
 	s := stocked(t, nil)
 	long := strings.Repeat("a", 1500) + "\n" + strings.Repeat("é", 1500)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	st.Stats.Pass.GaveUpMarkers[0].ID = long
 	rows, _ := s.table("/pipelines/orders/markers.csv?state=gave-up")
 	if want := strings.Repeat("a", 1500) + `\n` + strings.Repeat("é", 1500); rows[0][0] != want {
@@ -99,7 +101,7 @@ func TestATableNeverShortensAnID(t *testing.T) {
 
 // endless is a store that has another page after each, until it fails.
 type endless struct {
-	markerService
+	marker.Service
 	pages  int
 	failAt int
 	slow   time.Duration
@@ -136,8 +138,8 @@ func TestALongTableIsBoundedByRowsByTimeAndByItsStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := stocked(t, nil)
-			c.store.markerService = s.Server.markers
-			s.Server.markers = &c.store
+			c.store.Service = s.keeper.Service
+			s.keeper.Service = &c.store
 			synctest.Test(t, func(t *testing.T) {
 				snap := *s.snapshots.Snapshot()
 				snap.At = time.Now()
@@ -151,13 +153,33 @@ func TestALongTableIsBoundedByRowsByTimeAndByItsStore(t *testing.T) {
 	}
 }
 
+// held is a store whose first page comes when the test lets it.
+type held struct {
+	marker.Service
+	once       sync.Once
+	began, end chan struct{}
+}
+
+func (h *held) Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error) {
+	h.once.Do(func() { close(h.began); <-h.end })
+	return h.Service.Browse(ctx, who, store, q)
+}
+
 func TestOneLongTableIsReadAtATime(t *testing.T) {
 	s := stocked(t, nil)
-	s.exports <- struct{}{}
+	slow := &held{Service: s.keeper.Service, began: make(chan struct{}), end: make(chan struct{})}
+	s.keeper.Service = slow
+	first := make(chan int)
+	go func() { first <- s.as("viewer", "GET", "/pipelines/orders/markers.csv?state=done", "").StatusCode }()
+	<-slow.began
 	if res := s.as("viewer", "GET", "/pipelines/orders/markers.csv?state=done", ""); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("a second table: %s", res.Status)
 	}
-	<-s.exports
+	close(slow.end)
+	if status := <-first; status != http.StatusOK {
+		t.Errorf("the first table: %d", status)
+	}
+	s.keeper.Service = slow.Service
 	for range 2 {
 		if rows, _ := s.table("/pipelines/orders/markers.csv?state=done"); len(rows) != 120 {
 			t.Errorf("%d rows", len(rows))

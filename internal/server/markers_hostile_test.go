@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 // TestHostileMarkersStayHarmlessOnEveryPage writes what attackers and accidents write into every part of a marker, and
@@ -27,7 +28,7 @@ func TestHostileMarkersStayHarmlessOnEveryPage(t *testing.T) {
 	paths := []string{"/pipelines/orders/markers", "/pipelines/orders/markers?state=no-expiry", "/lookup?id=evil", "/audit", "/operations", "/", "/pipelines/orders"}
 	for _, evil := range hostile {
 		paths = append(paths, "/pipelines/orders/markers?q="+url.QueryEscape(evil[:min(len(evil), 200)]), "/lookup?id="+url.QueryEscape(evil[:min(len(evil), 2000)]),
-			"/audit?operation="+url.QueryEscape(evil[:min(len(evil), 100)]), markerAddress("", "orders", "msg:evila"+evil[:min(len(evil), 1000)]))
+			"/audit?operation="+url.QueryEscape(evil[:min(len(evil), 100)]), web.MarkerAddress("", "orders", "msg:evila"+evil[:min(len(evil), 1000)]))
 	}
 	at := s.plan(url.Values{"store": {"orders"}, "do": {"clear-all"}, "list": {"processing"}})
 	s.harmless(t, at)

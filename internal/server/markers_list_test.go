@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
 )
 
 func TestListsAreFilteredSortedAndPagedByTheirAddress(t *testing.T) {
@@ -32,11 +33,11 @@ func TestListsAreFilteredSortedAndPagedByTheirAddress(t *testing.T) {
 	if got := ids("?verdict=still+working"); len(got) != 6 {
 		t.Errorf("the living: %v", got)
 	}
-	if got := ids("?state=done"); len(got) != markersPerPage {
+	if got := ids("?state=done"); len(got) != 50 {
 		t.Errorf("a live page has %d markers", len(got))
 	}
 	next, _ := s.page("viewer", "/pipelines/orders/markers?state=done").Find("#list > p > a.button").Attr("href")
-	if got := ids(strings.TrimPrefix(next, "/pipelines/orders/markers")); len(got) != markersPerPage || got[0] == ids("?state=done")[0] {
+	if got := ids(strings.TrimPrefix(next, "/pipelines/orders/markers")); len(got) != 50 || got[0] == ids("?state=done")[0] {
 		t.Errorf("the next page by %q has %d markers", next, len(got))
 	}
 	for _, bad := range []string{"?state=all", "?verdict=alive", "?sort=size", "?page=0", "?q=" + strings.Repeat("a", 300), "?cursor=" + strings.Repeat("a", 5000)} {
@@ -108,7 +109,7 @@ func TestADeadStoreLeavesTheLastListAndSaysSo(t *testing.T) {
 	if got := oneLine(s.page("admin", "/pipelines/mailings/markers").Find(".tabs a").First()); got != "processing unknown" {
 		t.Errorf("the tab of a store that was never read says %q", got)
 	}
-	if res := s.as("admin", "GET", markerAddress("", "orders", "msg:x"), ""); res.StatusCode != http.StatusServiceUnavailable {
+	if res := s.as("admin", "GET", web.MarkerAddress("", "orders", "msg:x"), ""); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("one marker: %s", res.Status)
 	}
 }
@@ -116,7 +117,7 @@ func TestADeadStoreLeavesTheLastListAndSaysSo(t *testing.T) {
 func TestAStoreOfWhichNoIDCouldBeReadShowsNoZero(t *testing.T) {
 	s := stocked(t, nil)
 	snap := s.snapshots.Snapshot()
-	st, _ := findStore(snap, "orders")
+	st, _ := snap.Store("orders")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States, pass.Matched, pass.Misfits = nil, map[dedup.State]int64{}, 0, 186
 	st.Stats.Pass = &pass
@@ -135,7 +136,7 @@ func TestAStoreOfWhichNoIDCouldBeReadShowsNoZero(t *testing.T) {
 func TestASchemeInWhichNothingShowsSaysThatZeroProvesNothing(t *testing.T) {
 	s := stocked(t, nil)
 	snap := s.snapshots.Snapshot()
-	st, _ := findStore(snap, "payments")
+	st, _ := snap.Store("payments")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States = nil, map[dedup.State]int64{}
 	st.Stats.Pass = &pass

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -95,7 +96,7 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 	sel := s.firstOf(dedup.Orphan)
 	key, _ := url.QueryUnescape(sel)
 
-	one := s.page("admin", markerAddress("", "orders", key))
+	one := s.page("admin", web.MarkerAddress("", "orders", key))
 	if got := oneLine(one.Find("#why-title")); got != "Verdict: orphan" || one.Find(".reasons li").Length() < 2 {
 		t.Errorf("the marker's page says %q with %d reasons", got, one.Find(".reasons li").Length())
 	}
@@ -120,10 +121,10 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 	if text := oneLine(audit.Find(".entries")); !strings.Contains(text, "consumer 2 was killed") || !strings.Contains(text, "succeeded") {
 		t.Errorf("the audit has %.400s", text)
 	}
-	if gone := s.page("admin", markerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no marker with this key any more") || gone.Find("#why-title").Length() != 0 {
+	if gone := s.page("admin", web.MarkerAddress("", "orders", key)); !strings.Contains(gone.Find("main").Text(), "There is no marker with this key any more") || gone.Find("#why-title").Length() != 0 {
 		t.Errorf("the cleared marker: %s", oneLine(gone.Find("main")))
 	}
-	if made := s.page("viewer", markerAddress("", "orders", "msg:made-up")); !strings.Contains(made.Find("main").Text(), "There is no marker with this key:") || oneLine(made.Find(".title .chip")) != "none" {
+	if made := s.page("viewer", web.MarkerAddress("", "orders", "msg:made-up")); !strings.Contains(made.Find("main").Text(), "There is no marker with this key:") || oneLine(made.Find(".title .chip")) != "none" {
 		t.Errorf("a made-up key: %s", oneLine(made.Find("main")))
 	}
 
@@ -138,7 +139,7 @@ func TestAStuckMarkerIsFoundReviewedClearedAndPutBack(t *testing.T) {
 	if got := oneLine(s.ended(res.Header.Get("Location")).Find("h1")); got != "Restored 1 of 1 marker" {
 		t.Errorf("the undo is %q", got)
 	}
-	if again := s.page("admin", markerAddress("", "orders", key)); oneLine(again.Find("#why-title")) != "Verdict: orphan" {
+	if again := s.page("admin", web.MarkerAddress("", "orders", key)); oneLine(again.Find("#why-title")) != "Verdict: orphan" {
 		t.Error("the marker is not back")
 	}
 }
@@ -170,7 +171,7 @@ func TestTheTimesInVerdictsAreInTheZoneOfTheReaderAndInTheAPIInUTC(t *testing.T)
 		t.Fatal(err)
 	}
 	plan := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": {sel}})
-	for _, path := range []string{markerAddress("", "orders", key), plan, "/lookup?id=" + url.QueryEscape(strings.TrimPrefix(key, "msg:"))} {
+	for _, path := range []string{web.MarkerAddress("", "orders", key), plan, "/lookup?id=" + url.QueryEscape(strings.TrimPrefix(key, "msg:"))} {
 		for _, zone := range []string{"Asia/Kathmandu", "UTC"} {
 			in, err := time.LoadLocation(zone)
 			if err != nil {
@@ -266,7 +267,7 @@ func TestWhoMayNotActSeesWhy(t *testing.T) {
 		"a viewer":                {"viewer", "/pipelines/orders/markers", "needs the role admin; you are signed in as viewer"},
 		"an operator":             {"operator", "/pipelines/orders/markers", "needs the role admin; you are signed in as operator"},
 		"no acting credentials":   {"admin", "/pipelines/payments/markers", "has no act credentials"},
-		"a viewer with one":       {"viewer", markerAddress("", "orders", mustKey(t, s.firstOf(dedup.Orphan))), "needs the role admin"},
+		"a viewer with one":       {"viewer", web.MarkerAddress("", "orders", mustKey(t, s.firstOf(dedup.Orphan))), "needs the role admin"},
 		"a store without markers": {"admin", "/pipelines/mailings/markers", "has no act credentials"},
 	} {
 		doc := s.page(c.role, c.path)
@@ -288,7 +289,7 @@ func TestWhoMayNotActSeesWhy(t *testing.T) {
 
 func mustKey(t *testing.T, sel string) string {
 	t.Helper()
-	key, err := decodeKey(sel)
+	key, err := web.DecodeKey(sel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,28 +307,10 @@ func TestReadOnlyShowsMarkersAndTakesNoPlan(t *testing.T) {
 	}
 }
 
-func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
-	g := dedup.Sighting{Marker: dedup.Marker{State: dedup.Done, Status: "success"}, Type: "string", Value: []byte(`{"status": "success", "card": "4111 1111"}`)}
-	for role, want := range map[string]string{"viewer": "", "operator": `{"xxxxxx": "xxxxxxx", "xxxx": "0000 0000"}`, "admin": string(g.Value)} {
-		s := newSite(t, nil, testUsers())
-		who, ok := s.auth.Token(map[string]string{"viewer": viewerToken, "operator": operatorToken, "admin": adminToken}[role])
-		if !ok {
-			t.Fatal("no such token")
-		}
-		v := s.masker.valueView(g, who)
-		if v.Text.Short != want || (len(v.Dump) > 0) != (role == "admin") || (v.Masked == "") != (role == "admin") || v.Hash == "" {
-			t.Errorf("%s sees %q, %d lines of bytes, masked %q", role, v.Text.Short, len(v.Dump), v.Masked)
-		}
-	}
-	if got := maskValue([]byte("processing"), "processing", ""); got != "processing" {
-		t.Errorf("a status alone is shown as %q", got)
-	}
-}
-
 // Markers whose state nobody can tell may be in progress: an empty list beside them does not say that all is well.
 func TestAnEmptyListBesideUndecodableMarkersDoesNotSayThatNoneIsStuck(t *testing.T) {
 	s := stocked(t, nil)
-	st, _ := findStore(s.snapshots.Snapshot(), "orders")
+	st, _ := s.snapshots.Snapshot().Store("orders")
 	pass := *st.Stats.Pass
 	pass.OldestProcessing, pass.States = nil, map[dedup.State]int64{dedup.StateUnknown: 2}
 	st.Stats.Pass = &pass

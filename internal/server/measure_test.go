@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -85,9 +86,9 @@ func measuringSite(t *testing.T) (*site, string) {
 }
 
 // measuredBy runs a measurement over the API to its end.
-func (s *site) measuredBy(pipeline string, headers ...string) measurementJSON {
+func (s *site) measuredBy(pipeline string, headers ...string) measurement.JSON {
 	s.t.Helper()
-	var m measurementJSON
+	var m measurement.JSON
 	s.decode(s.as("operator", "POST", "/api/v1/pipelines/"+url.PathEscape(pipeline)+"/measurements", `{"seconds": 60}`, headers...), http.StatusAccepted, &m)
 	s.bench.end <- ""
 	for !m.Final {
@@ -193,7 +194,7 @@ func TestTheAPIMeasures(t *testing.T) {
 	if again := s.measuresAgain(name, "one"); again.ID != m.ID {
 		t.Error("a repeated request measured again")
 	}
-	var list struct{ Measurements []measurementJSON }
+	var list struct{ Measurements []measurement.JSON }
 	s.decode(s.as("viewer", "GET", "/api/v1/pipelines/"+url.PathEscape(name)+"/measurements", ""), 200, &list)
 	if len(list.Measurements) != 1 || list.Measurements[0].ID != m.ID || len(list.Measurements[0].Result.Repeated) != 0 {
 		t.Errorf("%+v", list)
@@ -228,7 +229,7 @@ func TestTheAPIMeasures(t *testing.T) {
 	}
 }
 
-func (s *site) measuresAgain(pipeline, token string) (m measurementJSON) {
+func (s *site) measuresAgain(pipeline, token string) (m measurement.JSON) {
 	s.t.Helper()
 	s.decode(s.as("operator", "POST", "/api/v1/pipelines/"+url.PathEscape(pipeline)+"/measurements", `{"seconds": 60}`, "Idempotency-Key", token), http.StatusAccepted, &m)
 	return m

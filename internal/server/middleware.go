@@ -286,9 +286,6 @@ func fragmentID(target string) string {
 	return target
 }
 
-// validPipeline is the shape of a pipeline's name; nothing else can be a path of ours.
-var validPipeline = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-
 // adapt turns a route into a handler of echo: who is asking, may they, answer.
 func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -297,7 +294,7 @@ func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 		r.Kind = rt.Kind
 		if strings.Contains(rt.Path, "{name}") {
 			name := c.Param("name")
-			if !validPipeline.MatchString(name) {
+			if !web.IsPipeline(name) {
 				return web.NotFound("There is no such pipeline")
 			}
 			r.SetPathValue("name", name)

@@ -29,10 +29,10 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	if strings.HasPrefix(form.Get("do"), "requeue-") {
 		req.Target = form.Get("target")
 	}
-	if !validPipeline.MatchString(req.Pipeline) {
-		return req, noPipeline(req.Pipeline)
+	if !web.IsPipeline(req.Pipeline) {
+		return req, web.NoPipeline(req.Pipeline)
 	}
-	if req.Queue == "" || len(req.Queue) > maxRef || len(req.Scan) > maxRef {
+	if req.Queue == "" || len(req.Queue) > web.MaxRef || len(req.Scan) > web.MaxRef {
 		return req, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	verb, which, _ := strings.Cut(form.Get("do"), "-")
@@ -82,7 +82,7 @@ func mostOf(form url.Values, otherwise int64) (int64, error) {
 // selectedRefs are the messages that were ticked.
 func selectedRefs(form url.Values) ([]string, error) {
 	for _, ref := range form["sel"] {
-		if ref == "" || len(ref) > maxRef {
+		if ref == "" || len(ref) > web.MaxRef {
 			return nil, list.Bad("sel", "must be the reference of a message")
 		}
 	}

@@ -2,18 +2,17 @@ package server
 
 import (
 	"context"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
-	"dedup-dashboard/web/templates"
+	"dedup-dashboard/web/static"
 )
 
 // cleared clears the first orphan and returns its key and the address of the operation, after change if it is not nil.
@@ -61,37 +60,41 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 	}
 }
 
+// past is a service whose operations ended some time ago.
+type past struct {
+	marker.Service
+	ago time.Duration
+}
+
+func (p *past) Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error) {
+	o, err := p.Service.Operation(ctx, who, id)
+	o.Ended = time.Now().Add(-p.ago)
+	return o, err
+}
+
 func TestAnOperationThatHasEndedGoesOnReadingWhatIsThereNow(t *testing.T) {
 	s := stocked(t, nil)
 	_, operation := s.cleared(nil)
-	r := &web.Request{Request: httptest.NewRequestWithContext(t.Context(), "GET", operation, nil), Who: auth.Principal{Name: "ada", Role: auth.Admin}}
-	service, err := s.service()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := service.Operation(t.Context(), r.Asker(), operation[strings.LastIndex(operation, "/")+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	service := &past{Service: s.keeper.Service}
+	s.keeper.Service = service
 	for _, c := range []struct {
-		what    string
-		ended   time.Duration
-		refresh int
-		says    string
+		what  string
+		ended time.Duration
+		reads bool
+		says  string
 	}{
-		{"that ended a minute ago reads on", time.Minute, nowRefresh, ", and is read again every few seconds."},
-		{"that ended long ago says when it read", nowFollowed + time.Second, 0, "Read again"},
+		{"that ended a minute ago reads on", time.Minute, true, ", and is read again every few seconds."},
+		{"that ended long ago says when it read", 2*time.Minute + time.Second, false, "Read again"},
 	} {
-		o.Ended = time.Now().Add(-c.ended)
-		v := s.operationView(r, o, 1)
-		var page strings.Builder
-		if err := templates.Operation(v).Render(t.Context(), &page); err != nil {
-			t.Fatal(err)
+		service.ago = c.ended
+		page := s.body(s.as("admin", "GET", operation, ""))
+		if follows := strings.Contains(page, `http-equiv="refresh" content="5`); follows != c.reads || strings.Contains(page, `http-equiv="refresh"`) != c.reads {
+			t.Errorf("an operation %s: it asks again: %t", c.what, follows)
 		}
-		if follows := v.Frame.Live != ""; follows != (c.refresh > 0) || v.Frame.Refresh != c.refresh {
-			t.Errorf("an operation %s: it follows %q, and asks every %d s", c.what, v.Frame.Live, v.Frame.Refresh)
+		if follows := strings.Contains(page, "/events?topics=operation"); static.HasBundle() && follows != c.reads {
+			t.Errorf("an operation %s: it follows: %t", c.what, follows)
 		}
-		if !strings.Contains(page.String(), "What is there now was read at") || !strings.Contains(page.String(), c.says) {
+		if !strings.Contains(page, "What is there now was read at") || !strings.Contains(page, c.says) {
 			t.Errorf("an operation %s: the page lacks %q", c.what, c.says)
 		}
 	}
@@ -142,7 +145,12 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 			t.Errorf("%s has %d rows, want %d", path, got, want)
 		}
 	}
-	var body actsJSON
+	var body struct {
+		Operations []struct {
+			Outcome, Result string
+			Ended           *time.Time
+		}
+	}
 	s.decode(s.as("operator", "GET", "/api/v1/audit?view=operations&outcome=succeeded", ""), 200, &body)
 	if len(body.Operations) != 1 || body.Operations[0].Result != "12 cleared" || body.Operations[0].Outcome != "succeeded" || body.Operations[0].Ended == nil {
 		t.Errorf("the API gives %+v", body)
@@ -150,10 +158,10 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 }
 
 // busy is a service whose markers are all under way.
-type busy struct{ markerService }
+type busy struct{ marker.Service }
 
 func (b busy) Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error) {
-	j, err := b.markerService.Look(ctx, who, store, key)
+	j, err := b.Service.Look(ctx, who, store, key)
 	j.UnderWay = "OP1"
 	return j, err
 }
@@ -161,8 +169,8 @@ func (b busy) Look(ctx context.Context, who admin.Caller, store, key string) (ad
 func TestAMarkerThatIsBeingChangedLeadsToItsOperationAndHasNoControls(t *testing.T) {
 	s := stocked(t, nil)
 	key, _ := url.QueryUnescape(s.firstOf(dedup.Orphan))
-	s.markers = busy{s.markers}
-	doc := s.page("admin", markerAddress("", "orders", key))
+	s.keeper.Service = busy{s.keeper.Service}
+	doc := s.page("admin", web.MarkerAddress("", "orders", key))
 	if doc.Find("form.act-bar").Length() != 0 || doc.Find("a[href='/operations/OP1']").Length() != 1 {
 		t.Errorf("%s", oneLine(doc.Find("main")))
 	}

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -104,7 +105,7 @@ func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.Tie
 		}
 	}
 	var out []templates.TierCount
-	for _, t := range tiersWorstFirst() {
+	for _, t := range show.TiersWorstFirst() {
 		link := q
 		link.page = 1
 		link.tiers = []dedup.Tier{t}
@@ -121,14 +122,10 @@ func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.Tie
 	return out
 }
 
-func tiersWorstFirst() []dedup.Tier {
-	return []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning, dedup.TierUnknown, dedup.Normal}
-}
-
 func filterView(all []show.Judged, q overviewQuery, base string) templates.Filter {
 	clear := overviewQuery{order: q.order}
 	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
-	for _, t := range tiersWorstFirst() {
+	for _, t := range show.TiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
 	f.Labels = labelChoices(all, q)
@@ -188,7 +185,7 @@ func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot,
 	}
 	firing, waiting := map[place]bool{}, map[place]bool{}
 	for _, a := range s.alerts.View.View().Alerts {
-		if at := (place{pipelineOfAlert(a), a.State.Tier}); at.pipeline != "" && fires(a) {
+		if at := (place{alert.PipelineOf(a), a.State.Tier}); at.pipeline != "" && alert.Fires(a) {
 			firing[at], waiting[at] = true, waiting[at] || a.Ack == nil
 		}
 	}
@@ -212,7 +209,7 @@ func (s *Server) overview(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	frame := s.frame(r, "Overview")
-	frame.Live = live("overview")
+	frame.Live = web.Live("overview")
 	now := time.Now().In(web.Zone(r))
 	snap := s.snapshots.Snapshot()
 	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))

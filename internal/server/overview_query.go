@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // overviewQuery is the state of the overview that lives in its address.
@@ -23,18 +24,14 @@ type overviewQuery struct {
 	page  int
 }
 
-const (
-	perPage = 50
-	// textLimit bounds the search text, in bytes.
-	textLimit = 200
-)
+const perPage = 50
 
 func worstFirst() list.Order { return list.Order{By: "tier", Descending: true} }
 
 func (q *overviewQuery) params() []list.Param {
 	return []list.Param{
-		list.Text("q", &q.text, textLimit),
-		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, tierWords),
+		list.Text("q", &q.text, web.MaxText),
+		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, show.TierWords),
 		list.Func("label", q.readLabel, func() string {
 			if q.label == "" {
 				return ""
@@ -45,8 +42,6 @@ func (q *overviewQuery) params() []list.Param {
 		list.PageNumber(&q.page),
 	}
 }
-
-const tierWords = "must be normal, warning, severe, emergency or unknown"
 
 func (q *overviewQuery) readLabel(s string) error {
 	name, value, ok := strings.Cut(s, "=")

@@ -9,7 +9,9 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -30,7 +32,7 @@ func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time
 		DeadLetters: show.PipelineFigure(p.PipelineStatus, p.DeadLetters, "unknown", now),
 		Processing:  show.PipelineFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now),
 		NoExpiry:    show.Figure(p.MarkersNoExpiry, "unknown", now),
-		Markers:     markersAddress(base, url.PathEscape(p.Pipeline.Name)),
+		Markers:     web.MarkersAddress(base, url.PathEscape(p.Pipeline.Name)),
 		Stuck:       strings.TrimSuffix(stuckNote(p.Stuck), " stuck"),
 		Ready:       show.PipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
 		Unacked:     show.Figure(p.Unacked, "unknown", now),
@@ -112,7 +114,7 @@ func raisedBy(p show.Judged, base string) (href, link string) {
 	if a == nil {
 		return "", ""
 	}
-	return alertAddress(base, a.Key), "Alert " + templates.Plain(titleOf(a), show.NameLimit).Short
+	return alert.Address(base, a.Key), "Alert " + templates.Plain(alert.TitleOf(a), show.NameLimit).Short
 }
 
 // sourcesDown is why a pipeline has its tier, after which broker and stores are down: what else is wrong is mostly of that. Their errors

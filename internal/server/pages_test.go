@@ -15,6 +15,8 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
 )
@@ -58,13 +60,13 @@ func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *go
 	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
 }
 
-func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h ranges) (string, *goquery.Document) {
+func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h chart.History) (string, *goquery.Document) {
 	t.Helper()
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := parseChartQuery(values, noon)
+	q, err := chart.ParseQuery(values, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +74,8 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h rang
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), reader{newMasker(nil), auth.Principal{Name: "ann", Role: auth.Admin}})
-	drawCharts(t.Context(), &v, newChartData(h, p, q, snap.Interval, noon))
+	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
+	drawCharts(t.Context(), &v, chart.NewData(h, p, q, snap.Interval, noon))
 	return render(t, templates.Pipeline(v))
 }
 
@@ -269,7 +271,7 @@ func TestABadParameterIsNamed(t *testing.T) {
 	}
 	for query, name := range map[string]string{"range=2h": "range", "scale=sqrt": "scale", "from=last week": "from", "to=x": "to", "from=2026-11-21T11:00&to=2026-11-21T10:00": "from", "from=2020-01-01T00:00": "from"} {
 		values, _ := url.ParseQuery(query)
-		_, err := parseChartQuery(values, noon)
+		_, err := chart.ParseQuery(values, noon)
 		if err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}

@@ -9,18 +9,24 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
+// effectsShown is how many business keys the page of a pipeline lists; the list of its own has all of them.
+const effectsShown = 50
+
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chartQuery, now time.Time, frame templates.Frame, who reader) templates.PipelineView {
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chart.Query, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.address(path), Starting: snap.Round == 0,
-		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: rangeView(q, path, now),
+		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
+		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: chart.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.Verdict.Tier.String(), possible(j.Verdict.Tier, j.Verdict.Possible)
@@ -53,7 +59,7 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q 
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
-	v.Effects = effectsSection(p, path, 1, effectsShown, now)
+	v.Effects = effects.Section(p, path, 1, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)
@@ -208,21 +214,15 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 	}
 }
 
-func noPipeline(name string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}
-}
-
 // drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
-func drawCharts(ctx context.Context, v *templates.PipelineView, d chartData) {
-	for _, id := range chartIDs() {
-		c, err := d.chart(ctx, id)
+func drawCharts(ctx context.Context, v *templates.PipelineView, d chart.Data) {
+	for _, id := range chart.IDs() {
+		c, err := d.Chart(ctx, id)
 		if err != nil {
-			v.Charts, v.ChartsMissing = nil, missingText(err)
+			v.Charts, v.ChartsMissing = nil, chart.MissingText(err)
 			return
 		}
-		q := d.query.values()
-		q.Set("chart", id)
-		c.CSV = v.Range.Action + "/chart.csv?" + q.Encode()
+		c.CSV = d.CSVAddress(v.Range.Action, id)
 		c.Events = v.Track.Events
 		v.Charts = append(v.Charts, c)
 	}
@@ -233,31 +233,33 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	snap := s.withJobs(r, s.snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, noPipeline(r.PathValue("name"))
+		return nil, web.NoPipeline(r.PathValue("name"))
 	}
 	now := time.Now().In(web.Zone(r))
-	q, err := parseChartQuery(r.URL.Query(), now)
+	q, err := chart.ParseQuery(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
-	frame.Live = live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, s.reader(r))
+	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
+	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
 	if s.measurable(r)(p.Pipeline.Name) {
 		for i := range view.Parts {
 			offerMeasure("", &view.Parts[i].Figure)
 		}
 	}
-	view.Alerts = s.alertLine(p.Pipeline.Name, now)
+	if s.alerts.View != nil {
+		view.Alerts = alert.Line(s.alerts.View.View(), frame.Base, p.Pipeline.Name, now)
+	}
 	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
-	if s.measure != nil && (r.Fragment == "" || r.Fragment == "status") {
-		if view.Measure, err = s.measureSection(r, p.Pipeline.Name, measurementsShown, now); err != nil {
+	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
+		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {
 			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
 		}
 		view.How.Measured = view.Measure.Last
 	}
 	if r.Fragment == "" || r.Fragment == "charts" {
-		drawCharts(r.Context(), &view, newChartData(s.history, p, q, snap.Interval, now))
+		drawCharts(r.Context(), &view, chart.NewData(s.history, p, q, snap.Interval, now))
 	}
 	return web.Page{Status: http.StatusOK, Component: templates.Pipeline(view)}, nil
 }

@@ -2,18 +2,18 @@ package server
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
-func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who reader, now time.Time) {
+func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
 	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
@@ -48,7 +48,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	}
 }
 
-func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who reader, now time.Time) {
+func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
 	add := func(label, value string) {
 		v.MarkerFacts = append(v.MarkerFacts, templates.Fact{Label: label, Value: value})
 	}
@@ -58,7 +58,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	if underWay(st.Stats.Progress) {
 		add("Pass under way", coverageText(st.Stats.Progress))
 	}
-	add("Scheme", schemeText(st.Scheme))
+	add("Scheme", show.SchemeText(st.Scheme))
 	pass := st.Stats.Pass
 	if pass == nil {
 		return
@@ -69,9 +69,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
 	const most = 10
 	line := func(m dedup.Marker) templates.MarkerLine {
-		m = who.masked(m, who.who)
+		m = who.Masked(m, who.Who)
 		m.Store = cmp.Or(m.Store, st.Name)
-		return markerLine(judgedMarker{Marker: m}, v.Frame.Base, pass.ClockOffset, now)
+		return web.MarkerLine(web.JudgedMarker{Marker: m}, v.Frame.Base, pass.ClockOffset, now)
 	}
 	for _, m := range pass.OldestProcessing[:min(most, len(pass.OldestProcessing))] {
 		v.Oldest = append(v.Oldest, line(m))
@@ -87,7 +87,7 @@ func lockText(st *dedup.StoreStatus, now time.Time) string {
 	if pass := st.Stats.Pass; pass != nil {
 		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + show.Ago(pass.Ended, now)
 	}
-	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + schemeText(st.Scheme)
+	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + show.SchemeText(st.Scheme)
 }
 
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
@@ -113,24 +113,6 @@ func noExpiryText(p *dedup.PipelineStatus) string {
 // unknownText says why a fact is unknown.
 func unknownText(p *dedup.PipelineStatus, why string) string {
 	return "unknown: " + templates.Sentence(show.ShortWhy(p, cmp.Or(why, "no reading yet"))).Short
-}
-
-// schemeText says in one line what consumers of the scheme do.
-func schemeText(s dedup.Scheme) string {
-	text := s.Preset
-	if s.Mark != "" {
-		text += ", marks " + s.Mark + " the work"
-	}
-	if s.OnInFlight != "" {
-		text += ", on an in-flight hit: " + s.OnInFlight
-	}
-	if s.OnFail != "" {
-		text += ", on failure: " + s.OnFail
-	}
-	if s.GiveUp > 0 {
-		text += fmt.Sprintf(", gives up after %d", s.GiveUp)
-	}
-	return templates.Sentence(text).Short
 }
 
 func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Time) {

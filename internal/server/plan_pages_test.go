@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // withUndecoded lets the last pass count a marker without expiry that it could not decode.
@@ -58,22 +58,6 @@ func TestThePlanOfAnExpirySaysUntilWhenMessagesStayBlockedAndOffersToClear(t *te
 	}
 }
 
-func TestTheTimeToLiveOfAFormIsAChoiceOrAnOwnValue(t *testing.T) {
-	for _, c := range []struct {
-		ttl, own string
-		want     time.Duration
-		bad      bool
-	}{
-		{"recommended", "", 0, false}, {"5m", "", 5 * time.Minute, false}, {"1h", "10m", 10 * time.Minute, false}, {"recommended", " 90 s ", 90 * time.Second, false},
-		{"1h", "10 min", 10 * time.Minute, false}, {"", "", 0, true}, {"1h", "10", 0, true}, {"1h", "59s", 0, true}, {"1h", "-5m", 0, true}, {"1h", "soon", 0, true},
-	} {
-		got, err := chosenTTL(url.Values{"ttl": {c.ttl}, "ttl_own": {c.own}})
-		if got != c.want || (err != nil) != c.bad {
-			t.Errorf("%q or %q: %s, %v", c.ttl, c.own, got, err)
-		}
-	}
-}
-
 func TestWhatAPlanLeavesOutIsCountedByReasonAtTheTopAndOnTheOperation(t *testing.T) {
 	s := stocked(t, nil)
 	s.withUndecoded()
@@ -93,16 +77,6 @@ func TestWhatAPlanLeavesOutIsCountedByReasonAtTheTopAndOnTheOperation(t *testing
 	heading := oneLine(s.page("admin", "/pipelines/orders/markers?state=no-expiry").Find(".count"))
 	if !strings.HasPrefix(heading, "4, as of") {
 		t.Errorf("the list is headed %q", heading)
-	}
-}
-
-func TestReasonsAreGroupedTheMostFrequentFirst(t *testing.T) {
-	p := admin.Plan{Undecoded: 1, LeftOut: []admin.LeftOut{{Key: "a", Why: "gone"}, {Key: "b", Why: "refused, owner alive: 3 s"}, {Key: "c", Why: "refused, owner alive: 9 s"}}}
-	if got := leftSum(p); got != "4 left out: 2 refused, owner alive, 1 could not be decoded, 1 gone" {
-		t.Error(got)
-	}
-	if got := leftSum(admin.Plan{}); got != "" {
-		t.Errorf("nothing is left out: %q", got)
 	}
 }
 
@@ -126,7 +100,7 @@ func TestAKeyTooLongHasNeitherLinkNorCheckboxAndIsLeftOutOfPlans(t *testing.T) {
 		}
 	}
 	doc := s.page("admin", "/pipelines/orders/markers?verdict=cannot+tell&sort=id")
-	row := doc.Find("tr#" + anchor("orders", long.TooLong))
+	row := doc.Find("tr#" + web.Anchor("orders", long.TooLong))
 	text := oneLine(row)
 	if row.Find("a, input").Length() != 0 || !strings.Contains(text, "seedseed") || !strings.Contains(text, "too long to be acted on") || !strings.Contains(text, "age unknown") {
 		t.Errorf("%d links and checkboxes: %s", row.Find("a, input").Length(), text)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
 )
 
 // TestAParameterThatIsGivenTwiceMeansEitherValue: the API kept the first tier alone, and emergencies were missing from the answer.
@@ -111,7 +112,7 @@ func TestWhatIsAcknowledgedIsSaidOnTheTilesAndNeedsNobody(t *testing.T) {
 	if !strings.Contains(tile, "1 acknowledged") {
 		t.Errorf("the tile says %q", tile)
 	}
-	var body alertsJSON
+	var body alert.ListJSON
 	s.api("/api/v1/alerts", &body)
 	if body.Total != 5 {
 		t.Errorf("the API, which says by itself what is acknowledged, lists %d", body.Total)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -28,21 +29,6 @@ func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
 		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
-		{Method: "GET", Path: "/pipelines/{name}/chart.csv", Needs: viewer, Kind: web.PageKind, Handler: s.chartCSV},
-		{Method: "GET", Path: "/pipelines/{name}/markers", Needs: viewer, Kind: web.PageKind, Handler: s.markersOf},
-		{Method: "GET", Path: "/pipelines/{name}/markers.csv", Needs: viewer, Kind: web.PageKind, Handler: s.markersCSV},
-		{Method: "GET", Path: "/pipelines/{name}/effects", Needs: viewer, Kind: web.PageKind, Handler: s.effects},
-		{Method: "GET", Path: "/pipelines/{name}/effects.csv", Needs: viewer, Kind: web.PageKind, Handler: s.effectsCSV},
-		{Method: "GET", Path: "/pipelines/{name}/measurements", Needs: viewer, Kind: web.PageKind, Handler: s.measurements},
-		{Method: "POST", Path: "/pipelines/{name}/measurements", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.startMeasurement},
-		{Method: "GET", Path: "/measurements/{id}", Needs: viewer, Kind: web.PageKind, Handler: s.measurement},
-		{Method: "GET", Path: "/measurements/{id}/repeated.csv", Needs: viewer, Kind: web.PageKind, Handler: s.repeatedCSV},
-		{Method: "POST", Path: "/measurements/{id}/stop", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.stopMeasurement},
-		{Method: "GET", Path: "/markers/one", Needs: viewer, Kind: web.PageKind, Handler: s.oneMarker},
-		{Method: "GET", Path: "/lookup", Needs: viewer, Kind: web.PageKind, Handler: s.lookup},
-		{Method: "POST", Path: "/markers/plan", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.makePlan},
-		{Method: "GET", Path: "/plans/{id}", Needs: adminRole, Kind: web.PageKind, Handler: s.plan},
-		{Method: "POST", Path: "/plans/{id}/execute", Needs: adminRole, Kind: web.PageKind, Acts: true, Handler: s.execute},
 		{Method: "GET", Path: "/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadOverview},
 		{Method: "GET", Path: "/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.PageKind, Handler: s.deadQueue},
 		{Method: "POST", Path: "/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.scan},
@@ -68,24 +54,8 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "POST", Path: "/jobs/{id}/cancel", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.cancelJob},
 		{Method: "POST", Path: "/jobs/{id}/retry", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.retryJob},
 		{Method: "POST", Path: "/jobs/{id}/again", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.againJob},
-		{Method: "GET", Path: "/operations", Needs: operator, Kind: web.PageKind, Handler: s.operations},
-		{Method: "GET", Path: "/operations/{id}", Needs: operator, Kind: web.PageKind, Handler: s.operation},
-		{Method: "GET", Path: "/audit", Needs: operator, Kind: web.PageKind, Handler: s.auditPage},
 		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledge},
 		{Method: "POST", Path: "/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.forget},
-		{Method: "GET", Path: "/alerts", Needs: viewer, Kind: web.PageKind, Handler: s.alertsPage},
-		{Method: "GET", Path: "/alerts/rules", Needs: viewer, Kind: web.PageKind, Handler: s.rulesPage},
-		{Method: "GET", Path: "/alerts/one", Needs: viewer, Kind: web.PageKind, Handler: s.alertPage},
-		{Method: "POST", Path: "/alerts/acknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeAlert},
-		{Method: "POST", Path: "/alerts/acknowledge-selected", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.acknowledgeSelected},
-		{Method: "POST", Path: "/alerts/unacknowledge", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.unacknowledgeAlert},
-		{Method: "POST", Path: "/alerts/test", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.testChannel},
-		{Method: "GET", Path: "/silences", Needs: viewer, Kind: web.PageKind, Handler: s.silencesPage},
-		{Method: "GET", Path: "/silences/new", Needs: viewer, Kind: web.PageKind, Handler: s.newSilence},
-		{Method: "POST", Path: "/silences", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.makeSilence},
-		{Method: "POST", Path: "/silences/{id}/expire", Needs: operator, Kind: web.PageKind, Acts: true, Handler: s.expireSilence},
-		{Method: "GET", Path: "/docs", Needs: viewer, Kind: web.PageKind, Handler: s.guideIndex},
-		{Method: "GET", Path: "/docs/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.guide},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 
 		{Method: "GET", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.loginForm},
@@ -99,17 +69,6 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "GET", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setupForm},
 		{Method: "POST", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setup},
 
-		{Method: "GET", Path: "/api/v1/pipelines/{name}/markers", Needs: viewer, Kind: web.APIKind, Handler: s.apiMarkers},
-		{Method: "GET", Path: "/api/v1/pipelines/{name}/effects", Needs: viewer, Kind: web.APIKind, Handler: s.apiEffects},
-		{Method: "GET", Path: "/api/v1/pipelines/{name}/measurements", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurements},
-		{Method: "POST", Path: "/api/v1/pipelines/{name}/measurements", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiMeasure},
-		{Method: "GET", Path: "/api/v1/measurements/{id}", Needs: viewer, Kind: web.APIKind, Handler: s.apiMeasurement},
-		{Method: "POST", Path: "/api/v1/measurements/{id}/stop", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiStopMeasurement},
-		{Method: "GET", Path: "/api/v1/lookup", Needs: viewer, Kind: web.APIKind, Handler: s.apiLookup},
-		{Method: "POST", Path: "/api/v1/markers/plan", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiPlan},
-		{Method: "POST", Path: "/api/v1/plans/{id}/execute", Needs: adminRole, Kind: web.APIKind, Acts: true, Handler: s.apiExecute},
-		{Method: "GET", Path: "/api/v1/operations/{id}", Needs: operator, Kind: web.APIKind, Handler: s.apiOperation},
-		{Method: "GET", Path: "/api/v1/audit", Needs: operator, Kind: web.APIKind, Handler: s.apiAudit},
 		{Method: "GET", Path: "/api/v1/pipelines/{name}/dead-letters", Needs: viewer, Kind: web.APIKind, Handler: s.apiDeadLetters},
 		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/scan", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiScan},
 		{Method: "GET", Path: "/api/v1/dead-letters/message", Needs: operator, Kind: web.APIKind, Handler: s.apiLetter},
@@ -125,20 +84,16 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledge},
 		{Method: "POST", Path: "/api/v1/pipelines/{name}/dead-letters/baseline/remove", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiForget},
 
-		{Method: "GET", Path: "/api/v1/alerts", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlerts},
-		{Method: "GET", Path: "/api/v1/alerts/one", Needs: viewer, Kind: web.APIKind, Handler: s.apiAlert},
-		{Method: "POST", Path: "/api/v1/alerts/acknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAcknowledgeAlert},
-		{Method: "POST", Path: "/api/v1/alerts/unacknowledge", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiUnacknowledgeAlert},
-		{Method: "GET", Path: "/api/v1/silences", Needs: viewer, Kind: web.APIKind, Handler: s.apiSilences},
-		{Method: "POST", Path: "/api/v1/silences", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiAddSilence},
-		{Method: "POST", Path: "/api/v1/silences/{id}/expire", Needs: operator, Kind: web.APIKind, Acts: true, Handler: s.apiExpireSilence},
-		{Method: "GET", Path: "/api/v1/rules", Needs: viewer, Kind: web.APIKind, Handler: s.apiRules},
-
 		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: s.exposeMetrics},
 		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: s.healthz},
 		{Method: "GET", Path: "/readyz", Needs: anybody, Kind: web.ProbeKind, Handler: s.readyz},
 		{Method: "GET", Path: "/static/{file...}", Needs: anybody, Kind: web.StaticKind, Handler: s.static},
 	}
+}
+
+// serves reports whether a package outside the server has registered a path.
+func (s *Server) serves(path string) bool {
+	return slices.ContainsFunc(s.registered, func(r web.Route) bool { return r.Path == path })
 }
 
 // served returns the routes that exist under this configuration.

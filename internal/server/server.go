@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/metrics"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -52,20 +53,16 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	// Markers is behind the pages of single markers, *admin.Markers; without it those pages say that there is none.
-	Markers markerService
 	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
 	DeadLetters deadLetterService
-	// JudgeMarker gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
-	JudgeMarker func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
-	// Measurements measures pipelines exactly, *admin.Measurements; without it nobody can.
-	Measurements measureService
+	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
+	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
-	Alerts  AlertDeps
+	Alerts  alert.Deps
 	Log     *slog.Logger
 	Version string
 	// HashKey keys the hashes that others than admins see; without one they change with each start.
@@ -84,22 +81,18 @@ type Server struct {
 	gate       *admin.Gate
 	sessions   *sessions
 	hub        *hub
-	// exports admits one long table at a time: each walks over a store.
-	exports chan struct{}
-	metrics *metrics.Metrics
-	judged  atomic.Pointer[judgedSnapshot]
-	// markers is nil when the dashboard was started without access to single markers.
-	markers markerService
+	metrics    *metrics.Metrics
+	judged     atomic.Pointer[judgedSnapshot]
 	// deadLetters is nil when the dashboard was started without access to single messages.
 	deadLetters deadLetterService
-	judgeMarker markerJudge
 	// baselines is nil when dead letters cannot be acknowledged.
 	baselines baselineService
 	// registered are the routes of packages outside the server.
 	registered []web.Route
-	measure    measureService
-	alerts     AlertDeps
-	masker     masker
+	measured   measured
+	alerts     alert.Deps
+	// site is what pages are offered, those of the server itself too.
+	site web.Site
 	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
 	proxy   atomic.Pointer[string]
 	handler http.Handler
@@ -131,12 +124,12 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		markers: deps.Markers, deadLetters: deps.DeadLetters, baselines: deps.Baselines, measure: deps.Measurements, alerts: deps.Alerts, judgeMarker: deps.JudgeMarker, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
-		exports: make(chan struct{}, 1), masker: newMasker(deps.HashKey),
+		deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 	}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs, Stories: s.stories}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
-		s.registered = append(s.registered, pages(web.Site{Verdicts: s.verdictsAt, WithJobs: s.withJobs})...)
+		s.registered = append(s.registered, pages(s.site)...)
 	}
 	h, err := s.newHandler()
 	if err != nil {

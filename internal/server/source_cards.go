@@ -149,14 +149,9 @@ func passText(s dedup.StoreStats, now time.Time) string {
 		return "none complete yet"
 	}
 	if s.Pass.Unfit() {
-		return show.Ago(s.Pass.Ended, now) + ", " + unfitText(s.Pass)
+		return show.Ago(s.Pass.Ended, now) + ", " + show.UnfitText(s.Pass)
 	}
 	return show.Ago(s.Pass.Ended, now) + ", " + show.Counted(int(s.Pass.Matched), "marker")
-}
-
-// unfitText says that markers are there of which none is known.
-func unfitText(p *dedup.Pass) string {
-	return show.Counted(int(p.Misfits), "key") + " found by match, but id fits none of them"
 }
 
 // underWay reports whether a pass has begun and has not seen everything yet.

@@ -29,8 +29,47 @@ type story struct {
 	deaths []dedup.Death
 }
 
+// timelineIDs is how many ids a look-up by a business key follows.
+const timelineIDs = 5
+
+// stories tell what dead letters and jobs know of an id or a business key, to those who may see them. What cannot be asked stands in
+// missing.
+func (s *Server) stories(r *web.Request, term string, found admin.LookupResult, now time.Time) (all []web.Dated, missing string) {
+	if s.deadLetters == nil {
+		return nil, ""
+	}
+	if !r.Who.Can(operator) {
+		return nil, "Dead letters and jobs of this id are seen by those with the role " + operator.String() + "."
+	}
+	ids := idsOf(term, found)
+	if keyed, err := s.deadLetters.IDsOfKey(r.Context(), r.Asker(), term, timelineIDs-len(ids)); err == nil { // else asking for an id says why
+		ids = append(ids, slices.DeleteFunc(keyed, func(id string) bool { return slices.Contains(ids, id) })...)
+	}
+	for _, id := range ids {
+		more, err := s.letterEntries(r, id, found, now)
+		if err != nil {
+			missing = "Dead letters and jobs cannot be told: " + show.EndSentence(dedup.PublicText(err))
+		}
+		all = append(all, more...)
+	}
+	return all, missing
+}
+
+// idsOf are the ids that a term stands for: itself, and those of the markers that were found by their business key.
+func idsOf(term string, result admin.LookupResult) []string {
+	ids := []string{term}
+	for _, a := range result.Stores {
+		for _, j := range a.Found {
+			if j.ID != "" && !slices.Contains(ids, j.ID) && len(ids) < timelineIDs {
+				ids = append(ids, j.ID)
+			}
+		}
+	}
+	return ids
+}
+
 // letterEntries are what dead-letter queues and jobs know of one id.
-func (s *Server) letterEntries(r *web.Request, id string, result admin.LookupResult, now time.Time) ([]dated, error) {
+func (s *Server) letterEntries(r *web.Request, id string, result admin.LookupResult, now time.Time) ([]web.Dated, error) {
 	t := story{server: s, r: r, now: now, found: result, jobs: map[string]admin.JobSummary{}}
 	var err error
 	if t.scans, err = s.deadLetters.Seen(r.Context(), r.Asker(), id); err != nil {
@@ -44,8 +83,8 @@ func (s *Server) letterEntries(r *web.Request, id string, result admin.LookupRes
 }
 
 // looks are the newest look at each queue that found the message. What a requeue would do is said only while no job has moved it since.
-func (t *story) looks() []dated {
-	var all []dated
+func (t *story) looks() []web.Dated {
+	var all []web.Dated
 	told := map[string]bool{}
 	slices.SortStableFunc(t.scans, func(a, b admin.Scan) int { return b.At.Compare(a.At) })
 	for _, scan := range t.scans {
@@ -62,7 +101,7 @@ func (t *story) looks() []dated {
 	return all
 }
 
-func (t *story) look(scan admin.Scan, l admin.Letter) dated {
+func (t *story) look(scan admin.Scan, l admin.Letter) web.Dated {
 	where, queue := "dead-letter queue ", scan.Queue.Name
 	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
 		where, queue = "parking queue of ", from.Name
@@ -81,12 +120,12 @@ func (t *story) look(scan admin.Scan, l admin.Letter) dated {
 		e.Text = templates.Sentence(seen + "; if requeued: " + classWord(l.Prediction.Class))
 		e.More = templates.Sentence(show.ReadableTimes(strings.Join(l.Prediction.Reasons, "; "), t.now))
 	}
-	return dated{scan.At, e}
+	return web.Dated{When: scan.At, TimelineEntry: e}
 }
 
 // moves are what jobs did with the message, in the words of who began them.
-func (t *story) moves() []dated {
-	var all []dated
+func (t *story) moves() []web.Dated {
+	var all []web.Dated
 	newest := true
 	for _, i := range t.items {
 		if i.Death != nil {
@@ -108,7 +147,7 @@ func (t *story) moves() []dated {
 			e.Href, e.Link = jobAddress(t.server.cfg.base(), i.Job), "the job"
 		}
 		e.Text = templates.Sentence(text)
-		all = append(all, dated{i.At, e})
+		all = append(all, web.Dated{When: i.At, TimelineEntry: e})
 	}
 	return all
 }
@@ -183,7 +222,7 @@ func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
 			if a.Store != p.Pipeline.Store || j.ID != i.ID {
 				continue
 			}
-			begun := j.Since.Add(-clockOffset(j.Sighting))
+			begun := j.Since.Add(-web.ClockOffset(j.Sighting))
 			switch {
 			case j.Since.IsZero(): // it may have been so before
 				return "; its marker is " + string(j.State) + " now"
@@ -197,7 +236,7 @@ func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
 	return ""
 }
 
-// diedSince reports whether a death came after a job had moved the message. Deaths are dated by the second.
+// diedSince reports whether a death came after a job had moved the message. Deaths are web.Dated by the second.
 func diedSince(d dedup.Death, i admin.JobItem) bool {
 	own := i.Death != nil && i.Death.Queue == d.Queue && i.Death.Reason == d.Reason && i.Death.Time.Equal(d.Time)
 	return !own && i.Outcome == "moved" && !d.Time.Before(i.At.Truncate(time.Second))
@@ -215,8 +254,8 @@ func (t *story) death(d dedup.Death) {
 }
 
 // died are the deaths of the message.
-func (t *story) died() []dated {
-	var all []dated
+func (t *story) died() []web.Dated {
+	var all []web.Dated
 	for _, d := range t.deaths {
 		text := "Died in " + show.Within(d.Queue) + ": " + show.Within(deathWord(d.Reason))
 		if d.Count > 1 {
@@ -226,7 +265,7 @@ func (t *story) died() []dated {
 		if slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return diedSince(d, i) }) {
 			at = at.Add(time.Second - 1) // after the job of the same second
 		}
-		all = append(all, dated{at, templates.TimelineEntry{At: show.Moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
+		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})
 	}
 	return all
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/lab/demo"
@@ -193,13 +192,5 @@ func TestTheOldestMarkerHasTheSameAgeInTheTileAndBesideTheStates(t *testing.T) {
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	if text := oneLine(doc.Find("main")); strings.Count(text, "≥ 1 m 15 s") != 2 || strings.Contains(text, "75.24") {
 		t.Errorf("the page must say ≥ 1 m 15 s in both places: %s", text)
-	}
-}
-
-func TestAPlanOfNoMarkerSaysThatItCannotBeCarriedOut(t *testing.T) {
-	p := admin.Plan{Request: admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders"}}
-	const want = "The plan touches no marker of store orders, and cannot be carried out."
-	if page, api := planSentence(p), planOf(p).Sentence; page != want || api != want {
-		t.Errorf("the page says %q, the API %q", page, api)
 	}
 }

@@ -21,6 +21,9 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/marker"
+	"dedup-dashboard/internal/server/web"
 )
 
 const (
@@ -100,8 +103,9 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 	keeper := admin.NewMarkers(admin.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
 		Stores: stores, Judge: dedup.Judge, Log: log})
 	s, err := server.New(server.DefaultConfig(), server.Deps{
-		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first, Markers: keeper, JudgeMarker: dedup.Judge,
-		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "bench",
+		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
+		Pages: []web.Pages{marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
+		Gate:  gate, Sessions: db.Sessions(), Log: log, Version: "bench",
 	})
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // Sources writes the health of sources. While rounds are late nobody knows whether they answer.
@@ -84,12 +85,12 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	}
 	return PipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
-		Queues: OrEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
+		Queues: web.OrEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
 		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.Figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.Figure(v.JudgedLatency)},
 		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Ready), Unacked: r.Figure(p.Unacked),
-		Consumers: r.Figure(p.Consumers), LastActivity: Time(p.LastActivity), Down: r.down(snap, p),
+		Consumers: r.Figure(p.Consumers), LastActivity: web.Time(p.LastActivity), Down: r.down(snap, p),
 	}
 }
 
@@ -99,14 +100,6 @@ func alertBehind(v alerts.Verdict) string {
 		return ""
 	}
 	return v.Alert.Key.String()
-}
-
-// OrEmpty returns an empty list for a nil one, so that JSON says [] and not null.
-func OrEmpty[T any](some []T) []T {
-	if some == nil {
-		return []T{}
-	}
-	return some
 }
 
 // PipelineDetailJSON is everything known of a pipeline.
@@ -215,11 +208,11 @@ type SourceJSON struct {
 
 func sourceOf(h dedup.SourceHealth) SourceJSON {
 	j := SourceJSON{
-		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: Time(h.LastTry), LastSuccess: Time(h.LastSuccess),
-		Since: Time(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
+		Name: h.Name, Kind: h.Kind, Tried: h.Tried, OK: h.OK, LastTry: web.Time(h.LastTry), LastSuccess: web.Time(h.LastSuccess),
+		Since: web.Time(h.Since), Error: h.Err, Note: h.Note, Missed: h.Missed,
 	}
 	if h.Tried {
-		j.Took = Number(h.Took.Seconds())
+		j.Took = web.Number(h.Took.Seconds())
 	}
 	return j
 }
@@ -243,7 +236,7 @@ type eventJSON struct {
 func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineDetailJSON {
 	f := r.Figure
 	d := PipelineDetailJSON{
-		Round: snap.Round, At: Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
+		Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]FigureJSON{},
 		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
 		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
@@ -266,7 +259,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		}
 	}
 	for _, e := range p.Events {
-		d.Events = append(d.Events, eventJSON{Time(e.At), e.Kind, e.Text, e.Count})
+		d.Events = append(d.Events, eventJSON{web.Time(e.At), e.Kind, e.Text, e.Count})
 	}
 	return d
 }

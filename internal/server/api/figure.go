@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // FigureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
@@ -36,13 +37,13 @@ type FigureJSON struct {
 func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 	j := FigureJSON{
 		Unit: string(f.Unit), Quality: f.Quality.String(), Source: f.Source, Formula: f.Formula,
-		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: Time(f.At), Why: f.Why, Better: f.Better,
+		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: web.Time(f.At), Why: f.Why, Better: f.Better,
 	}
 	if !f.At.IsZero() {
-		j.Age = Number(math.Max(0, now.Sub(f.At).Seconds()))
+		j.Age = web.Number(math.Max(0, now.Sub(f.At).Seconds()))
 	}
 	if f.N > 0 {
-		j.N = Number(f.N) // also of an unknown figure: too few is a reason
+		j.N = web.Number(f.N) // also of an unknown figure: too few is a reason
 	}
 	if !f.Known() {
 		if j.Why == "" {
@@ -52,7 +53,7 @@ func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 			if f.Unit == dedup.Count {
 				f = whole(f)
 			}
-			if j.Low, j.High = Number(f.Low), Number(f.High); j.Low == nil || j.High == nil {
+			if j.Low, j.High = web.Number(f.Low), web.Number(f.High); j.Low == nil || j.High == nil {
 				j.Low, j.High = nil, nil
 			}
 		}
@@ -61,16 +62,16 @@ func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 	if f.Unit == dedup.Count && f.IsInterval() {
 		f = whole(f)
 	}
-	j.Value, j.Low, j.High = Number(f.Value), Number(f.Low), Number(f.High)
-	j.Error, j.AtMost = Number(f.Error), f.AtMost()
+	j.Value, j.Low, j.High = web.Number(f.Value), web.Number(f.Low), web.Number(f.High)
+	j.Error, j.AtMost = web.Number(f.Error), f.AtMost()
 	if f.AtLeast {
 		j.AtLeast, j.High = true, nil
 		if f.Unit == dedup.Ratio {
-			j.High = Number(1)
+			j.High = web.Number(1)
 		}
 	}
 	if f.N > 0 && f.Unit == dedup.Ratio {
-		j.Hits = Number(math.Round(f.Hits)) // there is no part of a message
+		j.Hits = web.Number(math.Round(f.Hits)) // there is no part of a message
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
@@ -109,21 +110,4 @@ func (r Reading) Figure(f dedup.Figure) FigureJSON {
 		f.Source, f.Formula, f.Window, f.At = old.Source, old.Formula, old.Window, old.At
 	}
 	return FigureOf(f, r.now)
-}
-
-// Number returns nil for what JSON cannot say: NaN and infinities.
-func Number(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
-}
-
-// Time returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
-func Time(t time.Time) *time.Time {
-	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

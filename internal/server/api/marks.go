@@ -26,7 +26,7 @@ type MarkJSON struct {
 }
 
 func markOf(m dedup.Mark) MarkJSON {
-	j := MarkJSON{At: Time(m.At), Text: m.Text, By: m.By, Made: Time(m.Made)}
+	j := MarkJSON{At: web.Time(m.At), Text: m.Text, By: m.By, Made: web.Time(m.Made)}
 	if m.Pipeline != "" {
 		j.Pipeline = &m.Pipeline
 	}
@@ -47,7 +47,7 @@ func (a *API) addMark(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	var body addMarkJSON
-	if err := Read(r, &body); err != nil {
+	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
 	asked := dedup.Mark{Text: body.Text, Pipeline: body.Pipeline}

@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 )
 
 // sharingJSON is who else has messages in a dead-letter queue.
@@ -118,7 +119,7 @@ func CauseOf(snap *dedup.Snapshot, p show.Judged, late string) *causeJSON {
 	}
 	j := &causeJSON{Kind: string(c.Kind), Text: c.Sentence(time.UTC), Events: []eventJSON{}}
 	for _, e := range c.Events {
-		j.Events = append(j.Events, eventJSON{Time(e.At), e.Kind, e.Text, e.Count})
+		j.Events = append(j.Events, eventJSON{web.Time(e.At), e.Kind, e.Text, e.Count})
 	}
 	return j
 }
@@ -142,5 +143,5 @@ func BaselineOf(b *dedup.Baseline) *BaselineJSON {
 	if b.Split {
 		own = &b.Own
 	}
-	return &BaselineJSON{b.Count, own, b.Acknowledged, b.By, Time(b.At), b.Reason}
+	return &BaselineJSON{b.Count, own, b.Acknowledged, b.By, web.Time(b.At), b.Reason}
 }

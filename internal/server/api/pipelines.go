@@ -87,7 +87,7 @@ func (a *API) pipelines(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	snap, now := a.site.WithJobs(r, a.deps.Snapshots.Snapshot()), time.Now()
-	body := PipelinesJSON{Round: snap.Round, At: Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, ReadingOf(snap, now))}
+	body := PipelinesJSON{Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, ReadingOf(snap, now))}
 	verdicts := a.site.Verdicts(snap, now)
 	rank := map[string]int{}
 	for i := range snap.Pipelines {

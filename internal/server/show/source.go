@@ -141,3 +141,25 @@ func UnreachableSince(at, now time.Time) string {
 func AwayText(a dedup.Absence, now time.Time) string {
 	return "The dashboard was not running from " + Moment(a.From, now).Text + " to " + Moment(a.Until, now).Text + "."
 }
+
+// MethodWords are a source in people's words, and what it counts.
+func MethodWords(m dedup.Method) (source, counts string) {
+	switch m {
+	case dedup.MethodReported:
+		return "Reported counters", "consumers count what became of each delivery"
+	case dedup.MethodExports:
+		return "Exported counters", "deliveries that the consumers' framework counts, less what the store completed, or the duplicates that it counts"
+	case dedup.MethodIDGap:
+		return "Id gap", "each insert that failed on a duplicate burned an id"
+	case dedup.MethodLive:
+		return "Live counts", "acks of the broker less what the store completed, both counted at one moment"
+	case dedup.MethodStoreHits:
+		return "Store hits", "questions of consumers that met a marker, as the store itself counted them"
+	case dedup.MethodStoreEvents:
+		return "Store events", "notifications of first completions against the commands that consumers sent"
+	case dedup.MethodResidual:
+		return "Residual interval", "acks of the broker less first completions in the store"
+	default:
+		return templates.Plain(string(m), NameLimit).Short, ""
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
 
@@ -155,3 +156,33 @@ var IsoTime = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z`)
 
 // momentLayout writes a time so that it can be compared with another one of another day.
 const momentLayout = "2 Jan 2006 15:04:05.999999999"
+
+// TierWords says what a parameter that is a tier must be.
+const TierWords = "must be normal, warning, severe, emergency or unknown"
+
+// TiersWorstFirst are the tiers, the worst first.
+func TiersWorstFirst() []dedup.Tier {
+	return []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning, dedup.TierUnknown, dedup.Normal}
+}
+
+// A Share is a number of things that were counted already, with what they are.
+type Share struct {
+	N    int
+	Word string
+}
+
+// OfThem names those that are none of zero: " (1 of them acknowledged, 2 silenced)".
+func OfThem(shares []Share) string {
+	var parts []string
+	of := " of them"
+	for _, s := range shares {
+		if s.N > 0 {
+			parts = append(parts, templates.Number(float64(s.N))+of+s.Word)
+			of = ""
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

@@ -52,6 +52,16 @@ func NotFound(message string) error {
 	return &dedup.Error{Kind: dedup.NotFound, Public: message}
 }
 
+// Unavailable says that what was asked for cannot be had at the moment, or by this dashboard.
+func Unavailable(message string) error {
+	return &dedup.Error{Kind: dedup.Unavailable, Public: message}
+}
+
+// NoMarkers says that there is nothing behind the pages of single markers.
+func NoMarkers() error {
+	return Unavailable("This dashboard was started without access to single markers")
+}
+
 // FormError tells a form that is too large from one that cannot be read.
 func FormError(err error) error {
 	var size *http.MaxBytesError

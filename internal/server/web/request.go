@@ -1,4 +1,4 @@
-// Package web is what a handler of the server gets and gives back: requests, answers and errors.
+// Package web is what a handler of the server gets and gives back, and what the pages share that register with it.
 package web
 
 import (

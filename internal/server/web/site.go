@@ -3,9 +3,11 @@ package web
 import (
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
 )
 
 // A Route is one address of the dashboard.
@@ -24,8 +26,27 @@ type Pages func(Site) []Route
 
 // A Site is what the server offers to pages that register with it. Its functions are safe for concurrent use.
 type Site struct {
+	// Base is the base path without a trailing slash, empty for the root.
+	Base string
+	// ReadOnly says that nothing here changes anything.
+	ReadOnly bool
+	// Masker hides values from those who may not see them.
+	Masker Masker
+	// Frame returns what every page shares, under a title.
+	Frame func(*Request, string) templates.Frame
+	// ProxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
+	ProxyNote func(auth.Principal) templates.Problem
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
+	// Stories tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
+	// them; missing is what cannot be asked.
+	Stories func(r *Request, term string, found admin.LookupResult, now time.Time) (all []Dated, missing string)
 	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
 	WithJobs func(*Request, *dedup.Snapshot) *dedup.Snapshot
+}
+
+// Dated is an entry of a timeline with the time that it is sorted by.
+type Dated struct {
+	When time.Time
+	templates.TimelineEntry
 }

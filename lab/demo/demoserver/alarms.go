@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -12,22 +12,22 @@ import (
 type channels struct{ alarms *demo.Alarms }
 
 // Channels implements what server.AlertDeps asks for.
-func (c channels) Channels(ctx context.Context) ([]server.ChannelState, error) {
+func (c channels) Channels(ctx context.Context) ([]alert.ChannelState, error) {
 	stats, err := c.alarms.Outbox.Stats(ctx)
 	if err != nil {
 		return nil, err
 	}
 	kinds := map[string]string{"night-shift": "webhook", "ops-chat": "slack", "post": "email"}
-	var all []server.ChannelState
+	var all []alert.ChannelState
 	for _, s := range stats {
-		all = append(all, server.ChannelState{Name: s.Channel, Kind: kinds[s.Channel], Waiting: s.Depth, Oldest: s.Oldest,
+		all = append(all, alert.ChannelState{Name: s.Channel, Kind: kinds[s.Channel], Waiting: s.Depth, Oldest: s.Oldest,
 			LastSuccess: s.LastSuccess, LastError: s.LastError, LastErrorAt: s.LastErrorAt})
 	}
 	return all, nil
 }
 
 // alertDeps put the alarms behind the pages.
-func alertDeps(alarms *demo.Alarms, gate *admin.Gate) server.AlertDeps {
+func alertDeps(alarms *demo.Alarms, gate *admin.Gate) alert.Deps {
 	attend := admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: alarms.Attention, Silences: alarms.Attention, Channels: alarms})
-	return server.AlertDeps{View: alarms.Engine, Attend: attend, Records: alarms.Attention, Channels: channels{alarms}}
+	return alert.Deps{View: alarms.Engine, Attend: attend, Records: alarms.Attention, Channels: channels{alarms}}
 }

@@ -24,6 +24,13 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/page/audit"
+	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
+	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/marker"
+	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -82,12 +89,21 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Changed: func(topic string) { srv.Changed(topic) }})
 	go func() { _ = exact.Run(ctx) }()
 	defer func() { _ = exact.Close(context.Background()) }()
+	measured, alerting := measurement.New(exact), alertDeps(alarms, gate)
+	alerting.Snapshots, alerting.Log = st, log
 	srv, err = server.New(cfg, server.Deps{
-		DeadLetters: st.morgue, Alerts: alertDeps(alarms, gate),
+		DeadLetters: st.morgue, Alerts: alerting,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
-		Pages:     []web.Pages{api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})})},
+		Pages: []web.Pages{
+			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
+			guide.New(), measured.Pages, alert.New(alerting),
+			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
+			effects.New(st),
+			chart.New(chart.Deps{Snapshots: st, History: st}),
+			audit.New(audit.Deps{Snapshots: st, Trail: service}),
+		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
-		Sessions:  db.Sessions(), Measurements: exact, Markers: service, JudgeMarker: dedup.Judge, Log: log, Version: "demo",
+		Sessions:  db.Sessions(), Measured: measured, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

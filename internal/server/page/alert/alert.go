@@ -1,0 +1,250 @@
+// Package alert is the pages of alerts, rules and silences, and what other pages say of alerts.
+package alert
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// judge judges, *alerts.Engine: View is what it knows now, never nil. It is cheap and safe for concurrent use.
+type judge interface {
+	View() *alerts.View
+}
+
+// attender acknowledges and silences alerts; *admin.Alerting is one. Its errors are *dedup.Error.
+type attender interface {
+	acknowledger
+	silencer
+	Test(ctx context.Context, who admin.Caller, channel string) error
+	WhyNot() string
+}
+
+type acknowledger interface {
+	// Acknowledge is refused with a conflict where the alert is worse than the tier at which it was seen; unknown for any.
+	Acknowledge(ctx context.Context, who admin.Caller, alert, note string, seen dedup.Tier, until time.Time) error
+	Unacknowledge(ctx context.Context, who admin.Caller, alert string) error
+}
+
+type silencer interface {
+	Silence(ctx context.Context, who admin.Caller, s admin.NewSilence) (string, error)
+	Expire(ctx context.Context, who admin.Caller, id string) error
+}
+
+// records keep what happened to alerts, and silences beyond their end.
+type records interface {
+	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
+	// newest first: at most limit and those that happened at the same time as the last of them.
+	History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error)
+	// Silences returns those that end after a time, whether or not they have begun.
+	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
+}
+
+// A ChannelState is how a channel of notifications fares.
+type ChannelState struct {
+	// Name is that of the configuration, Kind what it is: webhook, slack.
+	Name, Kind string
+	// Waiting counts the messages that are not delivered yet, Oldest is when the oldest of them was made.
+	Waiting int
+	Oldest  time.Time
+	// LastSuccess is when a message was last delivered, LastError why one last was not, in words that may be shown, and LastErrorAt when.
+	LastSuccess, LastErrorAt time.Time
+	LastError                string
+	// Faults are the receivers that take nothing, where the channel has several.
+	Faults []ChannelFault
+}
+
+// A ChannelFault says since when a receiver of a channel takes nothing, and why, in words that may be shown.
+type ChannelFault struct {
+	Receiver, Text string
+	Since          time.Time
+}
+
+// channelReader tells how the channels of notifications fare, all that are configured, in their order.
+type channelReader interface {
+	Channels(ctx context.Context) ([]ChannelState, error)
+}
+
+// Deps are what stands behind the pages of alerts. Without View there are none, and they say so; each of the others may be
+// missing too.
+type Deps struct {
+	View     judge
+	Attend   attender
+	Records  records
+	Channels channelReader
+	// Off says why no rule is judged, where View is missing.
+	Off string
+	// Snapshots name what a silence can be about.
+	Snapshots snapshots
+	Log       *slog.Logger
+}
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// pages answer with alerts, rules and silences. They are safe for concurrent use.
+type pages struct {
+	deps Deps
+	site web.Site
+}
+
+// New returns the routes of alerts, rules and silences.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		s := pages{deps, site}
+		return append(pageRoutes(s), apiRoutes(s)...)
+	}
+}
+
+func pageRoutes(s pages) []web.Route {
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
+	}
+	return []web.Route{
+		get("/alerts", s.alertsPage), get("/alerts/rules", s.rulesPage), get("/alerts/one", s.alertPage),
+		act("/alerts/acknowledge", s.acknowledgeAlert), act("/alerts/acknowledge-selected", s.acknowledgeSelected), act("/alerts/unacknowledge", s.unacknowledgeAlert),
+		act("/alerts/test", s.testChannel), get("/silences", s.silencesPage), get("/silences/new", s.newSilence),
+		act("/silences", s.makeSilence), act("/silences/{id}/expire", s.expireSilence),
+	}
+}
+
+func apiRoutes(s pages) []web.Route {
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: h}
+	}
+	return []web.Route{
+		get("/alerts", s.apiAlerts), get("/alerts/one", s.apiAlert), act("/alerts/acknowledge", s.apiAcknowledgeAlert), act("/alerts/unacknowledge", s.apiUnacknowledgeAlert),
+		get("/silences", s.apiSilences), act("/silences", s.apiAddSilence), act("/silences/{id}/expire", s.apiExpireSilence), get("/rules", s.apiRules),
+	}
+}
+
+// alertsOffWhy says why there are no alerts; empty when there are.
+func (s pages) alertsOffWhy() string {
+	switch {
+	case s.deps.View != nil:
+		return ""
+	case s.deps.Off != "":
+		return templates.Sentence(show.EndSentence(show.Capital(s.deps.Off))).Short
+	default:
+		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
+	}
+}
+
+// judging returns the view of alerts, or why there is none.
+func (s pages) judging() (*alerts.View, error) {
+	if why := s.alertsOffWhy(); why != "" {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts are switched off. " + why}
+	}
+	return s.deps.View.View(), nil
+}
+
+// attending returns what acknowledges and silences.
+func (s pages) attending() (attender, error) {
+	if _, err := s.judging(); err != nil {
+		return nil, err
+	}
+	if s.deps.Attend == nil {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledgements and silences"}
+	}
+	return s.deps.Attend, nil
+}
+
+// whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.
+func (s pages) whyNoAttending(r *web.Request) string {
+	switch {
+	case s.deps.Attend == nil:
+		return "Nothing can be acknowledged or silenced here: the dashboard was started without a journal of it."
+	case s.deps.Attend.WhyNot() != "":
+		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.deps.Attend.WhyNot())
+	case !r.Who.Can(auth.Operator):
+		return "Acknowledging and silencing needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+	}
+	return ""
+}
+
+// LateText says since when rules were not judged, once three intervals have passed without; empty while they are on time.
+func LateText(v *alerts.View, now time.Time) string {
+	age := now.Sub(v.At)
+	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
+		return ""
+	}
+	return "Stale since " + show.Moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
+}
+
+// alertsPage answers the list of alerts.
+func (s pages) alertsPage(r *web.Request) (web.Response, error) {
+	var q query
+	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
+		return nil, err
+	}
+	frame := s.site.Frame(r, "Alerts")
+	if why := s.alertsOffWhy(); why != "" {
+		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+	}
+	mayAck := s.whyNoAttending(r) == ""
+	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
+		frame.Live = web.Live("alerts")
+	}
+	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
+	if mayAck {
+		v.Many = ackMany(q, v.Rows, frame.Base)
+	}
+	if q.pipeline != "" {
+		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
+		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)
+	}
+	if r.Fragment == "" {
+		v.Channels = s.channelsView(r, now)
+	}
+	return web.Page{Status: http.StatusOK, Component: templates.Alerts(v)}, nil
+}
+
+// alertAsked returns the alert that a request names by its key.
+func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
+	if text == "" {
+		return nil, list.Bad("key", "must name the alert, as duplicate_rate/pipeline/orders")
+	}
+	key, ok := alerts.ParseKey(text)
+	if ok {
+		if a, there := view.Alert(key); there {
+			return a, nil
+		}
+	}
+	return nil, web.NotFound("There is no alert " + templates.Plain(text, 2*show.NameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+}
+
+// alertPage answers the page of one alert.
+func (s pages) alertPage(r *web.Request) (web.Response, error) {
+	if why := s.alertsOffWhy(); why != "" {
+		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.site.Frame(r, "Alert"), Off: why})}, nil
+	}
+	view := s.deps.View.View()
+	a, err := alertAsked(view, r.URL.Query().Get("key"))
+	if err != nil {
+		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
+	}
+	now := time.Now().In(web.Zone(r))
+	frame := s.site.Frame(r, templates.Plain(TitleOf(a), show.NameLimit).Short)
+	frame.Live = web.Live("alerts")
+	v := alertView(view, a, now, frame)
+	v.Timeline = s.edgesOf(r, a.Key, view, now)
+	s.attendViews(r, &v, view, a, now)
+	return web.Page{Status: http.StatusOK, Component: templates.Alert(v)}, nil
+}

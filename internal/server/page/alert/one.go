@@ -1,0 +1,322 @@
+package alert
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"dedup-dashboard/docs"
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+const (
+	// edgesShown is how many edges a page shows.
+	edgesShown = 50
+	// recordsTimeout bounds a look into the journal for a page.
+	recordsTimeout = 5 * time.Second
+)
+
+// alertView builds the page of one alert, without what the journal knows and without forms.
+func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
+	v := templates.AlertView{
+		Frame: frame, Self: Address(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
+		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
+		Crumbs: []templates.Crumb{
+			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
+			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
+			{Label: templates.Plain(TitleOf(a), show.NameLimit)},
+		},
+		Facts: alertFacts(a, now),
+	}
+	if a.Stale() {
+		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Mend: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
+	}
+	for _, e := range a.Last.Evidence {
+		v.Evidence = append(v.Evidence, show.Statement(e))
+	}
+	v.Evaluations = evaluationRows(a, now)
+	ruleViews(&v, a)
+	return v
+}
+
+// subjectAlerts is the list of alerts of the same subject; empty where the list has no such filter.
+func subjectAlerts(base string, k alerts.Key) string {
+	if k.Kind != alerts.OfPipeline {
+		return ""
+	}
+	return query{pipeline: k.Subject}.address(base)
+}
+
+// staleText says why an alert cannot be told.
+func staleText(a *alerts.AlertView, now time.Time) string {
+	text := "There is nothing to judge"
+	if a.State.Health == alerts.HealthError {
+		text = "The rule cannot be judged"
+	}
+	if !a.State.HealthSince.IsZero() {
+		text += " since " + show.Moment(a.State.HealthSince, now).Text
+	}
+	return text + ": " + cmp.Or(a.Last.Why, "no reason is known")
+}
+
+// alertFacts are the figures behind the newest judgement.
+func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
+	var facts []templates.Fact
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
+		}
+	}
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return show.Moment(t, now).Text + ", " + show.Ago(t, now)
+	}
+	j := a.Last
+	if j.Health == alerts.HealthOK && j.Unit != "" {
+		add("Value", show.Value(j.Value, j.Unit))
+		if j.Limit != 0 {
+			add("Limit", show.Value(j.Limit, j.Unit))
+		}
+		if j.N > 0 {
+			add("n", templates.Number(j.N))
+		}
+		if j.Window > 0 {
+			add("Window", templates.Window(j.Window))
+		}
+	}
+	add("State", a.State.Phase.String())
+	add("Fires since", at(a.State.FiredAt))
+	add("At this tier since", at(a.State.TierSince))
+	add("In this state since", at(a.State.Since))
+	if a.State.Phase == alerts.PhaseRecovering {
+		add("Below its limit since", at(a.State.Calm()))
+	}
+	if !a.Flapping.IsZero() {
+		add("Flapping since", at(a.Flapping))
+	}
+	add("Judged", at(j.At))
+	add("Labels", strings.Join(show.SortedLabels(j.Labels), ", "))
+	return facts
+}
+
+// evaluationRows are the last evaluations, newest first. Several in a row that came to the same are one line.
+func evaluationRows(a *alerts.AlertView, now time.Time) []templates.AlertEvaluation {
+	var rows []templates.AlertEvaluation
+	times := 1
+	for i := len(a.History) - 1; i >= 0; i-- {
+		row := evaluationRow(&a.History[i], a.Last.Unit, now)
+		if n := len(rows); n > 0 && sameEvaluation(rows[n-1], row) {
+			times++
+			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(float64(times))+" times the same"
+			continue
+		}
+		rows, times = append(rows, row), 1
+	}
+	return rows
+}
+
+// sameEvaluation reports whether two lines differ in nothing but their time.
+func sameEvaluation(a, b templates.AlertEvaluation) bool {
+	a.At, a.From, a.Times = b.At, b.From, b.Times
+	return a == b
+}
+
+// evaluationRow is one line of the table of evaluations.
+func evaluationRow(e *alerts.Evaluated, unit dedup.Unit, now time.Time) templates.AlertEvaluation {
+	row := templates.AlertEvaluation{At: show.Moment(e.At, now), State: e.Phase.String(), Tier: e.Tier.String(), Value: e.Health.String(), Why: templates.Sentence(e.Why)}
+	if e.Phase == alerts.PhaseFiring || e.Phase == alerts.PhaseRecovering {
+		row.State += " at " + e.Tier.String()
+	}
+	if e.Health != alerts.HealthOK {
+		return row
+	}
+	row.Value, row.Enters, row.Holds = show.Value(e.Value, unit), e.Enters.String(), e.Holds.String()
+	if e.N > 0 {
+		row.N = templates.Number(e.N)
+	}
+	return row
+}
+
+// ruleViews fill in what the rule says of itself.
+func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
+	r := a.Rule
+	if r == nil || !ruleJudges(r) {
+		v.RuleNote = templates.Sentence("No rule of this name judges this subject any more. The alert resolves with the next evaluations.")
+		return
+	}
+	if r.Disabled {
+		v.RuleNote = templates.Sentence("The rule is switched off for this subject.")
+	}
+	if r.Meaning != "" {
+		v.Meaning = show.Statement(r.Meaning)
+	}
+	if r.Runbook != "" {
+		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
+		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
+			v.RunbookText = templates.Plain("What to do about "+TitleOf(a), 2*show.KeyLimit)
+		}
+	}
+	v.Limits = ruleFacts(r)
+	for _, q := range []templates.AlertQuery{{Label: "Value", Text: r.Expr}, {Label: "Numerator", Text: r.Numerator}, {Label: "Denominator", Text: r.Denominator}} {
+		if q.Text != "" {
+			q.Text = templates.Plain(q.Text, 4*fullQuery).Full
+			v.Query = append(v.Query, q)
+		}
+	}
+}
+
+// fullQuery bounds what a page shows of a query, in quarters.
+const fullQuery = 500
+
+// ruleJudges reports whether a rule has anything to judge by; one that is gone has its name alone.
+func ruleJudges(r *alerts.Rule) bool {
+	return r.Measure != "" || len(r.Findings) > 0 || r.Expr != "" || r.Numerator != ""
+}
+
+// ruleFacts are the limits of a rule and how it is judged.
+func ruleFacts(r *alerts.Rule) []templates.Fact {
+	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, show.NameLimit).Short}}
+	add := func(label, value string) {
+		if value != "" {
+			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
+		}
+	}
+	add("Limits", limitsText(r))
+	if r.Measure == "duplicate_rate" || r.Measure == "ack_latency" {
+		add("Limits", "those of the pipeline, on its page")
+	}
+	add("Fires after", afterText(r))
+	add("Falls after", templates.Span(r.Timing.KeepFiring)+" below what holds it")
+	if r.MinCount > 0 {
+		add("Needs at least", templates.Number(r.MinCount)+" events; else the next longer window is judged")
+	}
+	switch r.NoData {
+	case alerts.NoDataFire:
+		add("Without data", "counts as its lowest tier")
+	case alerts.NoDataOK:
+		add("Without data", "counts as normal")
+	default:
+		add("Without data", "stays as it is")
+	}
+	add("For labels", strings.Join(show.SortedLabels(r.Match), ", "))
+	switch {
+	case r.Measure != "":
+		add("Judges", "the measure "+r.Measure+" of the page")
+	case len(r.Findings) > 0 && slices.Contains(r.Findings, alerts.EveryOtherFinding):
+		add("Judges", "every finding that no other rule judges, by its own tier")
+	case len(r.Findings) > 0:
+		add("Judges", "the findings "+strings.Join(r.Findings, ", "))
+	default:
+		add("Judges", "a query of the history")
+	}
+	return facts
+}
+
+// limitsByTier writes the limits of a rule, empty where it has none: "1.00 % warning, 3.00 % severe".
+func limitsByTier(r *alerts.Rule) string {
+	var parts []string
+	for _, l := range []struct {
+		limit *float64
+		tier  dedup.Tier
+	}{{r.Limits.Warning, dedup.Warning}, {r.Limits.Severe, dedup.Severe}, {r.Limits.Emergency, dedup.Emergency}} {
+		if l.limit != nil {
+			parts = append(parts, show.Value(*l.limit, r.Unit)+" "+l.tier.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// limitsText writes the limits of a rule and when a tier is left: "1.00 % warning, 3.00 % severe; a tier is left below 80.00 % of its limit".
+func limitsText(r *alerts.Rule) string {
+	limits := limitsByTier(r)
+	if limits == "" {
+		return ""
+	}
+	return limits + "; a tier is left below " + templates.Percent(leaveOf(r)) + " of its limit"
+}
+
+// leaveOf is the share of a limit below which its tier is left.
+func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave) }
+
+// usualLeave is the share where a rule gives none.
+const usualLeave = 0.8
+
+// edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
+func (s pages) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
+	edges, note := s.readEdges(r.Context(), k, now)
+	t := templates.AlertTimeline{Note: note}
+	for _, e := range edges {
+		t.Entries = append(t.Entries, edgeEntry(e, k.Rule == "", view, s.site.Base, now))
+	}
+	if len(edges) == 0 && note == "" {
+		t.Note = "Nothing happened in the last 90 days: it did not fire."
+	}
+	return t
+}
+
+// readEdges reads what the journal knows of an alert or a subject, and says what is missing.
+func (s pages) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]alerts.Transition, string) {
+	if s.deps.Records == nil {
+		return nil, "What happened before is not kept: the dashboard was started without a journal of alerts."
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	edges, err := s.deps.Records.History(ctx, k, edgesShown+1, now.Add(time.Hour)) // a clock that was set back has edges ahead
+	if err != nil {
+		s.deps.Log.Warn("the history of alerts cannot be read", "err", err)
+		return nil, "What happened before cannot be read from the journal at the moment."
+	}
+	if len(edges) > edgesShown {
+		return edges[:edgesShown], "Only the newest " + templates.Number(edgesShown) + " are shown."
+	}
+	return edges, ""
+}
+
+// edgeEntry is one edge in a timeline. Where the list is of several rules it names the alert.
+func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, now time.Time) templates.TimelineEntry {
+	entry := templates.TimelineEntry{At: show.Moment(e.At, now), Kind: edgeWord(e.Kind), Tier: e.To.String(), Text: show.Statement(edgeText(e))}
+	if e.Judgement.Why != "" {
+		entry.More = show.Statement(e.Judgement.Why)
+	}
+	if e.Cause != "" && e.Kind != alerts.EdgeResolved {
+		entry.More = templates.Sentence(strings.TrimSpace(entry.More.Short + " Likely cause: " + templates.Sentence(show.EndSentence(e.Cause)).Short))
+	}
+	if named {
+		title := strings.ReplaceAll(e.Judgement.Key.Rule, "_", " ")
+		if a, ok := view.Alert(e.Judgement.Key); ok {
+			title = TitleOf(a)
+			entry.Href = Address(base, e.Judgement.Key)
+			entry.Link = templates.Plain(title, show.NameLimit).Short
+		} else {
+			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))
+		}
+	}
+	return entry
+}
+
+func edgeWord(k alerts.EdgeKind) string {
+	switch k {
+	case alerts.EdgeFired, alerts.EdgeEscalated, alerts.EdgeResolved:
+		return string(k)
+	case alerts.EdgeDeescalated:
+		return "de-escalated"
+	default:
+		return templates.Plain(string(k), show.NameLimit).Short
+	}
+}
+
+// edgeText says from which tier to which an edge leads.
+func edgeText(e alerts.Transition) string {
+	if e.Kind == alerts.EdgeFired {
+		return "it fired at " + e.To.String()
+	}
+	return "from " + e.From.String() + " to " + e.To.String()
+}

@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/internal/text"
+	"dedup-dashboard/web/templates"
+)
+
+// The two views of the audit: one row for each action, or every entry of the trail.
+const (
+	viewOperations = "operations"
+	viewEntries    = "entries"
+)
+
+// actions are the actions that a filter offers, by what they are about. Parts of an action are in the view of every entry alone.
+func actions(chosen string, whole bool) []templates.ChoiceGroup {
+	var groups []templates.ChoiceGroup
+	for _, k := range admin.ActionKinds() {
+		if k.Step && !whole {
+			continue
+		}
+		if n := len(groups); n == 0 || groups[n-1].Label != string(k.About) {
+			groups = append(groups, templates.ChoiceGroup{Label: string(k.About)})
+		}
+		last := &groups[len(groups)-1]
+		last.Choices = append(last.Choices, templates.Choice{Value: k.Name, Label: k.Label, Chosen: k.Name == chosen})
+	}
+	return groups
+}
+
+// outcomes are the outcomes that a filter offers.
+func outcomes() []string {
+	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
+}
+
+// An query is the state of the audit that lives in its address.
+type query struct {
+	admin.AuditQuery
+	view string
+	// now reads the words of days, in the zone of the reader.
+	now time.Time
+}
+
+func (q *query) params() []list.Param {
+	trimmed := func(name string, field *string, most int) list.Param {
+		return list.Func(name, func(s string) error {
+			if *field = strings.TrimSpace(s); len(*field) > most {
+				return list.Bad(name, "is longer than "+strconv.Itoa(most)+" bytes")
+			}
+			return nil
+		}, func() string { return *field })
+	}
+	return []list.Param{
+		list.After("before", &q.Before, 1, "must be the number of an entry"),
+		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, web.MaxKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Text("action", &q.Action, 100),
+		trimmed("queue", &q.Queue, web.MaxRef), list.Text("pipeline", &q.Pipeline, web.MaxText),
+		list.Choice("outcome", &q.Phase, "", outcomes(), "must be "+strings.Join(outcomes(), ", ")),
+		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}, "must be operations or entries"),
+		q.day("from", &q.From, 0), q.day("to", &q.To, 1),
+	}
+}
+
+// day is a day in the reader's zone, which stands for the first moment of the day that comes days later.
+func (q *query) day(name string, field *time.Time, days int) list.Param {
+	return list.Func(name, func(s string) error {
+		if s == "" {
+			return nil
+		}
+		reader := text.Reader{Now: q.now}
+		day, err := reader.Day(s)
+		first, unread := reader.Read(day.AddDate(0, 0, days).Format(time.DateOnly))
+		if err != nil || unread != nil {
+			return list.Bad(name, "must be a day such as 2026-11-21, today or yesterday")
+		}
+		*field = first.At
+		return nil
+	}, func() string { return dayOf(*field, -days) })
+}
+
+// parseQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
+// marker, or by view=entries. Days are those of the zone of now.
+func parseQuery(values url.Values, now time.Time) (q query, whole bool, err error) {
+	q = query{AuditQuery: admin.AuditQuery{Limit: perPage}, now: now}
+	if err := list.Read(values, q.params()...); err != nil {
+		return q, false, err
+	}
+	switch {
+	case q.Key != "" && q.Store == "":
+		return q, false, list.Bad("store", "must be given along with key")
+	case q.Pipeline != "" && !web.IsPipeline(q.Pipeline):
+		return q, false, web.NoPipeline(q.Pipeline)
+	}
+	return q, q.Operation != "" || q.Key != "" || q.view == viewEntries, nil
+}
+
+func (q query) address(base string) string { return list.Address(base+"/audit", q.params()...) }
+
+// in is the first page of the same query in a view.
+func (q query) in(view string) query {
+	q.view, q.Before = view, 0
+	return q
+}
+
+func dayOf(t time.Time, days int) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.AddDate(0, 0, days).Format(time.DateOnly)
+}
+
+// filter is the state of the filter form.
+func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
+	f := templates.AuditFilter{
+		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Clear: query{view: view}.address(s.site.Base),
+	}
+	q.Before, q.Limit = 0, 0
+	f.Any = q != admin.AuditQuery{}
+	f.Actions = actions(q.Action, view == viewEntries)
+	for _, o := range outcomes() {
+		f.Outcomes = append(f.Outcomes, templates.Choice{Value: o, Label: outcomeWord(o), Chosen: o == q.Phase})
+	}
+	snap := s.deps.Snapshots.Snapshot()
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		name := p.Pipeline.Name
+		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Pipeline})
+		for _, queue := range p.DeadLetterQueues {
+			if plain := templates.Plain(queue.Name, web.MaxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
+				f.Queues = append(f.Queues, queue.Name)
+			}
+		}
+	}
+	for i := range snap.Stores {
+		name := snap.Stores[i].Name
+		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Store})
+	}
+	return f
+}

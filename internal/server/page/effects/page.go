@@ -1,0 +1,106 @@
+package effects
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// perPage is how many business keys the list has on a page.
+const perPage = 200
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// pages answer with the double effects of a pipeline.
+type pages struct {
+	snapshots snapshots
+	site      web.Site
+}
+
+// New returns the routes of double effects.
+func New(s snapshots) web.Pages {
+	return func(site web.Site) []web.Route {
+		p := pages{s, site}
+		get := func(path string, k web.Kind, h web.Handler) web.Route {
+			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: k, Handler: h}
+		}
+		const of = "/pipelines/{name}/effects"
+		return []web.Route{get(of, web.PageKind, p.list), get(of+".csv", web.PageKind, p.csv), get("/api/v1"+of, web.APIKind, p.api)}
+	}
+}
+
+// of returns the pipeline of a request.
+func (s pages) of(r *web.Request) (*dedup.Snapshot, *dedup.PipelineStatus, error) {
+	snap := s.snapshots.Snapshot()
+	p, ok := snap.Pipeline(r.PathValue("name"))
+	if !ok {
+		return nil, nil, web.NoPipeline(r.PathValue("name"))
+	}
+	return snap, p, nil
+}
+
+// list answers the list of the business keys whose work was done more than once.
+func (s pages) list(r *web.Request) (web.Response, error) {
+	snap, p, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	var number int
+	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
+		return nil, err
+	}
+	now := time.Now().In(web.Zone(r))
+	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
+	frame := s.site.Frame(r, "Double effects of "+name.Short)
+	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
+	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
+	v := templates.EffectsPage{
+		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
+		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now),
+		Effects: Section(p, path, number, perPage, now),
+	}
+	if number > 1 {
+		v.Newer = path + "/effects?page=" + strconv.Itoa(number-1)
+	}
+	if v.Effects.Total > number*perPage {
+		v.Older = path + "/effects?page=" + strconv.Itoa(number+1)
+	}
+	return web.Page{Status: http.StatusOK, Component: templates.Effects(v)}, nil
+}
+
+// csv answers the list as a table, to be worked through by whoever undoes the second effects.
+func (s pages) csv(r *web.Request) (web.Response, error) {
+	_, p, err := s.of(r)
+	if err != nil {
+		return nil, err
+	}
+	e := p.Effects
+	if e == nil {
+		return nil, noCheck(p)
+	}
+	if e.At.IsZero() {
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + show.Within(cmp.Or(e.Err, "it has not run"))}
+	}
+	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
+		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
+		{Head: "count", Cell: func(k dedup.EffectKey) string { return list.Whole(k.Count) }},
+		{Head: "found", Cell: func(k dedup.EffectKey) string { return list.Time(k.Found) }},
+		{Head: "checked", Cell: func(dedup.EffectKey) string { return list.Time(e.At) }},
+	}, e.Keys)
+	table.Notes = notes(e)
+	return web.CSV{Table: table}, nil
+}
+
+func noCheck(p *dedup.PipelineStatus) error {
+	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
+}

@@ -1,0 +1,141 @@
+// Package marker is the pages of markers: lists, one marker, look-ups, plans to change them, and what became of those.
+package marker
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// markerReader reads single markers live. WhyNot says why markers of a store cannot be changed, "" when they can.
+type markerReader interface {
+	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error)
+	Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error)
+	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
+	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
+	WhyNot(store string) string
+	Now(ctx context.Context, who admin.Caller, store string, keys []string) ([]*dedup.Sighting, error)
+}
+
+// planner plans and carries out.
+type planner interface {
+	Plan(ctx context.Context, who admin.Caller, req admin.PlanRequest) (admin.Plan, error)
+	Planned(ctx context.Context, who admin.Caller, planID string) (plan admin.Plan, operation string, err error)
+	Execute(ctx context.Context, who admin.Caller, req admin.ExecuteRequest) (operation string, err error)
+}
+
+// operations tells what became of plans.
+type operations interface {
+	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
+	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
+}
+
+// A Service is everything behind the pages of markers; *admin.Markers is one. Its errors are *dedup.Error.
+type Service interface {
+	markerReader
+	planner
+	operations
+}
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// Deps are what the pages of markers are made from.
+type Deps struct {
+	Snapshots snapshots
+	// Markers is *admin.Markers; without it the pages say that there is no access to single markers.
+	Markers Service
+	// Judge gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
+	Judge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
+	Log   *slog.Logger
+}
+
+// pages answer with markers. They are safe for concurrent use.
+type pages struct {
+	deps Deps
+	site web.Site
+	// exports admits one long table at a time: each walks over a store.
+	exports chan struct{}
+}
+
+// New returns the routes of markers.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		s := &pages{deps, site, make(chan struct{}, 1)}
+		return append(s.pageRoutes(), s.apiRoutes()...)
+	}
+}
+
+func (s *pages) pageRoutes() []web.Route {
+	route := func(method, path string, needs auth.Role, h web.Handler) web.Route {
+		return web.Route{Method: method, Path: path, Needs: needs, Kind: web.PageKind, Acts: method == http.MethodPost, Handler: h}
+	}
+	return []web.Route{
+		route(http.MethodGet, "/pipelines/{name}/markers", auth.Viewer, s.markersOf),
+		route(http.MethodGet, "/pipelines/{name}/markers.csv", auth.Viewer, s.markersCSV),
+		route(http.MethodGet, "/markers/one", auth.Viewer, s.oneMarker),
+		route(http.MethodGet, "/lookup", auth.Viewer, s.lookup),
+		route(http.MethodPost, "/markers/plan", auth.Admin, s.makePlan),
+		route(http.MethodGet, "/plans/{id}", auth.Admin, s.plan),
+		route(http.MethodPost, "/plans/{id}/execute", auth.Admin, s.execute),
+		route(http.MethodGet, "/operations", auth.Operator, s.operations),
+		route(http.MethodGet, "/operations/{id}", auth.Operator, s.operation),
+	}
+}
+
+func (s *pages) apiRoutes() []web.Route {
+	route := func(method, path string, needs auth.Role, h web.Handler) web.Route {
+		return web.Route{Method: method, Path: "/api/v1" + path, Needs: needs, Kind: web.APIKind, Acts: method == http.MethodPost, Handler: h}
+	}
+	return []web.Route{
+		route(http.MethodGet, "/pipelines/{name}/markers", auth.Viewer, s.apiMarkers),
+		route(http.MethodGet, "/lookup", auth.Viewer, s.apiLookup),
+		route(http.MethodPost, "/markers/plan", auth.Admin, s.apiPlan),
+		route(http.MethodPost, "/plans/{id}/execute", auth.Admin, s.apiExecute),
+		route(http.MethodGet, "/operations/{id}", auth.Operator, s.apiOperation),
+	}
+}
+
+// service returns what is behind the pages of markers.
+func (s *pages) service() (Service, error) {
+	if s.deps.Markers == nil {
+		return nil, web.NoMarkers()
+	}
+	return s.deps.Markers, nil
+}
+
+// whyNoControls says why this reader cannot change markers of a store, and "" if they can.
+func (s *pages) whyNoControls(r *web.Request, store string) string {
+	switch {
+	case s.deps.Markers == nil:
+		return "This dashboard was started without access to single markers."
+	case s.site.ReadOnly:
+		return "This dashboard is read-only: markers are shown and never changed."
+	}
+	if why := s.deps.Markers.WhyNot(store); why != "" {
+		return "Nothing can be changed here: " + show.EndSentence(why)
+	}
+	if !r.Who.Can(auth.Admin) {
+		return "Changing markers needs the role " + auth.Admin.String() + "; you are signed in as " + r.Who.Role.String() + "."
+	}
+	return ""
+}
+
+// pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
+func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
+	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"}}
+	if names := snap.PipelinesOf(store); len(names) > 0 {
+		crumbs = append(crumbs,
+			templates.Crumb{Label: templates.Plain(names[0], show.NameLimit), Href: base + "/pipelines/" + names[0]},
+			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: web.MarkersAddress(base, names[0])})
+	}
+	return crumbs
+}

@@ -1,0 +1,72 @@
+// Package measurement is the pages of exact measurements, and what other pages say of them.
+package measurement
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
+)
+
+// service measures pipelines exactly; *admin.Measurements is one. Its errors are *dedup.Error.
+type service interface {
+	Start(ctx context.Context, who admin.Caller, req admin.MeasureRequest) (dedup.Measurement, error)
+	Stop(ctx context.Context, who admin.Caller, id string) error
+	One(ctx context.Context, id string) (dedup.Measurement, error)
+	List(ctx context.Context, pipeline string) ([]dedup.Measurement, error)
+	// WhyNot says in few words why a pipeline cannot be measured, empty where it can.
+	WhyNot(pipeline string) string
+}
+
+// Measurements are what pages show of exact measurements. They are safe for concurrent use.
+type Measurements struct{ service service }
+
+// New returns what shows the measurements of a service; without one its pages say that there is none.
+func New(s service) Measurements { return Measurements{s} }
+
+// known returns what measures.
+func (m Measurements) known() (service, error) {
+	if m.service == nil {
+		return nil, web.Unavailable("This dashboard was started without measurements")
+	}
+	return m.service, nil
+}
+
+// Measurable tells which pipelines who asks can measure: an operator, where nothing forbids it.
+func (m Measurements) Measurable(r *web.Request) func(pipeline string) bool {
+	return func(pipeline string) bool {
+		return m.service != nil && r.Who.Can(auth.Operator) && m.service.WhyNot(pipeline) == ""
+	}
+}
+
+// pages answer with measurements.
+type pages struct {
+	Measurements
+	site web.Site
+}
+
+// Pages returns the routes of measurements.
+func (m Measurements) Pages(site web.Site) []web.Route {
+	s := pages{m, site}
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
+	}
+	api := func(r web.Route) web.Route {
+		r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
+		return r
+	}
+	const of, one = "/pipelines/{name}/measurements", "/measurements/{id}"
+	return []web.Route{
+		get(of, s.list), act(of, s.start), get(one, s.one), get(one+"/repeated.csv", s.repeatedCSV), act(one+"/stop", s.stop),
+		api(get(of, s.apiList)), api(act(of, s.apiStart)), api(get(one, s.apiOne)), api(act(one+"/stop", s.apiStop)),
+	}
+}
+
+func address(base, id string) string { return base + "/measurements/" + url.PathEscape(id) }

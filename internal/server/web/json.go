@@ -1,0 +1,73 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+)
+
+// Time returns nil for what JSON cannot say: no time, and one beyond the year 9999, of which the answer would fail as a whole.
+func Time(t time.Time) *time.Time {
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// Number returns nil for what JSON cannot say: NaN and infinities.
+func Number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+// OrEmpty returns an empty list for a nil one, so that JSON says [] and not null.
+func OrEmpty[T any](some []T) []T {
+	if some == nil {
+		return []T{}
+	}
+	return some
+}
+
+// ReadJSON reads the body of a request strictly: an unknown field is an error, so that a typing mistake cannot widen a plan.
+func ReadJSON(r *Request, into any) error {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return FormError(err)
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + show.Clean(err.Error(), 200), Err: err}
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return Invalid("The body has something after its JSON object")
+	}
+	return nil
+}
+
+// Start asks to carry a plan out. Its token, the header Idempotency-Key, makes a repeated request harmless.
+type Start struct {
+	Reason  string `json:"reason"`
+	Confirm string `json:"confirm"`
+	Token   string `json:"-"`
+}
+
+// ReadStart reads how a plan is to be carried out.
+func ReadStart(r *Request) (Start, error) {
+	s := Start{Token: r.Header.Get("Idempotency-Key")}
+	if err := ReadJSON(r, &s); err != nil {
+		return s, err
+	}
+	if len(s.Token) > 200 {
+		return s, Invalid("The header Idempotency-Key has more than 200 bytes")
+	}
+	return s, nil
+}

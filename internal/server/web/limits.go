@@ -1,0 +1,28 @@
+package web
+
+import (
+	"regexp"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/web/templates"
+)
+
+// MaxKey is the longest key that fits an address; longer ones have no page of their own.
+const MaxKey = 2000
+
+// MaxRef bounds what an address may name: references are hashes, ids are ours, and a queue has at most 255 bytes.
+const MaxRef = 255
+
+// MaxText bounds a text that is searched, in bytes.
+const MaxText = 200
+
+// IsPipeline reports whether a name has the shape of a pipeline's; nothing else can be a path of ours.
+func IsPipeline(name string) bool { return pipelineName.MatchString(name) }
+
+var pipelineName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
+
+// NoPipeline says that there is no pipeline of this name.
+func NoPipeline(name string) error {
+	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}
+}
