@@ -65,6 +65,12 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	if g, ok := p.flows.between(s.From.At, s.To.Last.Add(lateCounts)); ok {
 		closed = min(closed, g.Closed)
 	}
+	return p.leftBy(s, last, closed*float64(perChannel), 0)
+}
+
+// leftBy is leftUndone where closed channels left so many at most, and so many of them lately, which is after the rows were counted.
+func (p *pipeline) leftBy(s idGapSample, last *frame, left, lately float64) float64 {
+	frames := reel(p.frames.frames)
 	waiting := p.unackedAround(s.From.At)
 	for _, f := range frames.span(s.From.At.Add(-depthAround), s.From.At.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
@@ -84,7 +90,7 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 			failed = max(0, failed-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
 		}
 	}
-	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + failed + taken
+	return min(left+waiting, s.stuck(waiting)+lately) + failed + taken
 }
 
 // stuck bounds the messages whose row says that work never ended: of rows from before the window no more came back in it than waited when it began.
