@@ -170,7 +170,7 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v, span, gain, waiting[1], died, p.leftRows(v, span, gain)+died)
+		h.Undone = undoneRows(v, span, gain, waiting[1], died, p.leftRows(v, span, gain, died))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}

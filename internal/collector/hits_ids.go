@@ -3,7 +3,6 @@ package collector
 import (
 	"fmt"
 	"math"
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -46,10 +45,14 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 	}
 	b := rows.at(span.To)
 	a := rows.at(b.At.Add(-max(leastCompared, span.To.Sub(span.From))))
-	if begun := statements.readings[0].At; a.At.Before(begun) {
-		a = rows.since(begun)
+	begun := statements.readings[0].At
+	if len(p.flows.readings) > 0 && begun.Before(p.flows.readings[0].At) {
+		begun = p.flows.readings[0].At
 	}
-	from, to, ok := statements.around(a.At, b.Last.Add(insertEnds))
+	from, to, ok := statements.around(a.At, b.Last.Add(insertEnds), begun)
+	if ok && a.At.Before(from.At) {
+		a = rows.since(from.At)
+	}
 	if !ok || b.IDs <= a.IDs {
 		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", betterReport
 	}
@@ -71,43 +74,63 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 {
 	g, ok := p.brokerBetween(span.From.Add(-span.FromTook), span.To)
 	each := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}.lostPerChannel()
-	if !ok || g.Closed > 0 && each <= 0 {
+	if !ok || !g.Live || g.Closed > 0 && each <= 0 {
 		return 0
 	}
 	return span.Asked[0] - g.Acked[1] - (span.Written - done) - g.Closed*float64(each) - p.unackedAround(span.To)
 }
 
-// around returns the newest reading before a time, else the first one, and the oldest that was asked for after another; not ok where there is none.
-func (t *statementTape) around(from, to time.Time) (first, last *dedup.StatementStats, ok bool) {
-	i := sort.Search(len(t.readings), func(i int) bool { return !t.readings[i].At.Before(from) })
-	j := sort.Search(len(t.readings), func(i int) bool { return !t.readings[i].At.Add(-t.readings[i].Took).Before(to) })
-	if i = max(i-1, 0); j == len(t.readings) || j <= i {
+// around returns the newest reading before a time, but none from before begun, and the oldest that was asked for after another; not ok where there is
+// none.
+func (t *statementTape) around(from, to, begun time.Time) (first, last *dedup.StatementStats, ok bool) {
+	since := func(at time.Time) int {
+		return newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At }, at)
+	}
+	i := max(since(from)-1, since(begun))
+	j := newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At.Add(-t.readings[i].Took) }, to)
+	if j == len(t.readings) || j <= i {
 		return nil, nil, false
 	}
 	return &t.readings[i], &t.readings[j], true
 }
 
-// leftRows bounds the hits of a span that met a row whose work was not done, as leftUndone does by the rows that were there a settling time ago, and by
-// the channels that were closed since; +Inf where nothing bounds them. A failure must leave no row, or not come back.
-func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain) float64 {
+// depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
+func (r reel) depthBefore(t time.Time) float64 {
+	f, ok := r.before(t)
+	if !ok {
+		f = &r[0]
+	}
+	if f.Blind {
+		return math.Inf(1)
+	}
+	return f.Depth
+}
+
+// leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
+// does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
+// It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
+func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64) float64 {
 	frames, rows := reel(p.frames.frames), &p.store.inserts
 	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
 		return math.Inf(1)
 	}
 	s := idGapSample{Scheme: v.scheme, From: rows.at(span.From), To: rows.at(span.To)}
-	each := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
+	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
 	if s.From.At.After(span.From) || each <= 0 {
 		return math.Inf(1)
 	}
-	s.Reach = rows.at(s.From.At.Add(-undoneReach))
+	reach := s.From.At.Add(-undoneReach)
+	if s.Reach = rows.at(reach); s.Reach.At.After(reach) {
+		s.Unreached = frames.depthBefore(s.Reach.At)
+	}
 	last, ok := frames.after(span.To.Add(counterLag))
 	if !ok {
 		last = &frames[len(frames)-1]
 	}
-	left := gain.Closed * float64(each)
-	lately := left
+	lately := gain.Closed
 	if g, ok := p.brokerBetween(s.To.At, span.To); ok {
-		lately = min(left, g.Closed*float64(each))
+		lately = min(lately, g.Closed)
 	}
-	return p.leftBy(s, last, left, lately)
+	waiting := p.waitingAround(s.From.At)
+	return min(gain.Closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
 }
