@@ -127,10 +127,14 @@ func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64
 	if !ok {
 		last = &frames[len(frames)-1]
 	}
-	lately := gain.Closed
+	closed := gain.Closed
+	if g, ok := p.brokerBetween(s.From.At, span.To); ok {
+		closed = max(closed, g.Closed)
+	}
+	lately := closed
 	if g, ok := p.brokerBetween(s.To.At, span.To); ok {
 		lately = min(lately, g.Closed)
 	}
 	waiting := p.waitingAround(s.From.At)
-	return min(gain.Closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
+	return min(closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
 }

@@ -205,6 +205,7 @@ func TestIDsAreReadOnlyWhereTheyCountInserts(t *testing.T) {
 		"consumers give the ids":        {"ALTER TABLE message_dedup ALTER COLUMN id DROP DEFAULT", nil, "id", false},
 		"no column with ids is named":   {"", nil, "", false},
 		"the column with ids is no one": {"", nil, "nowhere", false},
+		"consumers look first":          {"", nil, "look first", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := sqlServers.Database(t, "postgres")
@@ -216,7 +217,12 @@ func TestIDsAreReadOnlyWhereTheyCountInserts(t *testing.T) {
 			if c.grants != nil {
 				dsn = db.User(t, c.grants...)
 			}
-			store := openTable(t, db, "sql-status-code", func(cfg *markers.Config) { cfg.SQL.DSN, cfg.Columns.AutoIncrement = secret.New(dsn), c.column })
+			store := openTable(t, db, "sql-status-code", func(cfg *markers.Config) {
+				cfg.SQL.DSN, cfg.Columns.AutoIncrement = secret.New(dsn), c.column
+				if cfg.InsertFirst = c.column != "look first"; !cfg.InsertFirst {
+					cfg.Columns.AutoIncrement = "id"
+				}
+			})
 			if s := statementStats(t, store, countsStatements); (s.IDs != nil) != c.counts {
 				t.Errorf("ids %v", s.IDs)
 			}

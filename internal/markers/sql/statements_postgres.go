@@ -37,7 +37,7 @@ func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l
 		return s, nil
 	}
 	in, next := d.Quote(schema.String)+".", ""
-	if column, why := l.autoColumn(); why == "" {
+	if column, why := l.autoColumn(); why == "" && l.cfg.InsertFirst { // else an id may be of no delivery
 		id, err := postgresInserts{}.sequence(ctx, q, l, column)
 		if err != nil {
 			return s, err
