@@ -164,3 +164,18 @@ func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
 		t.Errorf("a wait that failed comes back: %v", got)
 	}
 }
+
+// TestRatesByIDsAreNeverMeasured: however narrow, and with schemes for which others of the same source are.
+func TestRatesByIDsAreNeverMeasured(t *testing.T) {
+	p, span := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
+	v := plainView()
+	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
+	gain, _ := p.brokerBetween(span.From, span.To)
+	f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
+	if f.Quality != dedup.Derived || f.Width() > measuredWidest || f.High < 0.6/20.6 {
+		t.Errorf("%v to %v %s: %s", f.Low, f.High, f.Quality, f.Why)
+	}
+	if v.scheme.Preset = "sql-unique-row"; !provenHits(v.scheme, v.stats.Health.Version) {
+		t.Error("the test itself: nothing of this scheme is measured")
+	}
+}
