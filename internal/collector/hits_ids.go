@@ -22,11 +22,11 @@ const (
 // countIDs takes what a sequence gave for the inserts, of which the server counts only those that wrote a row: each takes an id, and keeps it where it
 // fails. It changes nothing where ids and statements cannot be compared.
 func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
-	if from.IDs == nil || to.IDs == nil || to.Unfailed == 0 || to.OwnIDs != from.OwnIDs || to.Unclear != from.Unclear || to.Drops != from.Drops {
+	if from.IDs == nil || to.IDs == nil || to.Unfailed == 0 || to.OwnIDs != from.OwnIDs || to.Drops != from.Drops {
 		return
 	}
 	given := [2]float64{max(0, float64(to.IDs[0]-from.IDs[1])), float64(to.IDs[1] - from.IDs[0])}
-	if given[1] < s.Written { // rows have ids of their own
+	if given[1] < s.Written { // rows have ids of their own, or one insert may have written many
 		return
 	}
 	s.ByIDs, s.Asked = true, given

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -241,4 +242,31 @@ func TestASequenceThatIsSetBackBeginsAnEpoch(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestIDsAreReadBeforeTheStatementsAndAfterThem: each reading of the id here takes one itself, and so tells their order.
+func TestIDsAreReadBeforeTheStatementsAndAfterThem(t *testing.T) {
+	db := sqlServers.Database(t, "postgres")
+	db.Exec(t, "CREATE EXTENSION pg_stat_statements", "CREATE SEQUENCE probe")
+	rows, err := client(t, db, db.AdminDSN()).QueryContext(t.Context(), sql.CountedStatements("nextval('probe')::text, ''::text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var kinds, ids []string
+	for rows.Next() {
+		var v [10]string
+		if err := rows.Scan(&v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6], &v[7], &v[8], &v[9]); err != nil {
+			t.Fatal(err)
+		}
+		if kinds = append(kinds, v[9]); v[9] == "ids" {
+			ids = append(ids, v[4])
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Compact(kinds); !slices.Equal(got, []string{"ids", "underway", "statement", "known", "ids"}) || !slices.Equal(ids, []string{"0", "1"}) {
+		t.Errorf("%v with the ids %v", got, ids)
+	}
 }
