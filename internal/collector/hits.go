@@ -40,8 +40,10 @@ type hitsSpan struct {
 	Failed   float64
 	// OnServer are the questions of everybody, where OfServer.
 	OnServer float64
-	// Written are at most the inserts that wrote their row, where inserts were counted.
+	// Written are at most the inserts that wrote their row, where inserts were counted. ByIDs is true where those that wrote none are the ids that a
+	// sequence gave beyond these.
 	Written float64
+	ByIDs   bool
 	// What is how consumers ask.
 	What string
 	// Why says why the span tells nothing, and Better what would help.
@@ -165,23 +167,27 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = span.strangers(gain, waiting); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
+	if why, better := p.meetRows(v, span); why != "" {
+		f.Why, f.Better = why, better
+		return hitsResult{Rate: f}
+	}
 	h := estimate.Hits{Least: span.meetWritten(v.scheme, gain, waiting[0])}
 	died := p.diedAsking(v, span, gain)
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v, span, gain, waiting[1], died)
+		h.Undone = undoneRows(v, span, gain, waiting[1], died, p.leftRows(v, span, gain, died))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
 	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
-	return rateOfHits(f, h, v)
+	return rateOfHits(f, h, provenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
 }
 
 // rateOfHits is the rate of hits, and how far it is to be believed.
-func rateOfHits(f dedup.Figure, h estimate.Hits, v view) hitsResult {
+func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
 	low, likely, high, ok := h.Rate()
 	if !ok {
 		f.Why = "no message was acked in the window"
@@ -193,7 +199,7 @@ func rateOfHits(f dedup.Figure, h estimate.Hits, v view) hitsResult {
 	switch width := f.High - f.Low; {
 	case width > residualWidest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case width <= measuredWidest && provenHits(v.scheme, v.stats.Health.Version):
+	case width <= measuredWidest && proven:
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived

@@ -95,13 +95,15 @@ func statementSpan(v view, from, to *dedup.StatementStats, underway float64) hit
 		failed = min(failed, float64(*to.LockWaits-*from.LockWaits+from.LockWaiting))
 	}
 	span.Hits[0] = max(0, span.Hits[0]-failed)
+	if v.scheme.InsertFirst {
+		span.countIDs(from, to)
+	}
 	switch {
 	case span.Why != "":
 	case v.scheme.InsertFirst || questions < inserts+unfailed: // who looks first asks at least as often as he inserts
 		switch {
-		case to.Unfailed > 0: // in a time in which all fail none is counted
-			span.Why = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
-			span.Better = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
+		case to.Unfailed > 0 && !span.ByIDs: // in a time in which all fail none is counted
+			span.Why, span.Better = uncountedFailures, betterIDs
 		case same > 0 && sameMet == 0:
 			span.Why = "consumers insert with ON DUPLICATE KEY UPDATE, and connections that count rows they found hide what it met"
 			span.Better = "Let consumers connect with useAffectedRows=true (JDBC), without CLIENT_FOUND_ROWS."
@@ -109,7 +111,7 @@ func statementSpan(v view, from, to *dedup.StatementStats, underway float64) hit
 	default:
 		span.What, span.Asked = "SELECT", [2]float64{questions, questions}
 		span.Hits = [2]float64{found + span.Hits[0], found + span.Hits[1]}
-		if to.Unfailed > 0 { // those that found nothing and inserted nothing either may have lost a race
+		if to.Unfailed > 0 && !span.ByIDs { // those that found nothing and inserted nothing either may have lost a race
 			span.Hits[1] = max(span.Hits[0], questions-unfailed-(inserts-met))
 		}
 	}
@@ -132,12 +134,14 @@ func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float6
 }
 
 // undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again, of which so many
-// died.
-func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]float64 {
+// died. left bounds those that met a row and were acked otherwise, +Inf where nothing else does.
+func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died, left float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after" && slices.Contains(s.States, dedup.Failed): // what failed and is sent again meets its own row, more often than a copy does
 		return [2]float64{0, hits}
+	case span.ByIDs && s.OnInFlight == "wait": // a wait for a lock may have failed, too: its message comes back
+		return [2]float64{0, min(hits, died+gain.Redelivered+gain.Taken+depth)}
 	case s.Transactional || s.Mark == "after":
 		return [2]float64{0, min(hits, died)}
 	}
@@ -158,7 +162,7 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died float64) [2]
 	if all > 0 {
 		copies = hits * undone / all
 	}
-	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+copies+3*math.Sqrt(copies+1))}
+	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, left)+copies+3*math.Sqrt(copies+1))}
 }
 
 // newestWithin returns the first reading that is not before a time, of n.

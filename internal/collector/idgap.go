@@ -23,8 +23,10 @@ type idGapSample struct {
 	Window   time.Duration
 	From, To dedup.InsertStats
 	// Reach is the count that lies undoneReach before From, or the oldest.
-	Reach  dedup.InsertStats
-	Scheme dedup.Scheme
+	Reach dedup.InsertStats
+	// Unreached bounds the messages that had left a row undone before Reach.
+	Unreached float64
+	Scheme    dedup.Scheme
 	// Back bounds the messages that came back, by the broker's counts.
 	Back comeback
 	// Server is the version of the store's server, as in "MariaDB 10.11.19".

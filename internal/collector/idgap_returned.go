@@ -65,10 +65,22 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	if g, ok := p.flows.between(s.From.At, s.To.Last.Add(lateCounts)); ok {
 		closed = min(closed, g.Closed)
 	}
-	waiting := p.unackedAround(s.From.At)
-	for _, f := range frames.span(s.From.At.Add(-depthAround), s.From.At.Add(depthAround)) {
+	waiting := p.waitingAround(s.From.At)
+	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + p.returned(s, last)
+}
+
+// waitingAround is the most messages that were in the source queues or unacked at about a time.
+func (p *pipeline) waitingAround(at time.Time) float64 {
+	waiting := p.unackedAround(at)
+	for _, f := range reel(p.frames.frames).span(at.Add(-depthAround), at.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
 	}
+	return waiting
+}
+
+// returned bounds the messages whose work failed or that were dead letters, and that came back until a frame.
+func (p *pipeline) returned(s idGapSample, last *frame) float64 {
+	frames := reel(p.frames.frames)
 	reached, ok := frames.before(s.Reach.At)
 	if !ok {
 		reached = &frames[0]
@@ -84,13 +96,17 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 			failed = max(0, failed-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
 		}
 	}
-	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + failed + taken
+	return failed + taken
 }
 
-// stuck bounds the messages whose row says that work never ended: of rows from before the window no more came back in it than waited when it began.
+// stuck bounds the messages whose row says that work never ended.
 func (s idGapSample) stuck(waiting float64) float64 {
-	before := max(0, float64(s.From.Undone-s.Reach.Undone))
-	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + min(before, waiting)
+	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + s.stuckBefore(waiting)
+}
+
+// stuckBefore bounds those of rows from before the window: no more came back in it than waited when it began.
+func (s idGapSample) stuckBefore(waiting float64) float64 {
+	return min(max(0, float64(s.From.Undone-s.Reach.Undone))+s.Unreached, waiting)
 }
 
 // diesUnaided reports whether messages of a source queue can become dead letters without a consumer's doing.

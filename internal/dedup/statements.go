@@ -34,6 +34,13 @@ type StatementStats struct {
 	// LockWaits are the waits for a row's lock that began on the whole server: an insert that the lock of another fails has waited for it, mostly.
 	// It is nil where the server does not count them.
 	LockWaits *int64
+	// IDs bound the last id of the table's sequence whose insert had ended when the statements were counted: each insert takes one, also one that
+	// fails, so that the inserts that met a row are the ids less the inserts that wrote theirs. It is nil where no sequence tells it.
+	IDs *[2]int64
+	// OwnIDs are inserts that may have given their row an id that is none of the sequence.
+	OwnIDs int64
+	// Drops is how often the server dropped counts of statements to make room: those of inserts may be among them.
+	Drops int64
 	// Writes and LockWaits are counted after all others. Writing are those of Writes that came while the others were read, LockWaiting those of
 	// LockWaits that had not ended when that began. Both are of this reading alone.
 	Writing, LockWaiting int64

@@ -12,18 +12,14 @@ func Cases() []Case { return append(grid(), troubles()...) }
 
 // Why no more than a bound can be known of a case's rate.
 const (
-	marksBefore  = "what crashed and what was done leave the same marker"
-	sharesStore  = "two queues keep their markers under one prefix"
-	deletesFails = "a failed attempt leaves as little in the table as a duplicate"
+	marksBefore = "what crashed and what was done leave the same marker"
+	sharesStore = "two queues keep their markers under one prefix"
 )
 
 // bounds says of which schemes no more than a bound can be known.
 func bounds(s Scheme) string {
-	switch s {
-	case R6:
+	if s == R6 {
 		return marksBefore
-	case D3Deletes:
-		return deletesFails
 	}
 	return ""
 }

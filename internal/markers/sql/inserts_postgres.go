@@ -30,10 +30,15 @@ const postgresSequence = `SELECT s.oid::text, n.nspname::text, s.relname::text, 
 // autoID reads the next id from the sequence itself: nextval is never taken back.
 // https://www.postgresql.org/docs/current/functions-sequence.html
 func (d postgresInserts) autoID(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column) (autoID, error) {
+	return d.sequence(ctx, conn, l, column)
+}
+
+// sequence is what there is to know of the sequence of a column.
+func (d postgresInserts) sequence(ctx context.Context, q dialect.Querier, l *Layout, column dialect.Column) (autoID, error) {
 	var oid, schema, name string
 	var increment, cache, users int64
 	var readable bool
-	err := conn.QueryRowContext(ctx, postgresSequence, l.Table.OID, column.Name).Scan(&oid, &schema, &name, &increment, &cache, &readable, &users)
+	err := q.QueryRowContext(ctx, postgresSequence, l.Table.OID, column.Name).Scan(&oid, &schema, &name, &increment, &cache, &readable, &users)
 	if errors.Is(err, sql.ErrNoRows) {
 		return autoID{why: fmt.Sprintf("column %s takes its values from no sequence: whoever inserts gives the ids, and a failed insert burns none. "+
 			"Name the right column as columns.auto_increment, or leave it empty", codec.Printable(column.Name))}, nil

@@ -32,8 +32,9 @@ type statementSource struct {
 	why, better string
 	// query is the rest of a SELECT that returns key, born, schema, text, calls, errors, rows, sent, reset and kind: "writes" for the count of the
 	// table itself, "waited" for the waits for locks that have ended, and "waits" for all that began, whose numbers are in calls. Writes and waits
-	// come before the statements, as a number that these hold, and after them, as one that holds these. "known" is the number of all statements in
-	// calls, and what tells them from others in errors.
+	// come before the statements, as a number that these hold, and after them, as one that holds these; so does "ids", the last id of the table's
+	// sequence, of which those of "underway" may have been given to inserts that had not ended. "known" is the number of all statements in
+	// calls, what tells them from others in errors, and how often the server dropped some in rows.
 	query string
 	args  []any
 	// counts is the same without texts, of the statements whose keys are its one argument, with commas between them; empty where the server finds
@@ -47,6 +48,12 @@ type statementDialect interface {
 	// statementGrants are the rights that counting statements needs.
 	statementGrants(account string) string
 }
+
+// mysqlStatements and postgresStatements are the dialects of counting statements.
+type (
+	mysqlStatements    struct{ dialect.MySQL }
+	postgresStatements struct{ dialect.PostgreSQL }
+)
 
 var statementDialects = map[string]statementDialect{markers.MySQL: mysqlStatements{}, markers.PostgreSQL: postgresStatements{}}
 
@@ -139,7 +146,7 @@ func (s *store) readStatements(ctx context.Context, runID string, replica bool) 
 func (r *statementReader) publish(at digest.Reading) {
 	c := r.book.Counts
 	t := &dedup.StatementStats{At: at.At, Took: at.Took, Writing: at.Writing, LockWaiting: at.LockWaiting, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
-		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear}
+		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear, IDs: at.IDs, OwnIDs: c.Own, Drops: at.Drops}
 	if at.Writes != nil {
 		t.Writes = &c.Writes
 	}
@@ -220,7 +227,16 @@ func (s *store) statementRows(ctx context.Context, conn *sql.Conn, l *Layout, qu
 			r.LockWaits, r.LockWaiting = &n[0], n[0]-waited
 			return nil
 		case "known":
-			all = statementSet{n[0], n[1]}
+			all, r.Drops = statementSet{n[0], n[1]}, n[2]
+			return nil
+		case "ids":
+			if r.IDs == nil {
+				r.IDs = &[2]int64{n[0]}
+			}
+			r.IDs[1] = n[0]
+			return nil
+		case "underway":
+			r.IDs[0] -= n[0]
 			return nil
 		}
 		if len(r.Rows) == mostStatements {
@@ -300,61 +316,3 @@ func (mysqlStatements) statementGrants(account string) string {
 	to := " TO " + dialect.MySQLAccount(account) + ";"
 	return "GRANT SELECT ON performance_schema.events_statements_summary_by_digest" + to + " GRANT SELECT ON performance_schema.table_io_waits_summary_by_table" + to
 }
-
-// statements are those of pg_stat_statements, which counts no statement that fails.
-// https://www.postgresql.org/docs/current/pgstatstatements.html
-func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l *Layout) (statementSource, error) {
-	t := l.Table
-	s := statementSource{place: t.Schema + "." + t.Name, table: digest.Table{Server: digest.Postgres, Schema: t.Schema, Name: t.Name, ID: l.idColumns()}}
-	var schema, version sql.NullString
-	var reads bool
-	err := q.QueryRowContext(ctx, `SELECT (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'),
-		(SELECT extversion FROM pg_extension WHERE extname = 'pg_stat_statements'), pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
-		(SELECT COUNT(*) > 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1)`, t.Name).
-		Scan(&schema, &version, &reads, &s.table.Twins)
-	switch {
-	case err != nil:
-		return s, err
-	case !schema.Valid:
-		s.why = "the database has no extension pg_stat_statements"
-		s.better = "Load it with shared_preload_libraries = 'pg_stat_statements', restart, and run CREATE EXTENSION pg_stat_statements; (docs/stores.md)."
-		return s, nil
-	case !reads:
-		s.why, s.better = "the account may not see the statements of others", d.statementGrants(l.Server.Account)
-		return s, nil
-	case !atLeastVersion(version.String, 1, 9):
-		s.why, s.better = "pg_stat_statements is of version "+codec.Printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
-		return s, nil
-	}
-	in := d.Quote(schema.String) + "."
-	s.query = countedStatements(in, true, `query ILIKE $1 ESCAPE '|' LIMIT `+strconv.Itoa(mostStatements+1))
-	s.counts = countedStatements(in, false, "key = ANY (string_to_array($1, ','))")
-	s.args = []any{likeName(t.Name)}
-	return s, nil
-}
-
-// countedStatements is the query of those that a condition picks, and of what tells all of them from others. The server keeps texts in a file, which
-// it reads as a whole for any of them.
-func countedStatements(in string, texts bool, condition string) string {
-	return `* FROM (WITH info AS (SELECT stats_reset::text AS reset FROM ` + in + `pg_stat_statements_info),
-		all_of_them AS MATERIALIZED (SELECT concat_ws(' ', userid, queryid, toplevel) AS key, COALESCE(query, '') AS query, calls, rows
-			FROM ` + in + `pg_stat_statements(` + strconv.FormatBool(texts) + `) WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database()))
-		SELECT '', '', '', '', (SELECT COUNT(*) FROM all_of_them), (SELECT COALESCE(bit_xor(hashtextextended(key, 0)), 0) FROM all_of_them), 0, 0, reset, 'known' FROM info UNION ALL
-		(SELECT key, '', '', query, calls, 0, rows, rows, reset, 'statement' FROM all_of_them, info WHERE ` + condition + `)) AS counted`
-}
-
-func (d postgresStatements) statementGrants(account string) string { return d.WaitsGrant(account) }
-
-// atLeastVersion compares the version of an extension, as 1.10.
-func atLeastVersion(text string, major, minor int) bool {
-	first, rest, _ := strings.Cut(text, ".")
-	a, errA := strconv.Atoi(first)
-	b, errB := strconv.Atoi(rest)
-	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
-}
-
-// mysqlStatements and postgresStatements are the dialects of counting statements.
-type (
-	mysqlStatements    struct{ dialect.MySQL }
-	postgresStatements struct{ dialect.PostgreSQL }
-)

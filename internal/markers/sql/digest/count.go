@@ -28,6 +28,10 @@ type Reading struct {
 	// Both are counted after the statements. Writing are those of Writes that came while the statements were read, LockWaiting those of LockWaits
 	// that had not ended when that began.
 	Writing, LockWaiting int64
+	// IDs bound the last id of the table's sequence whose insert had ended when the statements were read; nil where no sequence tells it.
+	IDs *[2]int64
+	// Drops is how often the server dropped counts of statements to make room for others.
+	Drops int64
 }
 
 // Counts are what statements did to the table, cumulative within an epoch of the book.
@@ -41,6 +45,8 @@ type Counts struct {
 	Failed, Refused int64
 	// Blind are inserts that the server counts only where they succeed; they are in no other count.
 	Blind int64
+	// Own are inserts that may give their row an id that is none of the sequence. They are in other counts, too.
+	Own int64
 	// Asks are the questions for one id, Found those that found its row.
 	Asks, Found int64
 	// Unclear are statements that may have inserted rows, or not.
@@ -50,7 +56,8 @@ type Counts struct {
 }
 
 func (c *Counts) add(o Counts) {
-	c.Tries, c.Hits, c.Same, c.SameHits, c.Blind = c.Tries+o.Tries, c.Hits+o.Hits, c.Same+o.Same, c.SameHits+o.SameHits, c.Blind+o.Blind
+	c.Tries, c.Hits, c.Same, c.SameHits = c.Tries+o.Tries, c.Hits+o.Hits, c.Same+o.Same, c.SameHits+o.SameHits
+	c.Blind, c.Own = c.Blind+o.Blind, c.Own+o.Own
 	c.Failed, c.Refused = c.Failed+o.Failed, c.Refused+o.Refused
 	c.Asks, c.Found, c.Unclear = c.Asks+o.Asks, c.Found+o.Found, c.Unclear+o.Unclear
 }
@@ -70,11 +77,6 @@ type Book struct {
 }
 
 type formKey struct{ schema, text string }
-
-type form struct {
-	Form
-	sent bool
-}
 
 // mostForms bounds the texts whose forms are remembered.
 const mostForms = 4096
@@ -118,6 +120,8 @@ func (b *Book) gap(t Table, r *Reading, rows map[string]Row) string {
 		return "the server's counts of the table were reset"
 	case broke(b.last.LockWaits, r.LockWaits):
 		return "the server's count of waits was reset"
+	case (b.last.IDs == nil) != (r.IDs == nil) || r.IDs != nil && r.IDs[1] < b.last.IDs[1]:
+		return "the ids of the table are those of another sequence, or were set back"
 	}
 	for key, before := range b.rows {
 		if b.form(t, before).Form == Foreign {
@@ -149,10 +153,13 @@ func (b *Book) step(t Table, before, now Row) Counts {
 		written = now.Sent - before.Sent
 	}
 	missed := max(0, calls-errs-written)
+	if f.own {
+		c.Own = calls
+	}
 	switch f.Form {
 	case Insert:
-		if t.Server == Postgres {
-			c.Blind = calls
+		if t.Server == Postgres { // what a trigger or a rule turned aside is not told
+			c.Blind, c.Unclear = calls, missed
 			return c
 		}
 		c.Tries, c.Hits, c.Failed = calls, errs, errs
@@ -175,7 +182,7 @@ func (b *Book) form(t Table, r Row) form {
 		if b.forms == nil || len(b.forms) >= mostForms {
 			b.forms = map[formKey]form{}
 		}
-		f.Form, f.sent = Classify(t, r.Schema, r.Text)
+		f = classify(t, r.Schema, r.Text)
 		b.forms[key] = f
 	}
 	return f

@@ -38,6 +38,31 @@ func TestRowsThatAreReturnedCountAsInserted(t *testing.T) {
 	}
 }
 
+// TestPostgreSQLCountsInsertsThatWroteARow: what a trigger put aside is not told, and a row may bring its id along.
+func TestPostgreSQLCountsInsertsThatWroteARow(t *testing.T) {
+	table := postgres
+	table.Auto = "id"
+	row := func(key, text string, calls, rows int64) digest.Row {
+		return digest.Row{Key: key, Text: text, Calls: calls, Rows: rows, Sent: rows}
+	}
+	var b digest.Book
+	b.Take(table, digest.Reading{At: time.Unix(1, 0), IDs: &[2]int64{100, 100}})
+	rows := []digest.Row{
+		row("plain", "INSERT INTO message_dedup (message_id) VALUES ($1)", 40, 40),
+		row("aside", "INSERT INTO message_dedup (message_id, status) VALUES ($1, $2)", 5, 2),
+		row("own", `INSERT INTO message_dedup ("id", message_id) VALUES ($1, $2)`, 3, 3),
+		row("all", "INSERT INTO message_dedup VALUES ($1, $2) ON CONFLICT DO NOTHING", 2, 1),
+	}
+	b.Take(table, digest.Reading{At: time.Unix(2, 0), IDs: &[2]int64{160, 161}, Rows: rows})
+	if want := (digest.Counts{Blind: 48, Unclear: 3, Own: 5, Tries: 2, Hits: 1}); b.Counts != want || b.Epoch != 1 {
+		t.Fatalf("epoch %d, %+v, want %+v", b.Epoch, b.Counts, want)
+	}
+	b.Take(table, digest.Reading{At: time.Unix(3, 0), IDs: &[2]int64{120, 120}, Rows: rows})
+	if b.Epoch != 2 || b.Gap == "" {
+		t.Errorf("ids that were set back: epoch %d", b.Epoch)
+	}
+}
+
 func TestWhatBreaksTheCountBeginsAnEpoch(t *testing.T) {
 	before := reading("a", "r", 100, plain(50, 5))
 	foreign := digest.Row{Key: "f", Schema: "shop", Text: "UPDATE `message_dedup` SET STATUS = ? ", Calls: 9}

@@ -66,9 +66,11 @@ func (p *parser) row() bool {
 			return false
 		}
 	}
+	columns := p.at
 	if p.is("(") && !p.group() {
 		return false
 	}
+	p.own = p.table.Auto != "" && (p.at == columns || p.names(p.tokens[columns:p.at], p.table.Auto))
 	switch {
 	case p.take("SET"):
 		return p.table.Server == MySQL && p.list()
@@ -85,6 +87,13 @@ func (p *parser) row() bool {
 		p.alias = cmpName(alias)
 	}
 	return true
+}
+
+// names reports whether a column is among these tokens.
+func (p *parser) names(columns []token, column string) bool {
+	return slices.ContainsFunc(columns, func(t token) bool {
+		return (t.kind == name || t.kind == word) && strings.EqualFold(cmpName(t), column)
+	})
 }
 
 // changesNothing takes assignments of columns to themselves, or of an id column to the id that is there already.

@@ -12,6 +12,8 @@ type parser struct {
 	at     int
 	// alias is the other name of the table.
 	alias string
+	// own is true where the row of an insert may get another id than one of the sequence.
+	own bool
 }
 
 func (p *parser) peek() token {

@@ -6,6 +6,8 @@ type Table struct {
 	Schema, Name string
 	// ID are the columns with the id of the message.
 	ID []string
+	// Auto is the column that a sequence fills; empty where none does.
+	Auto string
 	// FoldsNames is true where the server takes names of tables that differ in case for one.
 	FoldsNames bool
 	// Twins is true where other schemas of the database have a table of that name: a name without its schema may be theirs.
@@ -34,24 +36,36 @@ const (
 // Classify says what a statement does with the table; rowsSent is true where the rows that it inserted are counted as rows sent. schema is
 // that of the session, which MySQL keeps beside each digest. What is not plainly of another form is Unclear or Foreign.
 func Classify(t Table, schema, text string) (form Form, rowsSent bool) {
+	f := classify(t, schema, text)
+	return f.Form, f.sent
+}
+
+// A form is a Form, with whether the rows that it inserted are counted as rows sent, and whether it may give its row an id of its own.
+type form struct {
+	Form
+	sent, own bool
+}
+
+func classify(t Table, schema, text string) form {
 	all, err := tokens(t.Server, text)
 	if err != nil {
 		if mentions(t, text) {
-			return Unclear, false
+			return form{Form: Unclear}
 		}
-		return Foreign, false
+		return form{Form: Foreign}
 	}
 	p := parser{table: t, schema: schema, tokens: all}
 	p.prepared()
 	switch {
 	case p.take("INSERT"):
-		return p.insert()
+		f, sent := p.insert()
+		return form{f, sent, p.own}
 	case p.take("SELECT") && p.asks():
-		return Ask, false
+		return form{Form: Ask}
 	}
 	p.at = 0
 	if p.inserts() {
-		return Unclear, false
+		return form{Form: Unclear}
 	}
-	return Foreign, false
+	return form{Form: Foreign}
 }

@@ -1,0 +1,140 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	uncountedFailures = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
+	betterIDs         = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
+	// leastCompared is how far back at least the statements are held against the rows that they wrote.
+	leastCompared = 10 * time.Minute
+	// insertEnds is how long after its id was given an insert may end.
+	insertEnds = 5 * time.Second
+	// rowsApart is by how many rows both may differ for what was under way.
+	rowsApart = 3
+)
+
+// countIDs takes what a sequence gave for the inserts, of which the server counts only those that wrote a row: each takes an id, and keeps it where it
+// fails. It changes nothing where ids and statements cannot be compared.
+func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
+	if from.IDs == nil || to.IDs == nil || to.Unfailed == 0 || to.OwnIDs != from.OwnIDs || to.Drops != from.Drops {
+		return
+	}
+	given := [2]float64{max(0, float64(to.IDs[0]-from.IDs[1])), float64(to.IDs[1] - from.IDs[0])}
+	if given[1] < s.Written { // rows have ids of their own, or one insert may have written many
+		return
+	}
+	s.ByIDs, s.Asked = true, given
+	s.Hits = [2]float64{max(0, given[0]-s.Written), given[1] - s.Written}
+}
+
+// meetRows holds the statements against the rows that the ids have once their inserts are old enough, and says why they cannot tell hits: nobody
+// counts what wrote the rows, or inserts fail that nobody takes for hits.
+func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
+	rows, statements := &p.store.inserts, &p.store.statements
+	if !span.ByIDs {
+		return "", ""
+	}
+	if len(rows.readings) == 0 {
+		return uncountedFailures, betterIDs
+	}
+	b := rows.at(span.To)
+	a := rows.at(b.At.Add(-max(leastCompared, span.To.Sub(span.From))))
+	begun := statements.readings[0].At
+	if len(p.flows.readings) > 0 && begun.Before(p.flows.readings[0].At) {
+		begun = p.flows.readings[0].At
+	}
+	from, to, ok := statements.around(a.At, b.Last.Add(insertEnds), begun)
+	if ok && a.At.Before(from.At) {
+		a = rows.since(from.At)
+	}
+	if !ok || b.IDs <= a.IDs {
+		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", betterReport
+	}
+	all := statementSpan(v, from, to, 0)
+	if !all.ByIDs {
+		return uncountedFailures, betterIDs
+	}
+	if more := float64(b.Rows-a.Rows) - all.Written; more > rowsApart {
+		return fmt.Sprintf("there are %s more than the server counted inserts: some are written in a way that it does not count", counted(whole(more), "row")), betterIDs
+	}
+	if strange := p.failedOtherwise(v, all, float64(b.Done-a.Done)); strange > 0 {
+		return fmt.Sprintf("at least %s failed and nobody acked: for another cause than a row that is there", counted(whole(strange), "insert")), betterReport
+	}
+	return "", ""
+}
+
+// failedOtherwise is how many inserts of a span failed at least for another cause than a row that is there, of which so many did their work: nobody acked
+// them, no failure took their row back, and no closed channel held them.
+func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 {
+	g, ok := p.brokerBetween(span.From.Add(-span.FromTook), span.To)
+	each := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}.lostPerChannel()
+	if !ok || !g.Live || g.Closed > 0 && each <= 0 {
+		return 0
+	}
+	return span.Asked[0] - g.Acked[1] - (span.Written - done) - g.Closed*float64(each) - p.unackedAround(span.To)
+}
+
+// around returns the newest reading before a time, but none from before begun, and the oldest that was asked for after another; not ok where there is
+// none.
+func (t *statementTape) around(from, to, begun time.Time) (first, last *dedup.StatementStats, ok bool) {
+	since := func(at time.Time) int {
+		return newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At }, at)
+	}
+	i := max(since(from)-1, since(begun))
+	j := newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At.Add(-t.readings[i].Took) }, to)
+	if j == len(t.readings) || j <= i {
+		return nil, nil, false
+	}
+	return &t.readings[i], &t.readings[j], true
+}
+
+// depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
+func (r reel) depthBefore(t time.Time) float64 {
+	f, ok := r.before(t)
+	if !ok {
+		f = &r[0]
+	}
+	if f.Blind {
+		return math.Inf(1)
+	}
+	return f.Depth
+}
+
+// leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
+// does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
+// It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
+func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64) float64 {
+	frames, rows := reel(p.frames.frames), &p.store.inserts
+	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
+		return math.Inf(1)
+	}
+	s := idGapSample{Scheme: v.scheme, From: rows.at(span.From), To: rows.at(span.To)}
+	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
+	if s.From.At.After(span.From) || each <= 0 {
+		return math.Inf(1)
+	}
+	reach := s.From.At.Add(-undoneReach)
+	if s.Reach = rows.at(reach); s.Reach.At.After(reach) {
+		s.Unreached = frames.depthBefore(s.Reach.At)
+	}
+	last, ok := frames.after(span.To.Add(counterLag))
+	if !ok {
+		last = &frames[len(frames)-1]
+	}
+	closed := gain.Closed
+	if g, ok := p.brokerBetween(s.From.At, span.To); ok {
+		closed = max(closed, g.Closed)
+	}
+	lately := closed
+	if g, ok := p.brokerBetween(s.To.At, span.To); ok {
+		lately = min(lately, g.Closed)
+	}
+	waiting := p.waitingAround(s.From.At)
+	return min(closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
+}

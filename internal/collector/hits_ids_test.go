@@ -1,0 +1,181 @@
+package collector
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/dedup"
+)
+
+func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
+	ids := func(least, most int64) *[2]int64 { return &[2]int64{least, most} }
+	begun := dedup.StatementStats{IDs: ids(1000, 1000)}
+	for name, c := range map[string]struct {
+		from, to    dedup.StatementStats
+		asked, hits [2]float64
+	}{
+		"each wrote a row or met one":              {begun, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{100, 100}, [2]float64{10, 10}},
+		"two had not ended":                        {begun, dedup.StatementStats{Unfailed: 90, IDs: ids(1098, 1100)}, [2]float64{98, 100}, [2]float64{8, 10}},
+		"three were under way when the time began": {dedup.StatementStats{IDs: ids(997, 1000)}, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{100, 103}, [2]float64{10, 13}},
+		"some insert or do nothing":                {begun, dedup.StatementStats{Inserts: 50, Met: 4, Unfailed: 44, IDs: ids(1100, 1100)}, [2]float64{100, 100}, [2]float64{10, 10}},
+		"none met a row":                           {begun, dedup.StatementStats{Unfailed: 100, IDs: ids(1099, 1100)}, [2]float64{99, 100}, [2]float64{0, 0}},
+		"no sequence gives ids":                    {dedup.StatementStats{}, dedup.StatementStats{Unfailed: 90}, [2]float64{}, [2]float64{}},
+		"the ids were not read at first":           {dedup.StatementStats{}, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
+		"a row brought its id along":               {begun, dedup.StatementStats{Unfailed: 90, OwnIDs: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
+		"one inserted several rows":                {begun, dedup.StatementStats{Unfailed: 90, Unclear: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
+		"the server dropped counts":                {begun, dedup.StatementStats{Unfailed: 90, Drops: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
+		"more rows than ids":                       {begun, dedup.StatementStats{Unfailed: 101, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
+	} {
+		got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &c.from, &c.to, 0)
+		switch counted := c.asked != [2]float64{}; {
+		case counted && (got.Why != "" || !got.ByIDs || got.Asked != c.asked || got.Hits != c.hits):
+			t.Errorf("%s: %+v", name, got)
+		case !counted && (got.ByIDs || got.Why != uncountedFailures || got.Better != betterIDs):
+			t.Errorf("%s is not refused: %+v", name, got)
+		}
+	}
+	looks := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
+	if looks.ByIDs || looks.Hits != [2]float64{6, 8} {
+		t.Errorf("consumers that look first: %+v", looks)
+	}
+}
+
+// A plainShop is fifteen minutes of a queue whose consumers insert first, by the second.
+type plainShop struct{ ids, wrote, rows, done, acked, closed float64 }
+
+const shopSeconds = 900
+
+func (s plainShop) pipeline() (*pipeline, hitsSpan) {
+	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
+	p.capacities.add(at(0), 3)
+	for i := range shopSeconds {
+		n := float64(i)
+		p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: s.acked * n}, Delivered: liveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
+		if i%5 != 0 {
+			continue
+		}
+		p.frames.frames = append(p.frames.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
+		now := int64(s.ids * n)
+		p.store.statements.readings = append(p.store.statements.readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
+		if i >= 60 {
+			then := n - 60
+			p.store.inserts.readings = append(p.store.inserts.readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then),
+				Rows: int64(s.rows * then), Done: int64(s.done * then), Undone: int64(s.rows*then) - int64(s.done*then)})
+		}
+	}
+	r := p.store.statements.readings
+	return p, statementSpan(plainView(), &r[len(r)-62], &r[len(r)-2], 0)
+}
+
+func plainView() view {
+	return view{scheme: dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "ack", OnFail: "delete", InsertFirst: true, AcksEach: true}}
+}
+
+func TestStatementsAreHeldAgainstTheRowsThatTheyWrote(t *testing.T) {
+	healthy := plainShop{ids: 21, wrote: 20.4, rows: 19.4, done: 19.4, acked: 20}
+	change := func(by func(*plainShop)) plainShop { s := healthy; by(&s); return s }
+	for name, c := range map[string]struct {
+		shop   plainShop
+		change func(*pipeline)
+		why    string
+	}{
+		"failures take their rows back":        {healthy, func(*pipeline) {}, ""},
+		"some die in the middle of the work":   {change(func(s *plainShop) { s.done, s.acked, s.closed = 19.3, 19.9, 0.1 }), func(*pipeline) {}, ""},
+		"a function writes rows, too":          {change(func(s *plainShop) { s.wrote, s.ids = 19, 19.6 }), func(*pipeline) {}, "more than the server counted inserts"},
+		"inserts fail again and again":         {change(func(s *plainShop) { s.ids = 31 }), func(*pipeline) {}, "for another cause"},
+		"nobody counts rows":                   {healthy, func(p *pipeline) { p.store.inserts.readings = nil }, uncountedFailures},
+		"rows are counted for a moment":        {healthy, func(p *pipeline) { p.store.inserts.readings = p.store.inserts.readings[:1] }, "not counted for long enough"},
+		"statements are counted for a moment":  {healthy, func(p *pipeline) { p.store.statements.readings = p.store.statements.readings[178:] }, "not counted for long enough"},
+		"nobody knows what the broker did":     {change(func(s *plainShop) { s.ids = 31 }), func(p *pipeline) { p.flows.readings = nil }, ""},
+		"a channel may hold any number of ids": {change(func(s *plainShop) { s.ids, s.closed = 31, 0.1 }), func(p *pipeline) { p.prefetches = nil }, "for another cause"},
+	} {
+		p, span := c.shop.pipeline()
+		c.change(p)
+		why, better := p.meetRows(plainView(), span)
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) || (better == "") != (why == "") {
+			t.Errorf("%s: %q, %q", name, why, better)
+		}
+	}
+	if why, _ := (&pipeline{store: &storeWatch{}}).meetRows(plainView(), hitsSpan{}); why != "" {
+		t.Errorf("hits that no ids tell: %q", why)
+	}
+}
+
+// TestRowsThatWereLeftUndoneBoundWhatMetThem: nobody acked work that was not done more often than there are such rows.
+func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
+	shop := plainShop{ids: 21, wrote: 20.4, rows: 19.4, done: 19.38, acked: 19.9, closed: 0.1}
+	for name, c := range map[string]struct {
+		change func(*pipeline, *view)
+		most   float64
+	}{
+		// In 300 s 30 channels are closed; of 240 s the rows are counted, 5 undone, and 6 channels are closed since. 4 messages waited.
+		"rows left undone, channels closed since, and died": {func(*pipeline, *view) {}, 5 + 4 + 6 + 2},
+		"a row may be left by all that a channel held":      {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, 5 + 4 + 10*6 + 2},
+		"no channel was closed":                             {func(p *pipeline, v *view) { raiseFlows(p, func(r *flowReading) { r.Closed = 0 }) }, 4},
+		"failures keep their rows and come back":            {func(p *pipeline, v *view) { v.scheme.OnFail = "keep" }, math.Inf(1)},
+		"nobody counts rows":                                {func(p *pipeline, v *view) { p.store.inserts.readings = nil }, math.Inf(1)},
+		"rows are counted since the window began":           {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[125:] }, math.Inf(1)},
+		"rows are counted since shortly before":             {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[117:] }, 5 + 3 + 6 + 2},
+		"rows are counted since then, and nothing waited": {func(p *pipeline, v *view) {
+			p.store.inserts.readings = p.store.inserts.readings[117:]
+			p.capacities = nil
+			p.capacities.add(time.Unix(1000, 0), 1)
+			raise(p.frames.frames, func(f *frame) { f.Depth, f.Unacked = 0, 0 })
+		}, 5 + 0 + 6 + 2},
+		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, math.Inf(1)},
+		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, math.Inf(1)},
+		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames.frames[150:], func(f *frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
+		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.readings = p.flows.readings[:800] }, 4 + 30},
+	} {
+		p, span := shop.pipeline()
+		v := plainView()
+		gain, ok := p.brokerBetween(span.From, span.To)
+		c.change(p, &v)
+		if again, known := p.brokerBetween(span.From, span.To); known {
+			gain = again
+		}
+		if got := p.leftRows(v, span, gain, 2); !ok || math.IsInf(got, 1) != math.IsInf(c.most, 1) || math.Abs(got-c.most) > 1.5 {
+			t.Errorf("%s: at most %v, want %v", name, got, c.most)
+		}
+	}
+}
+
+func raiseFlows(p *pipeline, by func(*flowReading)) {
+	for i := range p.flows.readings {
+		by(&p.flows.readings[i])
+	}
+}
+
+func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
+	v := plainView()
+	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
+	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, brokerGain{Redelivered: 90, Closed: 4}
+	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
+		if got := undoneRows(v, span, gain, 5, 0, left); got != [2]float64{0, most} {
+			t.Errorf("%v were left: %v, want %v", left, got, most)
+		}
+	}
+	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
+	if got := undoneRows(v, span, gain, 5, 4, 0); got != [2]float64{0, 90 + 4 + 5} {
+		t.Errorf("a wait that failed comes back: %v", got)
+	}
+}
+
+// TestRatesByIDsAreNeverMeasured: however narrow, and with schemes for which others of the same source are.
+func TestRatesByIDsAreNeverMeasured(t *testing.T) {
+	p, span := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
+	v := plainView()
+	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
+	gain, _ := p.brokerBetween(span.From, span.To)
+	f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
+	if f.Quality != dedup.Derived || f.Width() > measuredWidest || f.High < 0.6/20.6 {
+		t.Errorf("%v to %v %s: %s", f.Low, f.High, f.Quality, f.Why)
+	}
+	if v.scheme.Preset = "sql-unique-row"; !provenHits(v.scheme, v.stats.Health.Version) {
+		t.Error("the test itself: nothing of this scheme is measured")
+	}
+}
