@@ -118,9 +118,9 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 		}
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
-				if begin, end := p.quieterEnds(s.at, i, j); gain.Live {
-					if quiet, ok := p.flows.between(s.at(begin), s.at(end)); ok {
-						quiet.Taken = p.takenBetween(s.at(begin), s.at(end))
+				if gain.Live {
+					begin, end := p.quieterEnds(s.at, i, j)
+					if quiet, ok := p.brokerBetween(s.at(begin), s.at(end)); ok && quiet.Live {
 						i, j, gain = begin, end, quiet
 					}
 				}

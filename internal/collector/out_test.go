@@ -97,3 +97,20 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkQuieterEnds is what a window of a busy pipeline costs more for ends at quiet moments.
+func BenchmarkQuieterEnds(b *testing.B) {
+	begin := time.Unix(1_800_000_000, 0)
+	p := &pipeline{}
+	for i := range 1200 {
+		at := begin.Add(time.Duration(i) * time.Second)
+		if n := 20 * float64(i); i%5 == 0 {
+			p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Unacked: 2, Acks: n})
+		}
+		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
+	}
+	at := func(i int) time.Time { return p.flows.readings[i].At }
+	for b.Loop() {
+		p.quieterEnds(at, 890, 1190)
+	}
+}
