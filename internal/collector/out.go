@@ -100,6 +100,9 @@ func (p *pipeline) quieterEnds(at func(int) time.Time, first, last int) (begin, 
 
 // quieter returns the reading with the least unrest near one, on its way to another. In bursts most of what is not known lies at the ends of a time.
 func (p *pipeline) quieter(at func(int) time.Time, from, to int) int {
+	if from == to {
+		return from
+	}
 	here := p.unrest(at(from))
 	best, least, step := from, quietShare*here, 1
 	if from > to {

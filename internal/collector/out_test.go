@@ -91,6 +91,9 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
 	}
 	at := func(i int) time.Time { return p.flows.readings[i].At }
+	if a, b := p.quieterEnds(func(i int) time.Time { return p.flows.readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
+		t.Errorf("of a single reading: from %d to %d", a, b)
+	}
 	for _, last := range []int{97, 98, 99} { // whether the traffic goes on shows in the next reading
 		if a, b := p.quieterEnds(at, 10, last); a != 10 || b != 97 {
 			t.Errorf("from %d to %d of %d, want 10 to 97", a, b, last)
