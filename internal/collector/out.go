@@ -77,9 +77,13 @@ func (t *flowTape) outAt(at time.Time) float64 {
 }
 
 const (
-	// Ends of a time move by up to quietReach to a moment whose unrest is less than quietShare of theirs. An unrest of quietEnough stays.
+	// Ends of a time move by up to quietNear to a moment whose unrest is less than quietShare of theirs, and by up to quietReach only for
+	// a third of what is found so: between bursts it is far less, and in steady traffic a window shall move on with every round. An unrest of
+	// quietEnough stays.
+	quietNear   = 5 * time.Second
 	quietReach  = 10 * time.Second
 	quietShare  = 0.7
+	quietFar    = 0.33
 	quietEnough = 6
 )
 
@@ -108,9 +112,14 @@ func (p *pipeline) quieter(at func(int) time.Time, from, to int) int {
 	if from > to {
 		step = -1
 	}
-	for k := from + step; here > quietEnough && k != to && at(k).Sub(at(from)).Abs() <= quietReach; k += step {
-		switch u := p.unrest(at(k)); {
-		case u >= least:
+	away := func(k int) time.Duration { return at(k).Sub(at(from)).Abs() }
+	for k := from + step; here > quietEnough && k != to && away(k) <= quietReach; k += step {
+		u, wanted := p.unrest(at(k)), least
+		if away(k) > quietNear {
+			wanted *= quietFar
+		}
+		switch {
+		case u >= wanted:
 		case math.IsInf(here, 1): // nothing can be counted at its end yet
 			best, here, least = k, u, quietShare*u
 		default:

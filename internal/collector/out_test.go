@@ -101,6 +101,35 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 	}
 }
 
+// TestAWindowInSteadyTrafficMovesOnWithEveryRound: messages come at random times, so that some seconds are quieter than others.
+func TestAWindowInSteadyTrafficMovesOnWithEveryRound(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 50))
+		p, count, next := &pipeline{}, 0.0, 0.0
+		newest := func() int {
+			last := len(p.flows.readings) - 1
+			_, end := p.quieterEnds(func(i int) time.Time { return p.flows.readings[i].At }, max(0, last-300), last)
+			return end
+		}
+		for i, before := 0, 0; i < 200; i++ {
+			for ; next <= float64(i); next += r.ExpFloat64() / 50 {
+				count++
+			}
+			at := begin.Add(time.Duration(i) * time.Second)
+			p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: count}, Acked: liveSum{Count: count}})
+			if i < 20 || i%5 != 0 {
+				continue
+			}
+			end := newest()
+			if end <= before {
+				t.Errorf("seed %d: the window of second %d ends at %d, the one before at %d", seed, i, end, before)
+			}
+			before = end
+		}
+	}
+}
+
 // BenchmarkQuieterEnds is what a window of a busy pipeline costs more for ends at quiet moments.
 func BenchmarkQuieterEnds(b *testing.B) {
 	begin := time.Unix(1_800_000_000, 0)
