@@ -13,7 +13,7 @@ import (
 
 // TestEveryFindingHasARunbook compares the kinds of findings in the code with docs/findings.md.
 func TestEveryFindingHasARunbook(t *testing.T) {
-	files, err := filepath.Glob("collector/finding*.go")
+	files, err := filepath.Glob("collector/finding/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}

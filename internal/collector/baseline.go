@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -164,7 +165,7 @@ func (p *pipeline) deadLettersWait(st *dedup.PipelineStatus, now time.Time) []de
 	if !st.DeadLetters.Known() {
 		return nil
 	}
-	return waitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.OwnAcknowledged(), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
+	return finding.WaitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.OwnAcknowledged(), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
 }
 
 // heldIn are the dead-letter queues of the pipeline alone that hold messages.

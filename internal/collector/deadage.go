@@ -1,6 +1,10 @@
 package collector
 
-import "time"
+import (
+	"time"
+
+	"dedup-dashboard/internal/collector/finding"
+)
 
 // A deadHead follows how long the oldest message of a dead-letter queue has been there: at least since a time from which
 // on the queue was never seen empty and nothing was seen to leave it.
@@ -22,23 +26,14 @@ func (h *deadHead) observe(depth int64, settled float64, at time.Time) {
 	}
 }
 
-// A deadAge is the age that the oldest dead letter has at least.
-type deadAge struct {
-	known bool
-	age   time.Duration
-	queue string
-	// how says how it is known.
-	how string
-}
-
 // oldestDeadLetter returns the age of the oldest dead letter that is surely the pipeline's, as far as one is known. Publishers write
 // timestamps as they please, so that one which lies ahead or years back counts for nothing.
-func (p *pipeline) oldestDeadLetter(now time.Time) deadAge {
+func (p *pipeline) oldestDeadLetter(now time.Time) finding.DeadLetterAge {
 	const believable = 2 * 365 * 24 * time.Hour
-	var oldest deadAge
+	var oldest finding.DeadLetterAge
 	note := func(queue string, at time.Time, how string) {
-		if age := now.Sub(at); !at.IsZero() && age > oldest.age && age < believable {
-			oldest = deadAge{true, age, queue, how}
+		if age := now.Sub(at); !at.IsZero() && age > oldest.Age && age < believable {
+			oldest = finding.DeadLetterAge{Known: true, Age: age, Queue: queue, How: how}
 		}
 	}
 	for _, t := range p.targets {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -324,6 +325,6 @@ func (p *pipeline) showEffects(st *dedup.PipelineStatus, now time.Time) {
 		return
 	}
 	st.Effects = p.effects.status(now)
-	st.Findings = append(st.Findings, doubleEffects(st.Effects, now)...)
-	st.Findings = append(st.Findings, effectCheckFails(st.Effects, now)...)
+	st.Findings = append(st.Findings, finding.DoubleEffects(st.Effects, now)...)
+	st.Findings = append(st.Findings, finding.EffectCheckFails(st.Effects, now)...)
 }

@@ -5,12 +5,11 @@ import (
 	"sort"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	// effectsFresh is how long a new double effect is an emergency.
-	effectsFresh = 24 * time.Hour
 	// effectsKept bounds the keys that are remembered, beside those of the newest answer.
 	effectsKept = 20_000
 )
@@ -122,7 +121,7 @@ func (b *effectBook) take(r dedup.EffectReading) (fresh int64) {
 		b.cutAt = r.At
 	}
 	b.took, b.nulls, b.single = r.Took, r.NullRows, r.SingleRows
-	b.checks = slices.DeleteFunc(b.checks, func(at time.Time) bool { return r.At.Sub(at) > effectsFresh || !at.Before(r.At) })
+	b.checks = slices.DeleteFunc(b.checks, func(at time.Time) bool { return r.At.Sub(at) > finding.EffectsFresh || !at.Before(r.At) })
 	b.checks = append(b.checks, r.At)
 	return fresh
 }
@@ -132,7 +131,7 @@ func (b *effectBook) forget(found map[string]bool, r dedup.EffectReading) {
 	for id, k := range b.known {
 		switch {
 		case found[id] || r.More:
-		case r.At.Sub(k.Found) > effectsFresh:
+		case r.At.Sub(k.Found) > finding.EffectsFresh:
 			delete(b.known, id)
 			delete(b.gone, id)
 		default:
@@ -214,8 +213,8 @@ func (b *effectBook) status(now time.Time) dedup.EffectCheck {
 		s.Keys = append(s.Keys, k)
 	}
 	newestFirst(s.Keys)
-	s.Fresh, s.FreshKeys = b.since(now.Add(-effectsFresh))
-	s.FreshAtLeast = b.dropped.After(now.Add(-effectsFresh))
+	s.Fresh, s.FreshKeys = b.since(now.Add(-finding.EffectsFresh))
+	s.FreshAtLeast = b.dropped.After(now.Add(-finding.EffectsFresh))
 	return s
 }
 

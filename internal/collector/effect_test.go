@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -190,7 +191,7 @@ func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) 
 		if f.Value != effectsKept || !f.AtLeast || f.Why == "" || s.Fresh != effectsKept || !s.FreshAtLeast || s.Total != 9000 {
 			t.Errorf("figure %+v, %d fresh, at least %t", f, s.Fresh, s.FreshAtLeast)
 		}
-		if found := doubleEffects(&s, at); len(found) != 1 || !strings.Contains(found[0].Text, "at least 20,000 business keys") {
+		if found := finding.DoubleEffects(&s, at); len(found) != 1 || !strings.Contains(found[0].Text, "at least 20,000 business keys") {
 			t.Errorf("findings %+v", found)
 		}
 		if f := b.figure(90*time.Second, time.Minute, at); f.Value != 9000 || f.AtLeast != (end != "") {
@@ -206,26 +207,26 @@ func TestDoubleEffectsAreAnEmergencyForADay(t *testing.T) {
 	t0 := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	b := newEffectBook("q")
 	b.take(readEffects(t0, "old-1 old-2"))
-	if f := doubleEffects(ptrTo(b.status(t0)), t0); len(f) != 1 || f[0].Tier != dedup.Warning || !strings.Contains(f[0].Evidence, "2 keys were there at the first check, 02:00 UTC") {
+	if f := finding.DoubleEffects(ptrTo(b.status(t0)), t0); len(f) != 1 || f[0].Tier != dedup.Warning || !strings.Contains(f[0].Evidence, "2 keys were there at the first check, 02:00 UTC") {
 		t.Errorf("after the first run: %+v", f)
 	}
 	at := t0.Add(15 * time.Minute)
 	b.take(readEffects(at, "old-1 old-2 new-1\u202e"))
-	f := doubleEffects(ptrTo(b.status(at)), at)
+	f := finding.DoubleEffects(ptrTo(b.status(at)), at)
 	if len(f) != 1 || f[0].Tier != dedup.Emergency || !strings.Contains(f[0].Text, "1 business key was done more than once: new") ||
 		!strings.Contains(f[0].Evidence, "new-1") || strings.Contains(f[0].Evidence, "\u202e") || !strings.Contains(f[0].Evidence, "2 keys were there at the first check") {
 		t.Errorf("a new one: %+v", f)
 	}
 	later := at.Add(25 * time.Hour)
 	b.take(readEffects(later, "old-1 old-2 new-1\u202e"))
-	if f := doubleEffects(ptrTo(b.status(later)), later); len(f) != 1 || f[0].Tier != dedup.Warning || !strings.Contains(f[0].Evidence, "and 1 key found later") {
+	if f := finding.DoubleEffects(ptrTo(b.status(later)), later); len(f) != 1 || f[0].Tier != dedup.Warning || !strings.Contains(f[0].Evidence, "and 1 key found later") {
 		t.Errorf("a day later: %+v", f)
 	}
 	b.take(readEffects(later.Add(time.Hour), ""))
-	if f := doubleEffects(ptrTo(b.status(later)), later); f != nil {
+	if f := finding.DoubleEffects(ptrTo(b.status(later)), later); f != nil {
 		t.Errorf("when all are mended: %+v", f)
 	}
-	if doubleEffects(nil, t0) != nil || doubleEffects(&dedup.EffectCheck{}, t0) != nil {
+	if finding.DoubleEffects(nil, t0) != nil || finding.DoubleEffects(&dedup.EffectCheck{}, t0) != nil {
 		t.Error("a finding without a run")
 	}
 }

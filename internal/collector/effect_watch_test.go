@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -106,7 +107,7 @@ func TestAnEffectCheckRunsOnItsOwnTimer(t *testing.T) {
 				if (s.Err != "") != (tt.err != nil) || s.LastTry.IsZero() || tt.err == nil && (s.At.IsZero() || s.Since.IsZero()) {
 					t.Errorf("%+v", s)
 				}
-				found := effectCheckFails(s, time.Now())
+				found := finding.EffectCheckFails(s, time.Now())
 				if (len(found) == 1) != (tt.err != nil) {
 					t.Errorf("findings: %+v", found)
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -199,10 +200,10 @@ func TestHostileTextIsBoundedAndPlain(t *testing.T) {
 }
 
 func TestLatencyFieldsThatCannotBeReadAreAFinding(t *testing.T) {
-	if got := reportUnreadable("orders", nil); len(got) != 0 {
+	if got := finding.ReportUnreadable("orders", nil); len(got) != 0 {
 		t.Errorf("without bad fields there is a finding: %v", got)
 	}
-	got := reportUnreadable("orders", []string{"ack_le_1", "ack_le_<b>", "a", "b", "c", "d"})
+	got := finding.ReportUnreadable("orders", []string{"ack_le_1", "ack_le_<b>", "a", "b", "c", "d"})
 	if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.Contains(got[0].Text, "6 latency fields") || strings.Contains(got[0].Evidence, "\"d\"") {
 		t.Errorf("six bad fields give %+v", got)
 	}

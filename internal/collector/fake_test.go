@@ -246,6 +246,27 @@ type namedStore struct {
 
 func (n namedStore) Name() string { return n.name }
 
+// findingNow is the time of the tests that have no clock of their own, findingOffset by how much the store's clock is ahead.
+var findingNow = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+const findingOffset = 3 * time.Minute
+
+func ref(name string) dedup.QueueRef { return dedup.QueueRef{Vhost: "/", Name: name} }
+
+// passWith is a complete pass over a thousand markers, changed.
+func passWith(change func(*dedup.Pass)) *dedup.Pass {
+	p := &dedup.Pass{Started: findingNow.Add(-2 * time.Minute), Ended: findingNow.Add(-time.Minute), ClockOffset: findingOffset,
+		Matched: 1000, States: map[dedup.State]int64{}, NoExpiry: map[dedup.State]int64{}}
+	change(p)
+	p.GaveUp.Freeze()
+	return p
+}
+
+// forever is a marker without expiry that was first seen an age ago.
+func forever(state dedup.State, age time.Duration) dedup.Marker {
+	return dedup.Marker{ID: "m1", State: state, FirstSeen: findingNow.Add(-time.Minute - age)}
+}
+
 func queue(name string, change func(*dedup.Queue)) dedup.Queue {
 	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Node: "n1", Durable: true,
 		Messages: ptr(0), Ready: ptr(0), Unacked: ptr(0), Consumers: ptr(2)}

@@ -3,8 +3,8 @@ package collector
 import (
 	"cmp"
 	"slices"
-	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -18,14 +18,13 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 		out = append(out, c.queueFindings(p, v)...)
 	}
 	if v.reportDown == "" {
-		out = append(out, reportUnreadable(p.Name, p.badFields)...)
+		out = append(out, finding.ReportUnreadable(p.Name, p.badFields)...)
 	}
 	if v.unfit != "" {
-		out = append(out, idMisfits(p.Store, v.stats.Pass)...)
+		out = append(out, finding.IDMisfits(p.Store, v.stats.Pass)...)
 	}
 	if p.store != nil && v.storeDown == "" {
-		out = append(out, p.markerFindings(v)...)
-		out = append(out, p.schemeFindings(v, windows)...)
+		out = append(out, p.storeFindings(v, windows)...)
 	}
 	return out
 }
@@ -33,21 +32,21 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	sample, _ := p.broker.sample.get()
-	out := missingQueues(p.refs, p.broker.queues, p.Broker)
+	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.targets) == 0 {
-		out = append(out, hiddenQueues(p.Broker, &sample.BrokerSample)...)
+		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
-	out = append(out, autoAckConsumers(p.sourceConsumers())...)
+	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
 	out = append(out, p.found.Findings...)
 	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil {
-			out = append(out, deadLetterConsumers(t.Name, q.Consumers)...)
+			out = append(out, finding.DeadLetterConsumers(t.Name, q.Consumers)...)
 			out = append(out, topology.Drops(q)...)
 			out = append(out, topology.Limits(q, sample.Info.Version)...)
 		}
 	}
-	out = append(out, discardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
@@ -62,51 +61,24 @@ func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
 	if down != nil {
 		loop.Outage = down.words()
 	}
-	return append(loopingMessages(loop), p.standstill(held, from, down)...)
+	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
 }
 
-// markerFindings are the hazards that the markers of the store and its server show.
-func (p *pipeline) markerFindings(v view) []dedup.Finding {
-	pass, facts := v.stats.Pass, v.stats.Facts
-	out := messagesGivenUp(pass, p.store.growth, v.now, p.DeadLetterQueues...)
-	out = append(out, failedAndAcked(pass, v.scheme, p.store.growth, v.now)...)
-	out = append(out, undecodable(p.Store, pass)...)
-	out = append(out, markersWithoutExpiry(pass, v.scheme)...)
-	out = append(out, lockWaits(p.Store, v.stats.Waits, p.MaxProcessing)...)
-	evicted := evictions(p.Store, p.store.evictedAt, v.now, v.scheme.DoneTTL)
-	if len(evicted) == 0 {
-		evicted = evictionPossible(p.Store, v.stats.Health, v.scheme)
-	}
-	out = append(out, evicted...)
-	out = append(out, storeBusy(p.Store, v.stats)...)
-	out = append(out, purgeNotRunning(p.Store, pass, p.store.growth)...)
-	out = append(out, passLate(p.Store, v.stats, v.now)...)
-	out = append(out, nullIDs(p.Store, facts)...)
-	out = append(out, hashIDs(pass, p.IDFrom)...)
-	out = append(out, repeatedKeys(pass)...)
-	out = append(out, touchedAfterDone(p.Store, pass)...)
-	out = append(out, idsTakenForOne(pass, facts)...)
-	return append(out, idsTooLong(pass, facts, p.IDFrom)...)
-}
-
-// schemeFindings are the hazards of the scheme and of how it is used.
-func (p *pipeline) schemeFindings(v view, windows []dedup.WindowFigures) []dedup.Finding {
-	var work dedup.Figure
+// storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.
+func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.Finding {
+	out := finding.OfMarkers(finding.Markers{
+		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.growth, EvictedAt: p.store.evictedAt, Now: v.now,
+		MaxProcessing: p.MaxProcessing, IDFrom: p.IDFrom, Listed: p.DeadLetterQueues,
+	})
+	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.tape.anew()}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
-		work = w.WorkP99
+		use.Work = w.WorkP99
 	}
-	out := ttlTooShort(v.scheme, p.MaxProcessing, work)
 	if v.brokerDown == "" {
-		out = append(out, windowTooShort(v.scheme, p.oldestDeadLetter(v.now))...)
+		use.Oldest = p.oldestDeadLetter(v.now)
 		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
-	out = append(out, windowUnusual(v.scheme)...)
-	out = append(out, lockWithoutMarker(v.scheme)...)
-	out = append(out, blindScheme(v.scheme)...)
-	if v.storeDown == "" {
-		out = append(out, workedAnew(p.store, v.scheme)...)
-	}
-	return append(out, sharedStore(p.Store, p.partner)...)
+	return append(out, finding.OfScheme(use)...)
 }
 
 // sharing are the source queues of this broker whose markers are in the pipeline's store.
@@ -129,19 +101,13 @@ func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	}
 	var held []dedup.Marker
 	for _, m := range pass.OldestProcessing {
-		forever := m.Expires.IsZero() && setsExpiry(v.scheme, m.State) && seenFor(m, pass, betweenCommands)
+		forever := finding.NeverExpires(m, pass, v.scheme)
 		overdue := p.MaxProcessing > 0 && !m.Since.IsZero() && v.now.Add(pass.ClockOffset).Sub(m.Since) > p.MaxProcessing
 		if forever || overdue {
 			held = append(held, m)
 		}
 	}
 	return held
-}
-
-// seenFor reports whether a marker had been there for a time when its pass ended.
-func seenFor(m dedup.Marker, p *dedup.Pass, d time.Duration) bool {
-	return (!m.FirstSeen.IsZero() && p.Ended.Sub(m.FirstSeen) >= d) ||
-		(!m.Since.IsZero() && p.Ended.Add(p.ClockOffset).Sub(m.Since) >= d)
 }
 
 // worstFirst puts the findings of each pipeline in the order of their tiers, and those of one tier in that of their harm.

@@ -1,10 +1,12 @@
 package collector
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -189,27 +191,6 @@ func TestOfOneTierTheMostHarmfulComesFirst(t *testing.T) {
 	}
 }
 
-func TestGrowthReachesBackAnHour(t *testing.T) {
-	var g growth
-	at := func(minutes int) *dedup.Pass {
-		return &dedup.Pass{Ended: findingNow.Add(time.Duration(minutes) * time.Minute), Expired: int64(minutes)}
-	}
-	if _, ok := g.first(); ok {
-		t.Error("there is a pass before the first one")
-	}
-	for m := range 200 {
-		g.take(at(m))
-		g.take(&dedup.Pass{Ended: at(m).Ended.Add(30 * time.Second), Expired: -1})
-	}
-	if first, _ := g.first(); first.expired != 139 || len(g.notes) != 61 {
-		t.Errorf("the oldest of %d notes is of minute %d, want 61 from minute 139 on", len(g.notes), first.expired)
-	}
-	g.take(at(3))
-	if first, _ := g.first(); first.expired != 3 || len(g.notes) != 1 {
-		t.Errorf("after the clock was set back: %+v", g.notes)
-	}
-}
-
 func TestMarkersThatHoldMessagesBack(t *testing.T) {
 	overdue := dedup.Marker{ID: "overdue", State: dedup.Processing, Since: findingNow.Add(findingOffset - time.Hour), Expires: findingNow.Add(time.Hour)}
 	endless := forever(dedup.Processing, time.Minute)
@@ -237,6 +218,81 @@ func TestMarkersThatHoldMessagesBack(t *testing.T) {
 			if got := p.heldMarkers(v); (len(got) > 0) != tt.held {
 				t.Errorf("held %+v, want %v", got, tt.held)
 			}
+		})
+	}
+}
+
+func TestAPipelineShowsLostWorkAndStuckMarkers(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		b.pipelines[0].MaxProcessing = time.Minute
+		now := time.Now()
+		p := &dedup.Pass{Started: now, Ended: now, OldestProcessing: []dedup.Marker{{ID: "stuck", State: dedup.Processing, Since: now.Add(-time.Hour)}}}
+		p.GaveUp.Add(now.Add(-time.Minute))
+		p.GaveUp.Freeze()
+		b.store.set(func(f *fakeSource) { f.stats.Pass = p })
+		pass(2 * testInterval)
+		kinds := map[string]dedup.Tier{}
+		for _, f := range b.pipeline(t, "orders").Findings {
+			kinds[f.Kind] = f.Tier
+		}
+		if kinds["messages_given_up"] != dedup.Severe || kinds["stuck_markers"] != dedup.Warning {
+			t.Errorf("findings %v, want messages_given_up severe and stuck_markers", kinds)
+		}
+	})
+}
+
+// A dashboard that is restarted after a store evicted keys still says so, for as long as it would have.
+func TestAnEvictionIsRememberedAcrossARestart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		// The history holds an eviction that was so long ago, and ends stopped before now.
+		evicted, stopped time.Duration
+		tier             dedup.Tier
+	}{
+		"seconds before the end":  {30 * time.Second, 10 * time.Second, dedup.Severe},
+		"half an hour before":     {30 * time.Minute, time.Minute, dedup.Severe},
+		"two hours before":        {2 * time.Hour, time.Minute, dedup.Warning},
+		"in the night before":     {10 * time.Hour, 9*time.Hour + 59*time.Minute, dedup.Warning},
+		"more than a day before":  {25 * time.Hour, time.Minute, dedup.TierUnknown},
+		"before a day's silence":  {26 * time.Hour, 25 * time.Hour, dedup.TierUnknown},
+		"before all that is kept": {100 * time.Hour, time.Minute, dedup.TierUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t, testInterval)
+				now, kept := time.Now(), batch{}
+				for at := now.Add(-27 * time.Hour); !at.After(now.Add(-tt.stopped)); at = at.Add(20 * time.Second) {
+					n := 0.0
+					if !at.Before(now.Add(-tt.evicted)) {
+						n = 7
+					}
+					kept.add(series.StoreEvictedKeys, n, "store", "orders")
+					kept.add(series.StoreEvictedKeys, 0, "store", "emails")
+					if err := b.history.Append(t.Context(), at, kept.list()); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, s := range []*fakeSource{b.store, b.other} {
+					s.set(func(f *fakeSource) {
+						f.scheme.DoneTTL = 24 * time.Hour
+						f.stats = dedup.StoreStats{Pass: stuckPass(0, 0), Health: dedup.StoreHealth{EvictedKeys: ptr(107)}}
+					})
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- b.Run(ctx) }()
+				pass(2 * testInterval)
+				f := findingOf(b.pipeline(t, "orders"), "markers_evicted")
+				if (f == nil) != (tt.tier == dedup.TierUnknown) || f != nil && f.Tier != tt.tier {
+					t.Errorf("found %+v, want %s", f, tt.tier)
+				}
+				if f := findingOf(b.pipeline(t, "emails"), "markers_evicted"); f != nil {
+					t.Errorf("the other store: %+v", f)
+				}
+				cancel()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -47,4 +48,6 @@ func (p *pipeline) readBefore(from, to dedup.InsertStats) dedup.InsertStats {
 }
 
 // conflated is that of the store's ids.
-func (p *pipeline) conflated(v view) string { return conflated(v.stats.Pass, v.stats.Facts, p.IDFrom) }
+func (p *pipeline) conflated(v view) string {
+	return finding.Conflated(v.stats.Pass, v.stats.Facts, p.IDFrom)
+}

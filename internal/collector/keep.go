@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -177,7 +178,7 @@ func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figu
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if q == nil {
-			return dedup.Unknown(dedup.Count, queueNotFound(ref.Name, p.Broker))
+			return dedup.Unknown(dedup.Count, finding.QueueNotFound(ref.Name, p.Broker))
 		}
 		n := field(q)
 		if n == nil {

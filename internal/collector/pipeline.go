@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -56,7 +57,7 @@ type pipeline struct {
 	capacities     boundNotes // of all consumers
 	consumers      int64
 	consumersKnown bool
-	deserted       map[dedup.QueueRef]desertion
+	deserted       map[dedup.QueueRef]finding.Desertion
 	targets        []topology.Target
 	found          topology.Discovery
 	dead           map[dedup.QueueRef]*deadQueue
@@ -169,7 +170,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
 		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
 		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
-		deserted: make(map[dedup.QueueRef]desertion),
+		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -28,7 +29,7 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 		v.scheme = p.store.store.Scheme()
 		v.stats, _ = p.store.stats.get()
 		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
-			v.unfit = unfit(p.Store, v.stats.Pass)
+			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
 			v.storeDown = v.unfit
 		}
 	}
@@ -149,7 +150,7 @@ func (p *pipeline) deadLetterQueue(t topology.Target, at time.Time) dedup.DeadLe
 	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
 	q := p.broker.queues[t.QueueRef]
 	if q == nil {
-		out.Depth = dedup.Unknown(dedup.Count, queueNotFound(t.Name, p.Broker))
+		out.Depth = dedup.Unknown(dedup.Count, finding.QueueNotFound(t.Name, p.Broker))
 		out.Consumers = out.Depth
 		return out
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -25,7 +26,7 @@ type storeWatch struct {
 	// The rest belongs to the round.
 	absorbed uint64
 	earlier  []passNote
-	growth   growth
+	growth   finding.Growth
 	inserts  insertTape
 	// statements is what the server counted of those on the table.
 	statements statementTape
@@ -157,7 +158,7 @@ func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	}
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
-	w.growth.take(p)
+	w.growth.Take(p)
 	if n := len(w.earlier); n > 0 && w.earlier[n-1].deleted(p, doneLife) {
 		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
 	}

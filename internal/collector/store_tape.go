@@ -88,6 +88,15 @@ func (t *storeTape) thin(now time.Time) {
 	t.readings = thinned(t.readings, now, func(r *storeReading) time.Time { return r.At }, grain{tapeFull, tapeStep}, grain{storeTapeNew, storeTapeFine})
 }
 
+// anew is how much work of the last 24 h was done again after its done marker had ended, by the readings of the newest epoch.
+func (t *storeTape) anew() float64 {
+	known, ok := spanOf(t.epoch(), 24*time.Hour)
+	if !ok {
+		return 0
+	}
+	return known.To.Anew - known.From.Anew
+}
+
 // epoch returns the readings of the newest epoch.
 func (t *storeTape) epoch() []storeReading {
 	n := len(t.readings)

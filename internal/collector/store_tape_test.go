@@ -69,3 +69,23 @@ func TestAStoreTapeTakesWhatASubscriptionThatStandsTells(t *testing.T) {
 		})
 	}
 }
+
+func TestWorkDoneAgainIsThatOfTheLastDay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		anew []float64 // a reading each 6 h
+		want float64
+	}{
+		"of the last day":  {[]float64{0, 0, 377}, 377},
+		"none":             {[]float64{0, 0, 0}, 0},
+		"older than a day": {[]float64{0, 5, 5, 5, 5, 5, 5}, 0},
+		"no events came":   {nil, 0},
+	} {
+		var tape storeTape
+		for i, n := range tt.anew {
+			tape.readings = append(tape.readings, storeReading{At: time.Unix(0, 0).Add(time.Duration(i) * 6 * time.Hour), Epoch: 1, Anew: n})
+		}
+		if got := tape.anew(); got != tt.want {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -25,10 +24,4 @@ func span(d time.Duration) string           { return text.Span(d) }
 func untilAbout(t, now time.Time) string { return " (until about " + clock(t, now) + ")" }
 
 // whole rounds a counter for a sentence.
-func whole(v float64) int64 { return int64(math.Round(v)) }
-
-// deliveredAgain counts redeliveries in words.
-func deliveredAgain(v float64) string {
-	n := whole(v)
-	return grouped(n) + " " + verb(n, "redelivery", "redeliveries")
-}
+func whole(v float64) int64 { return text.Whole(v) }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -187,7 +188,7 @@ func (c *Collector) noCounters(p *pipeline) string {
 	}
 	for _, ref := range p.refs {
 		if p.broker.queues[ref] == nil {
-			return queueNotFound(ref.Name, p.Broker)
+			return finding.QueueNotFound(ref.Name, p.Broker)
 		}
 	}
 	return "the broker gives no counters for the queues yet"

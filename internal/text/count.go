@@ -1,6 +1,9 @@
 package text
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Grouped writes a whole number with a comma between thousands.
 func Grouped(n int64) string {
@@ -27,3 +30,6 @@ func Agree[N int | int64](n N, one, many string) string {
 	}
 	return many
 }
+
+// Whole rounds what is counted for a sentence.
+func Whole(v float64) int64 { return int64(math.Round(v)) }
