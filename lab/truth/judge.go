@@ -67,8 +67,26 @@ const (
 	ackTolerance  = 0.15
 )
 
-// workMean is the name of the one latency that fails no run.
-const workMean = "work mean"
+// The latencies of which a miss alone fails no run. The mean of the work has an error of the size of the limit where rows are dated to the
+// second. The bands and bounds of mean ack latencies are those of 95 in 100: how many of disjoint windows hold says whether they are.
+const (
+	workMean    = "work mean"
+	ackInMidRun = "ack mean, mid-run"
+)
+
+// wildly is the relative error from which on a mean ack latency in mid-run is wrong however seldom that is.
+const wildly = 0.5
+
+// fails reports whether the latency fails the run.
+func (t Timing) fails() bool {
+	switch {
+	case t.OK || !t.Figure.Known() || t.Name == workMean:
+		return false
+	case t.Name == ackInMidRun:
+		return math.Abs(t.Error) > wildly
+	}
+	return true
+}
 
 // A Timing is one latency figure held against the truth, which lies between two times.
 type Timing struct {

@@ -259,6 +259,28 @@ func TestAcksInMidRunAreJudgedByTheirOwnSpan(t *testing.T) {
 	}
 }
 
+func TestABoundOfNinetyFiveInAHundredIsJudgedByItsCoverage(t *testing.T) {
+	for name, tt := range map[string]struct {
+		timing Timing
+		held   int
+		fails  int
+	}{
+		"a bound that was missed once":         {Timing{Name: ackInMidRun, Error: -0.3}, 99, 0},
+		"a bound that was missed too often":    {Timing{Name: ackInMidRun, Error: -0.3}, 90, 2},
+		"a bound that was missed by far":       {Timing{Name: ackInMidRun, Error: -0.6}, 99, 1},
+		"a figure at rest that was missed":     {Timing{Name: "ack mean", Error: -0.3}, 99, 1},
+		"the mean of the work that was missed": {Timing{Name: workMean, Error: -0.3}, 99, 0},
+	} {
+		tt.timing.Figure = dedup.Exact(dedup.Estimated, dedup.Seconds, 0.05, time.Time{}, "Little's law")
+		all := Coverage{Windows: 100, Held: tt.held}
+		o := Outcome{Case: Case{Name: "a"}, Timings: []Timing{tt.timing}, Held: all, HeldLong: all}
+		r := Result{Options: Options{Cases: []Case{o.Case}}, Outcomes: []Outcome{o}}
+		if got := r.Failures(); len(got) != tt.fails {
+			t.Errorf("%s: %q, want %d failures", name, got, tt.fails)
+		}
+	}
+}
+
 func TestProofsCountTimes(t *testing.T) {
 	seconds := dedup.Exact(dedup.Measured, dedup.Seconds, 1, time.Time{}, "s")
 	outcome := func(t Timing) Outcome { t.Name = "work p95"; return Outcome{Timings: []Timing{t}} }

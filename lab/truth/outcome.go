@@ -38,8 +38,8 @@ type Outcome struct {
 	// Looked counts the rates that were shown in mid-run, Violations those of them that were false.
 	Looked     int
 	Violations []string
-	// Short and Long count the rates of disjoint windows in mid-run, Held the mean ack latencies.
-	Short, Long, Held Coverage
+	// Short and Long count the rates of disjoint windows in mid-run, Held and HeldLong the mean ack latencies.
+	Short, Long, Held, HeldLong Coverage
 	// Usable is how long after the first message a rate was usable first; zero where none was.
 	Usable time.Duration
 }
@@ -68,7 +68,9 @@ const shownWindow = 2
 func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 	o := Outcome{Case: l.c, Seed: l.seed, Truth: l.tally.read(), Expected: l.expected, Latencies: l.tally.latencies(),
 		Looked: len(l.witness.shown), Violations: l.witness.violations(), Short: l.witness.short.coverage(l.witness.of),
-		Long: l.witness.long.coverage(l.witness.of), Held: l.witness.holds(l.tally.latencies().Ways.Mean), Usable: l.witness.usable}
+		Long: l.witness.long.coverage(l.witness.of), Usable: l.witness.usable}
+	ways := o.Latencies.Ways.Mean
+	o.Held, o.HeldLong = l.witness.holds(l.witness.held, ways), l.witness.holds(l.witness.heldLong, ways)
 	var figures dedup.WindowFigures
 	if p, ok := s.Pipeline(l.c.Name); ok && len(p.Windows) > shownWindow {
 		figures = p.Windows[shownWindow]

@@ -32,9 +32,9 @@ func (w *witness) heldIn(f dedup.Figure) time.Duration {
 }
 
 // holds holds the mean ack latencies of disjoint windows against the truth of their spans.
-func (w *witness) holds(ways time.Duration) Coverage {
+func (w *witness) holds(windows disjoint, ways time.Duration) Coverage {
 	var c Coverage
-	for _, f := range w.held.all {
+	for _, f := range windows.all {
 		held := w.heldIn(f)
 		if held == 0 {
 			continue
@@ -63,7 +63,7 @@ func (w *witness) at(t time.Time) Counts {
 // acksInMidRun is the worst of the mean ack latencies that were shown while the case was under way and after it, each held
 // against the truth of its own span. A delivery is unacked on its two ways too, which took so long on average.
 func (w *witness) acksInMidRun(ways time.Duration) Timing {
-	worst := Timing{Name: "ack mean, mid-run", Figure: dedup.Unknown(dedup.Seconds, "none was shown")}
+	worst := Timing{Name: ackInMidRun, Figure: dedup.Unknown(dedup.Seconds, "none was shown")}
 	missed := 0
 	for _, f := range w.acks {
 		held := w.heldIn(f)

@@ -18,8 +18,8 @@ type witness struct {
 	shown []dedup.Figure
 	// traffic is when the first message was published; zero before that, and once all were worked off.
 	traffic time.Time
-	// short and long are the rates of disjoint windows in mid-run, held the mean ack latencies of the short ones.
-	short, long, held disjoint
+	// short and long are the rates of disjoint windows in mid-run, held and heldLong the mean ack latencies.
+	short, long, held, heldLong disjoint
 	// usable is how long after the first message a rate was usable first; zero where none was.
 	usable time.Duration
 	// acks are the mean ack latencies that were shown by Little's law.
@@ -37,7 +37,7 @@ const acksFollow = time.Second
 
 // newWitness returns a witness of what consumers report so seldom.
 func newWitness(lag time.Duration) witness {
-	return witness{lag: lag, short: disjoint{length: liveShort}, long: disjoint{length: liveLong}, held: disjoint{length: liveShort}}
+	return witness{lag: lag, short: disjoint{length: liveShort}, long: disjoint{length: liveLong}, held: disjoint{length: liveShort}, heldLong: disjoint{length: liveLong}}
 }
 
 // look takes a note.
@@ -70,24 +70,25 @@ func (w *witness) follow(windows []dedup.WindowFigures) {
 	if w.traffic.IsZero() {
 		return
 	}
+	inTraffic := func(f dedup.Figure) bool { return !f.At.Add(-f.Covered).Before(w.traffic) }
 	for _, figures := range windows {
-		rate := figures.DuplicateRate
-		whole := !rate.At.Add(-rate.Covered).Before(w.traffic)
+		rate, acks := figures.DuplicateRate, figures.AckMean
+		rates, waits := &w.short, &w.held
 		switch figures.Window {
-		case w.short.length:
-			if whole {
-				w.short.add(rate)
+		case liveShort:
+		case liveLong:
+			rates, waits = &w.long, &w.heldLong
+			if w.usable == 0 && usable(rate) && rate.At.After(w.traffic) {
+				w.usable = time.Since(w.traffic)
 			}
-			if f := figures.AckMean; !reportsAcks(figures) && !f.At.Add(-f.Covered).Before(w.traffic) {
-				w.held.add(f)
-			}
-		case w.long.length:
-			if whole {
-				w.long.add(rate)
-			}
-			if since := time.Since(w.traffic); w.usable == 0 && usable(rate) && rate.At.After(w.traffic) {
-				w.usable = since
-			}
+		default:
+			continue
+		}
+		if inTraffic(rate) {
+			rates.add(rate)
+		}
+		if inTraffic(acks) && !reportsAcks(figures) {
+			waits.add(acks)
 		}
 	}
 }
