@@ -69,11 +69,18 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + p.returned(s, last)
 }
 
-// waitingAround is the most messages that were in the source queues or unacked at about a time.
+// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read then.
 func (p *pipeline) waitingAround(at time.Time) float64 {
+	around := reel(p.frames.frames).span(at.Add(-depthAround), at.Add(depthAround))
 	waiting := p.unackedAround(at)
-	for _, f := range reel(p.frames.frames).span(at.Add(-depthAround), at.Add(depthAround)) {
+	for _, f := range around {
+		if f.Blind {
+			return math.Inf(1)
+		}
 		waiting = max(waiting, f.Depth)
+	}
+	if len(around) == 0 {
+		return math.Inf(1)
 	}
 	return waiting
 }

@@ -246,8 +246,11 @@ func TestATapeOfInsertsHoldsOneEpochAndThinsOut(t *testing.T) {
 func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	s := gapSample(nil)
 	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
-	p.store.inserts.add(&s.From)
-	p.store.inserts.add(&s.To)
+	before := s.From // else nobody knows what was left undone before
+	before.At = before.At.Add(-undoneReach)
+	for _, counted := range []dedup.InsertStats{before, s.From, s.To} {
+		p.store.inserts.add(&counted)
+	}
 	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	c := &Collector{}
 	window := func(reported reportedResult) dedup.WindowFigures {

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
@@ -27,11 +28,24 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		s.To = t.newest()
 		s.From = t.since(s.To.At.Add(-w))
 		s.From = p.readBefore(s.From, s.To)
-		s.Reach = t.at(s.From.At.Add(-undoneReach))
+		p.reachBack(&s)
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
 	return idGap(s)
+}
+
+// reachBack sets the count that lies undoneReach before the first of a sample. Where inserts were counted for less long, no more messages had left
+// a row undone before than there were messages when that began.
+func (p *pipeline) reachBack(s *idGapSample) {
+	reach := s.From.At.Add(-undoneReach)
+	if s.Reach = p.store.inserts.at(reach); !s.Reach.At.After(reach) {
+		return
+	}
+	s.Unreached = math.Inf(1)
+	if frames := reel(p.frames.frames); len(frames) > 0 {
+		s.Unreached = frames.depthBefore(s.Reach.At)
+	}
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until
