@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"net/url"
-	"strings"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -11,46 +10,12 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// droppedWords says that a pipeline is set up to keep its dead letters and yet loses them, and why; empty where it does not. A pipeline
-// without a dead-letter exchange loses them too, but as somebody chose.
-func droppedWords(p *dedup.PipelineStatus) string {
-	for _, r := range p.DeadLetterRoutes {
-		if isDropped(r) {
-			return droppedRoute(r)
-		}
-	}
-	return ""
-}
-
-// isDropped reports whether a way that is set leads nowhere. A stream has no dead letters.
-func isDropped(r dedup.DeadLetterRoute) bool {
-	return r.Role == dedup.RouteMissing && r.Origin != "" && strings.Contains(r.Note, "dead letters are ")
-}
-
-// droppedRoute says what becomes of messages whose way leads nowhere.
-func droppedRoute(r dedup.DeadLetterRoute) string {
-	why, end := droppedWhy(r)
-	return "messages are " + end + ": " + why
-}
-
-// droppedWhy says why a way leads nowhere, and what happens to messages then.
-func droppedWhy(r dedup.DeadLetterRoute) (why, end string) {
-	why, end, _ = strings.Cut(r.Note, ": dead letters are ")
-	switch {
-	case r.Exchange != "" && why == "the exchange does not exist":
-		why = "exchange " + show.Within(r.Exchange) + " is missing"
-	case r.Exchange != "":
-		why += " (exchange " + show.Within(r.Exchange) + ")"
-	}
-	return why, end
-}
-
 // noDeadQueue is the page of a pipeline without a dead-letter queue: what becomes of its dead letters, and what to do.
 func (s *Server) noDeadQueue(r *web.Request, d deadQueuePage) templates.NoDeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.NoDeadQueueView{
 		Frame: s.frame(r, "Dead letters of "+templates.Plain(name, show.NameLimit).Short), Self: d.path, Crumbs: deadCrumbs(d.base, name, ""), Name: templates.Plain(name, show.NameLimit),
-		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: routeTable(d.p),
+		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: show.Routes(d.p),
 		Problem: templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("No dead-letter queue of this pipeline is known, so that there is nothing to look at.")},
 	}
 	if why := d.p.DeadLetters.Why; why != "" && !d.p.DeadLetters.Known() {
@@ -60,12 +25,12 @@ func (s *Server) noDeadQueue(r *web.Request, d deadQueuePage) templates.NoDeadQu
 		if route.Role != dedup.RouteMissing {
 			continue
 		}
-		why, end := droppedWhy(route)
+		why, end := show.DroppedWhy(route)
 		v.Problem = templates.Problem{
 			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + show.Within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + show.EndSentence(why) + " There is nothing to look at."),
 			Mend: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
 		}
-		if isDropped(route) {
+		if show.IsDropped(route) {
 			v.Problem.Tier = dedup.Severe.String()
 			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or name one that exists. What was dropped before cannot be brought back from here.")
 			break

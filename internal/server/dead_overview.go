@@ -30,7 +30,7 @@ func (s *Server) deadOverview(r *web.Request) (web.Response, error) {
 		p := &snap.Pipelines[i]
 		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, show.NameLimit), Href: deadAddress(s.cfg.base(), p.Pipeline.Name, "")}
 		switch {
-		case droppedWords(p) != "":
+		case show.Dropped(p) != "":
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
 		case len(p.DeadLetterQueues) == 0:
 			link.Href = s.cfg.base() + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
@@ -44,7 +44,7 @@ func (s *Server) deadOverview(r *web.Request) (web.Response, error) {
 	mostDeadFirst(v.Rows, snap)
 	for i := range snap.Pipelines {
 		if d := snap.Pipelines[i].BrokerDeaths; d != nil {
-			v.Deaths = deathsView(d, now)
+			v.Deaths = show.Deaths(d, now)
 			break
 		}
 	}
@@ -72,19 +72,19 @@ func deadSum(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
 	}
 	text := ""
 	switch {
-	case n > 0 && deadCount(snap) == "1":
-		text = "1 dead letter, of " + pipelines(n) + "."
+	case n > 0 && show.DeadCount(snap) == "1":
+		text = "1 dead letter, of " + show.Pipelines(n) + "."
 	case n > 0:
-		text = cmp.Or(deadCount(snap), "0") + " in " + show.Counted(len(deadDepths(snap)), "dead-letter queue") + " of " + pipelines(n) + "."
+		text = cmp.Or(show.DeadCount(snap), "0") + " in " + show.Counted(len(show.DeadDepths(snap)), "dead-letter queue") + " of " + show.Pipelines(n) + "."
 	}
 	switch {
 	case n > 0 && dark > 0:
-		text += " Of " + pipelines(dark) + " the number is unknown."
+		text += " Of " + show.Pipelines(dark) + " the number is unknown."
 	case dark > 0:
-		text = "How many there are is unknown: the dead-letter queues of " + pipelines(dark) + " cannot be read."
+		text = "How many there are is unknown: the dead-letter queues of " + show.Pipelines(dark) + " cannot be read."
 	}
 	if lost > 0 {
-		text = strings.TrimSpace(text + " Those of " + pipelines(lost) + " are lost.")
+		text = strings.TrimSpace(text + " Those of " + show.Pipelines(lost) + " are lost.")
 	}
 	return text
 }
@@ -98,7 +98,7 @@ func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
 		if p.DeadLetters.Known() {
 			depth[p.Pipeline.Name] = p.DeadLetters.High
 		}
-		if droppedWords(p) != "" {
+		if show.Dropped(p) != "" {
 			depth[p.Pipeline.Name] = math.Inf(1)
 		}
 	}
@@ -116,9 +116,9 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 	base, name := s.cfg.base(), p.Pipeline.Name
 	row := templates.DeadPipeline{
 		Name: templates.Plain(name, show.NameLimit), Href: deadAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
-		Inflow: inflowView(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
+		Inflow: show.InflowFigure(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
 	}
-	if lost := droppedWords(p); lost != "" {
+	if lost := show.Dropped(p); lost != "" {
 		row.Lost = templates.Sentence(lost)
 	}
 	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
@@ -127,7 +127,7 @@ func (s *Server) deadPipeline(p *dedup.PipelineStatus, running map[string]string
 	for _, q := range p.DeadLetterQueues {
 		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, show.NameLimit), Href: deadAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
 		if q.Shared.Any() {
-			line.Shared = templates.Sentence("shared with " + sharersText(q.Shared))
+			line.Shared = templates.Sentence("shared with " + show.Sharers(q.Shared))
 		}
 		if id := running[runningKey(name, q.Name)]; id != "" {
 			line.Job = jobAddress(base, id)
@@ -158,27 +158,4 @@ func (s *Server) runningJobs(r *web.Request) map[string]string {
 		}
 	}
 	return running
-}
-
-// deadDepths are the known depths of dead-letter queues, each queue once: pipelines may share one.
-func deadDepths(snap *dedup.Snapshot) map[string]float64 {
-	depths := map[string]float64{}
-	for i := range snap.Pipelines {
-		p := &snap.Pipelines[i]
-		for _, q := range p.DeadLetterQueues {
-			if q.Depth.Known() && q.Depth.Value > 0 {
-				// No name of a broker, vhost or queue holds a NUL.
-				depths[strings.Join([]string{p.Pipeline.Broker, q.Vhost, q.Name}, "\x00")] = q.Depth.Value
-			}
-		}
-	}
-	return depths
-}
-
-// deadCount is the number of dead letters that are known of, for the navigation; empty when there is none.
-func deadCount(snap *dedup.Snapshot) string {
-	if n := sum(deadDepths(snap)); n > 0 {
-		return templates.Number(n)
-	}
-	return ""
 }

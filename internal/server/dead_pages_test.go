@@ -68,7 +68,7 @@ func TestWhatComesInIsARateOnlyWhenThereIsEnoughOfIt(t *testing.T) {
 	} {
 		v := 136 / c.covered.Hours()
 		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.PerHour, Value: v, Low: v, High: v, N: 136, Window: time.Hour, Covered: c.covered, At: time.Now()}
-		if got := inflowView(f, time.Now()).Text; got != c.want {
+		if got := show.InflowFigure(f, time.Now()).Text; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 		s := stocked(t, nil)
@@ -88,7 +88,7 @@ func TestWhatComesInIsARateOnlyWhenThereIsEnoughOfIt(t *testing.T) {
 			t.Errorf("%s: the list says %.200q", name, text)
 		}
 	}
-	if got := inflowView(dedup.Unknown(dedup.PerHour, "no history"), time.Now()); got.Text != "unknown" {
+	if got := show.InflowFigure(dedup.Unknown(dedup.PerHour, "no history"), time.Now()); got.Text != "unknown" {
 		t.Errorf("what is not known is %q", got.Text)
 	}
 }

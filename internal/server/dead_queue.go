@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -185,58 +184,15 @@ func (d deadQueuePage) facts() []templates.Fact {
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
 	}
-	add("Shared with", sharersText(q.Shared))
+	add("Shared with", show.Sharers(q.Shared))
 	if !d.q.parking {
-		if shared := sharedQueue(d.snap, d.p, q.QueueRef); shared != nil {
-			add("Coming in", arrivals(shared.Inflow))
+		if shared := show.SharedQueue(d.snap, d.p, q.QueueRef); shared != nil {
+			add("Coming in", show.Arrivals(shared.Inflow))
 		} else if in := show.Figures(d.p, time.Hour).DeadLetterInflow; in.Known() {
-			add("Coming in", arrivals(in))
+			add("Coming in", show.Arrivals(in))
 		}
 	}
 	return facts
-}
-
-// arrivals tells what came in, and over what; empty while that is not known.
-func arrivals(in dedup.Figure) string {
-	if !in.Known() {
-		return ""
-	}
-	text := inflowText(in)
-	if in.Covered >= leastRated {
-		text += ", " + lastSpan(in)
-	}
-	return text
-}
-
-// leastRated is how much of the history must be there before arrivals are told as a rate per hour: a burst of two minutes is none.
-const leastRated = 15 * time.Minute
-
-// inflowText tells what came into dead-letter queues: per hour, or with little history how many there were in how long.
-func inflowText(f dedup.Figure) string {
-	if f.IsInterval() && f.Covered < leastRated {
-		return templates.Number(f.N) + "–" + templates.Number(math.Round(f.High*f.Covered.Hours())) + " in " + templates.Span(f.Covered)
-	}
-	if f.Known() && f.Covered < leastRated {
-		return templates.Number(f.N) + " in " + templates.Span(f.Covered)
-	}
-	return show.FigureText(f)
-}
-
-// inflowView is figureView of what came into dead-letter queues.
-func inflowView(f dedup.Figure, now time.Time) templates.Figure {
-	v := show.Figure(f, "unknown", now)
-	if v.Known {
-		v.Text = inflowText(f)
-	}
-	return v
-}
-
-// lastSpan names the part of a window that has data.
-func lastSpan(f dedup.Figure) string {
-	if show.Short(f) {
-		return "last " + templates.Span(f.Covered)
-	}
-	return "last hour"
 }
 
 // look offers to look at the queue, after what that does to it.

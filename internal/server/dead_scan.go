@@ -2,7 +2,6 @@ package server
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -165,7 +164,7 @@ func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.Let
 	}
 	line.Failure = templates.Plain(l.Failure, show.PartLimit)
 	if l.Requeues > 0 {
-		line.Requeues = "requeued " + howOften(l.Requeues) + " before"
+		line.Requeues = "requeued " + show.HowOften(l.Requeues) + " before"
 	}
 	line.Marker, line.MarkerTo = markerWord(l, scan, d.base)
 	if len(l.Prediction.Reasons) > 0 {
@@ -175,17 +174,6 @@ func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.Let
 		line.Word += " until " + show.Moment(l.Prediction.Until, d.now).Text
 	}
 	return line
-}
-
-func howOften(n int) string {
-	switch n {
-	case 1:
-		return "once"
-	case 2:
-		return "twice"
-	default:
-		return strconv.Itoa(n) + " times"
-	}
 }
 
 // markerWord is the state of a letter's marker with the way to its page; "none" is not "unknown".

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/static"
 	"dedup-dashboard/web/templates"
@@ -17,7 +18,7 @@ func (s *Server) frame(r *web.Request, title string) templates.Frame {
 		verdicts := s.verdictsAt(snap, now)
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
-		f.Dead = deadCount(snap)
+		f.Dead = show.DeadCount(snap)
 		s.alertFrame(&f, snap, now)
 	}
 	return f

@@ -27,8 +27,8 @@ func headline(all []show.Judged, now time.Time) []templates.Stat {
 	stats := []templates.Stat{
 		messages,
 		t.stat("Duplicate rate", "rate", templates.PercentBand((t.low+t.high)/2/t.n, t.low/t.n, t.high/t.n)),
-		t.stat("Dead letters", "dead", templates.Number(sum(t.dead))),
-		t.stat("Processing markers", "busy", templates.Number(sum(t.busy))),
+		t.stat("Dead letters", "dead", templates.Number(show.Sum(t.dead))),
+		t.stat("Processing markers", "busy", templates.Number(show.Sum(t.busy))),
 	}
 	for i, key := range []string{"messages", "rate", "dead", "busy"} {
 		t.prove(&stats[i], key, now)
@@ -124,14 +124,6 @@ func (t *tally) addDeadLetters(p *dedup.PipelineStatus) {
 			t.dead[key] = max(t.dead[key], q.Depth.Value)
 		}
 	}
-}
-
-func sum(values map[string]float64) float64 {
-	total := 0.0
-	for _, v := range values {
-		total += v
-	}
-	return total
 }
 
 func (t *tally) count(key string, f dedup.Figure) {

@@ -221,7 +221,7 @@ func jobNotes(j admin.Job) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
 	}
 	if j.Resumed > 0 {
-		say(dedup.Warning, "It went on after an interruption "+howOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+
+		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+
 			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(float64(j.Moved))+". "+
 			"What moved in the last moment before it may be missing from the count.",
 			"Copies of messages whose markers work are skipped by their consumers.")

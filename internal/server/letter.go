@@ -163,7 +163,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 		add("Goes back to", "nowhere: "+templates.Sentence(cmp.Or(l.NoTarget, "its death history does not say")).Short)
 	}
 	if l.Requeues > 0 {
-		add("Requeued before", howOften(l.Requeues))
+		add("Requeued before", show.HowOften(l.Requeues))
 	}
 	add("Not believed", templates.Sentence(l.Foreign).Short)
 	add("Exception", templates.Plain(l.Exception, wholeLimit).Short)

@@ -120,12 +120,12 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	if p.Pipeline.DiscoverDeadLetters && len(p.Down) > 0 {
 		v.QueuesNote = "None is known: the broker has not answered yet."
 	}
-	v.Routes, v.Deaths = routeTable(p), deathsView(p.BrokerDeaths, now)
+	v.Routes, v.Deaths = show.Routes(p), show.Deaths(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
 			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
-			Found: templates.Sentence(foundText(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
+			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
 			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
 		})
 	}

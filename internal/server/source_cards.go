@@ -50,9 +50,9 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 		add("Alarms", templates.Number(float64(len(alarms))))
 	}
 	if b.Deaths != nil {
-		add("Dead letters by reason", deathsFact(b.Deaths))
+		add("Dead letters by reason", show.DeathsFact(b.Deaths))
 	}
-	c.Problems = append(c.Problems, deathsProblem(b.Deaths)...)
+	c.Problems = append(c.Problems, show.DeathsProblem(b.Deaths)...)
 	c.Problems = append(c.Problems, troubles(alarms, "severe", "Publishers are blocked until it is cleared.")...)
 	c.Problems = append(c.Problems, troubles(down, "severe", "Start the node again, or remove it from the cluster.")...)
 	c.Problems = append(c.Problems, troubles(partitions, "emergency", "Both sides accept messages on their own: choose one and restart the other.")...)

@@ -1,31 +1,30 @@
-package server
+package show
 
 import (
 	"fmt"
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
-// routeTable shows the ways of a pipeline's dead letters.
-func routeTable(p *dedup.PipelineStatus) templates.RouteTable {
+// Routes shows the ways of a pipeline's dead letters.
+func Routes(p *dedup.PipelineStatus) templates.RouteTable {
 	t := templates.RouteTable{Sum: templates.Sentence(routeSum(p.DeadLetterRoutes))}
 	for _, r := range p.DeadLetterRoutes {
 		t.Rows = append(t.Rows, routeRow(r))
 	}
 	if n := p.RoutesLeftOut; n > 0 {
-		t.LeftOut = fmt.Sprintf("%s %s left out.", show.Counted(n, "more way"), show.Plural(int64(n), "is", "are"))
+		t.LeftOut = fmt.Sprintf("%s %s left out.", Counted(n, "more way"), Plural(int64(n), "is", "are"))
 	}
 	return t
 }
 
 func routeRow(r dedup.DeadLetterRoute) templates.RouteRow {
 	row := templates.RouteRow{
-		Source: templates.Plain(r.Source.Name, show.KeyLimit), Exchange: templates.Plain(r.Exchange, show.KeyLimit), Key: templates.Plain(r.RoutingKey, show.KeyLimit),
-		Target: templates.Plain(r.Target.Name, show.KeyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
-		Origin: templates.Sentence(show.EndSentence(show.Capital(originWords(r.Origin)))), Note: templates.Sentence(show.EndSentence(show.Capital(r.Note))),
+		Source: templates.Plain(r.Source.Name, KeyLimit), Exchange: templates.Plain(r.Exchange, KeyLimit), Key: templates.Plain(r.RoutingKey, KeyLimit),
+		Target: templates.Plain(r.Target.Name, KeyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
+		Origin: templates.Sentence(EndSentence(Capital(originWords(r.Origin)))), Note: templates.Sentence(EndSentence(Capital(r.Note))),
 	}
 	switch {
 	case r.Source.Name == "":
@@ -99,7 +98,7 @@ func routeSum(routes []dedup.DeadLetterRoute) string {
 		noun string
 	}{{dedup.RouteDeadLetter, "dead-letter queue"}, {dedup.RouteDelay, "delay queue"}, {dedup.RouteStream, "stream"}} {
 		if n := len(count[c.role]); n > 0 {
-			parts = append(parts, show.Counted(n, c.noun))
+			parts = append(parts, Counted(n, c.noun))
 		}
 	}
 	text := "They reach no queue."
@@ -110,7 +109,7 @@ func routeSum(routes []dedup.DeadLetterRoute) string {
 		text += " Some come back to a source queue."
 	}
 	if n := len(count[dedup.RouteMissing]); n > 0 {
-		text += " Those of " + show.Counted(n, "queue") + " lead nowhere."
+		text += " Those of " + Counted(n, "queue") + " lead nowhere."
 	}
 	return text
 }

@@ -1,27 +1,26 @@
-package server
+package show
 
 import (
 	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
-// deathsView shows the dead letters of a whole broker by reason.
-func deathsView(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
+// Deaths shows the dead letters of a whole broker by reason.
+func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 	var v templates.Deaths
 	if d == nil {
 		return v
 	}
 	for _, r := range d.Reasons {
-		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: inflowView(show.Blameless(r.PerHour), now)})
+		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: InflowFigure(Blameless(r.PerHour), now)})
 	}
-	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: show.Figure(show.Blameless(d.Discarded), "unknown", now)})
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Figure(Blameless(d.Discarded), "unknown", now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
-		v.Why = templates.Sentence(show.EndSentence(show.Capital(d.Discarded.Why))).Short
+		v.Why = templates.Sentence(EndSentence(Capital(d.Discarded.Why))).Short
 	}
 	return v
 }
@@ -38,12 +37,12 @@ func reasonWord(reason string) string {
 	case dedup.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
-		return templates.Plain(reason, show.NameLimit).Short
+		return templates.Plain(reason, NameLimit).Short
 	}
 }
 
-// deathsFact is the dead letters of a broker in one line, for its card.
-func deathsFact(d *dedup.BrokerDeaths) string {
+// DeathsFact is the dead letters of a broker in one line, for its card.
+func DeathsFact(d *dedup.BrokerDeaths) string {
 	var parts []string
 	for _, r := range d.Reasons {
 		if !r.PerHour.Known() {
@@ -59,17 +58,17 @@ func deathsFact(d *dedup.BrokerDeaths) string {
 	return strings.Join(parts, ", ")
 }
 
-// deathsProblem tells of messages that the broker discarded, and of nodes that are not read.
-func deathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
+// DeathsProblem tells of messages that the broker discarded, and of nodes that are not read.
+func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 	switch {
 	case d == nil:
 		return nil
 	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
-		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + show.EndSentence(d.Discarded.Why)),
+		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + EndSentence(d.Discarded.Why)),
 			Mend: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
 		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text: templates.Sentence(show.Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + show.Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Text: templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
 			Mend: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
 	}
 	return nil
