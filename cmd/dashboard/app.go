@@ -25,6 +25,8 @@ import (
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/deadletter"
+	"dedup-dashboard/internal/server/page/job"
 	"dedup-dashboard/internal/server/page/measurement"
 )
 
@@ -85,14 +87,15 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	measured := measurement.New(exact)
+	behind := services{
+		observer: observer, history: history, markers: single, letters: letters, alerting: alerting, log: log,
+		marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		baselines: deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})),
+		jobs:      job.New(job.Deps{Letters: letters, Log: log}), measured: measurement.New(exact),
+	}
 	a.server, err = server.New(cfg.Server, server.Deps{
-		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, DeadLetters: letters,
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages: pagesOf(observer, history, single, measured, alerting,
-			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
-		Alerts: alerting, Measured: measured,
+		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first, Gate: gate, Pages: behind.pages(),
+		Alerts: alerting, Baselines: behind.baselines, Jobs: behind.jobs, Measured: behind.measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {

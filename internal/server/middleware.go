@@ -325,8 +325,16 @@ func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 		if rt.Acts { // an error means that the connection knows no deadline, and so has none
 			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(actTimeout))
 		}
-		return s.answer(c, r, rt.Handler)
+		return s.answer(c, r, s.handlerOf(rt))
 	}
+}
+
+// handlerOf is what answers a route.
+func (s *Server) handlerOf(rt web.Route) web.Handler {
+	if rt.OwnPages {
+		return s.fromOwnPages(rt.Handler)
+	}
+	return rt.Handler
 }
 
 func (s *Server) answer(c echo.Context, r *web.Request, h web.Handler) error {

@@ -230,7 +230,7 @@ func drawCharts(ctx context.Context, v *templates.PipelineView, d chart.Data) {
 
 // pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
 func (s *Server) pipeline(r *web.Request) (web.Response, error) {
-	snap := s.withJobs(r, s.snapshots.Snapshot())
+	snap := s.withJobs(r)
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, web.NoPipeline(r.PathValue("name"))
@@ -251,7 +251,9 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	if s.alerts.View != nil {
 		view.Alerts = alert.Line(s.alerts.View.View(), frame.Base, p.Pipeline.Name, now)
 	}
-	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
+	if s.baselines != nil {
+		view.Baseline = s.baselines.View(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
+	}
 	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
 		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {
 			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}

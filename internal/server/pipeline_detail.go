@@ -2,10 +2,10 @@ package server
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -123,7 +123,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	v.Routes, v.Deaths = show.Routes(p), show.Deaths(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
-			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
+			Href:  v.Range.Action + "/dead-letters?" + url.Values{"queue": {q.Name}}.Encode(),
 			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
 			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
 			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),

@@ -53,12 +53,12 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
-	DeadLetters deadLetterService
-	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
-	Baselines baselineService
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
+	// Jobs tells what jobs did, job.Jobs; without it no event is one of theirs.
+	Jobs jobs
+	// Baselines is what the page of a pipeline says of acknowledged dead letters, deadletter.Baselines; without it nothing.
+	Baselines baselines
 	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
 	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
@@ -83,10 +83,8 @@ type Server struct {
 	hub        *hub
 	metrics    *metrics.Metrics
 	judged     atomic.Pointer[judgedSnapshot]
-	// deadLetters is nil when the dashboard was started without access to single messages.
-	deadLetters deadLetterService
-	// baselines is nil when dead letters cannot be acknowledged.
-	baselines baselineService
+	jobs       jobs
+	baselines  baselines
 	// registered are the routes of packages outside the server.
 	registered []web.Route
 	measured   measured
@@ -105,10 +103,9 @@ const (
 	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
 	// actTimeout is writeTimeout for what acts, whose answer waits for its turn, for a broker and for stores.
-	actTimeout     = admin.ScanWithin + 30*time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 32 << 10
-	maxBodyBytes   = 1 << 20
+	actTimeout   = admin.ScanWithin + 30*time.Second
+	idleTimeout  = 2 * time.Minute
+	maxBodyBytes = 1 << 20
 )
 
 // New returns a server that does not listen yet.
@@ -124,9 +121,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs, Stories: s.stories}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)
@@ -139,7 +136,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.http = &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		// net/http adds 4 kB of slop of its own to this limit.
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes - 4096,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: web.MaxHeaderBytes - 4096,
 		ErrorLog:  slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}

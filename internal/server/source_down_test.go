@@ -50,21 +50,6 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 	}
 }
 
-func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
-	snap := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*darkened("orders", dedup.Normal).PipelineStatus, *darkened("billing", dedup.Normal).PipelineStatus}}
-	row := templates.DeadPipeline{Queues: make([]templates.DeadQueueLine, 1)}
-	if text := deadSum([]templates.DeadPipeline{row, row}, snap); text != "How many there are is unknown: the dead-letter queues of 2 pipelines cannot be read." {
-		t.Errorf("none is known: %q", text)
-	}
-	known := row
-	known.Depth.Known = true
-	q := &snap.Pipelines[0].DeadLetterQueues[0]
-	q.Depth = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "test")
-	if text := deadSum([]templates.DeadPipeline{known, row}, snap); text != "3 in 1 dead-letter queue of 1 pipeline. Of 1 pipeline the number is unknown." {
-		t.Errorf("one is known: %q", text)
-	}
-}
-
 func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
 	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
