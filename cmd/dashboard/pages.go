@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
@@ -26,6 +27,7 @@ import (
 type services struct {
 	observer  *collector.Collector
 	history   *series.DB
+	accounts  account.Deps
 	markers   *admin.Markers
 	letters   *admin.DeadLetters
 	marks     *admin.Marks
@@ -41,6 +43,7 @@ func (s services) pages() []web.Pages {
 	messages := message.New(message.Deps{Snapshots: s.observer, Letters: s.letters})
 	return []web.Pages{
 		api.New(api.Deps{Snapshots: s.observer, Marks: s.marks, Jobs: s.jobs}),
+		account.New(s.accounts),
 		alert.New(s.alerting),
 		deadletter.New(deadletter.Deps{Snapshots: s.observer, Letters: s.letters, Log: s.log}),
 		s.baselines.Pages,

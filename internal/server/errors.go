@@ -20,7 +20,6 @@ import (
 
 // The kinds of error that only the web knows, beside those of package dedup.
 const (
-	unauthorized     dedup.Kind = "unauthorized"
 	methodNotAllowed dedup.Kind = "method_not_allowed"
 	tooLarge         dedup.Kind = "too_large"
 	tooMany          dedup.Kind = "too_many"

@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
@@ -35,6 +36,7 @@ import (
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -162,11 +164,12 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	exact := measurement.New(s.bench.service)
 	s.deadLetters = s.morgue
 	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}))
+	sessions := session.New(cfg.Sessions(), db.Sessions())
 	s.Server, err = New(cfg, Deps{
 		Measured: exact, Jobs: s, Baselines: baselines,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
-			guide.New(), exact.Pages, s.alertPages, s.letterPages, baselines.Pages,
+			guide.New(), exact.Pages, s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
 			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
 			effects.New(s.snapshots),
 			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
@@ -174,7 +177,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		},
 		Alerts:    s.alerting,
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
-		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "test",
+		Gate: gate, Sessions: sessions, Log: log, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +196,17 @@ type deadLetterService interface {
 // alertPages are the pages of alerts over what a test has put in their place.
 func (s *site) alertPages(site web.Site) []web.Route {
 	return late(site, func(site web.Site) []web.Route { return alert.New(s.alerting)(site) })
+}
+
+// accountPages are the pages of accounts over what a test has put in their place.
+func (s *site) accountPages(site web.Site) []web.Route {
+	return late(site, func(site web.Site) []web.Route {
+		deps := account.Deps{FirstAdmin: s.first}
+		if s.Server != nil { // which registers the pages while it is made
+			deps = account.Deps{Auth: s.auth, FirstAdmin: s.first, Gate: s.gate, Sessions: s.sessions, Log: s.log}
+		}
+		return account.New(deps)(site)
+	})
 }
 
 // letterPages are the pages of dead letters, moves and jobs over what a test has put in their place.

@@ -31,16 +31,7 @@ func (s *Server) ownRoutes() []web.Route {
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 
-		{Method: "GET", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.loginForm},
-		{Method: "POST", Path: "/login", Needs: anybody, Kind: web.PageKind, Handler: s.login},
-		{Method: "POST", Path: "/logout", Needs: viewer, Kind: web.PageKind, Handler: s.logout},
-		{Method: "POST", Path: "/logout-all", Needs: viewer, Kind: web.PageKind, Handler: s.logoutAll},
-		{Method: "GET", Path: "/account", Needs: viewer, Kind: web.PageKind, Handler: s.account},
-		{Method: "POST", Path: "/account/password", Needs: viewer, Kind: web.PageKind, Handler: s.changePassword},
 		{Method: "POST", Path: "/settings", Needs: anybody, Kind: web.PageKind, Handler: s.settings},
-		{Method: "GET", Path: "/welcome", Needs: anybody, Kind: web.PageKind, Handler: s.welcome},
-		{Method: "GET", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setupForm},
-		{Method: "POST", Path: "/setup", Needs: anybody, Kind: web.PageKind, Handler: s.setup},
 
 		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: s.exposeMetrics},
 		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: s.healthz},

@@ -13,14 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/alexedwards/scs/v2"
-
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/metrics"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -38,13 +37,6 @@ type history interface {
 	Ready() <-chan struct{}
 }
 
-// sessionStore keeps signed-in sessions, by the hash of their token. A Commit at the same moment as a Delete of the same
-// session must not bring it back.
-type sessionStore interface {
-	scs.Store
-	scs.IterableStore
-}
-
 // Deps are what the server needs. All are required, except where it is said.
 type Deps struct {
 	Snapshots  snapshots
@@ -52,7 +44,7 @@ type Deps struct {
 	Auth       *auth.Service
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
-	Sessions   sessionStore
+	Sessions   *session.Sessions
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
 	// Jobs tells what jobs did, job.Jobs; without it no event is one of theirs.
@@ -79,7 +71,7 @@ type Server struct {
 	auth       *auth.Service
 	firstAdmin *auth.FirstAdmin
 	gate       *admin.Gate
-	sessions   *sessions
+	sessions   *session.Sessions
 	hub        *hub
 	metrics    *metrics.Metrics
 	judged     atomic.Pointer[judgedSnapshot]
@@ -121,9 +113,9 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)

@@ -56,7 +56,7 @@ func (s *Server) back(r *web.Request) string {
 		return s.cfg.base() + "/"
 	}
 	u, _ = unmarked(u)
-	return s.safeNext(strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
+	return web.SafeNext(s.cfg.base(), strings.TrimPrefix(u.RequestURI(), s.cfg.base()))
 }
 
 // repeatable are the parameters of an address that may be given several times: what meets any of the values is meant.

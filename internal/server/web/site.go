@@ -37,6 +37,8 @@ type Site struct {
 	Frame func(*Request, string) templates.Frame
 	// ErrorView is the page that says an error.
 	ErrorView func(*Request, error) templates.ErrorView
+	// Recheck has streams look at once whether who reads them still may.
+	Recheck func()
 	// ProxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
 	ProxyNote func(auth.Principal) templates.Problem
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.

@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
@@ -35,6 +36,7 @@ import (
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -97,11 +99,13 @@ func run(ctx context.Context, listen, dir, password string) error {
 	alerting.Snapshots, alerting.Log = st, log
 	jobs, messages := job.New(job.Deps{Letters: st.morgue, Log: log}), message.New(message.Deps{Snapshots: st, Letters: st.morgue})
 	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}))
+	sessions := session.New(cfg.Sessions(), db.Sessions())
 	srv, err = server.New(cfg, server.Deps{
 		Alerts: alerting, Jobs: jobs, Baselines: baselines,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
+			account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}),
 			guide.New(), measured.Pages, alert.New(alerting), baselines.Pages, jobs.Pages, messages.Pages, move.New(st.morgue),
 			deadletter.New(deadletter.Deps{Snapshots: st, Letters: st.morgue, Log: log}),
 			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Stories: messages, Log: log}),
@@ -109,7 +113,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 			chart.New(chart.Deps{Snapshots: st, History: st}),
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
-		Sessions: db.Sessions(), Measured: measured, Log: log, Version: "demo",
+		Sessions: sessions, Measured: measured, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,5 @@
-package server
+// Package session ties browsers to users by a cookie, and tells who asks.
+package session
 
 import (
 	"context"
@@ -29,18 +30,18 @@ const (
 
 // What the sign-in page tells once of what was done just before, by the words that a cookie has for it.
 const (
-	toldChanged = "password_changed"
-	toldMade    = "account_made"
+	ToldChanged = "password_changed"
+	ToldMade    = "account_made"
 )
 
 // toldFor is how long it is told: the browser comes at once.
 const toldFor = time.Minute
 
-// sessions ties a browser to a user by a cookie. A session exists only from sign-in to sign-out: a visitor has none. Only
+// Sessions tie a browser to a user by a cookie. They are safe for concurrent use. A session exists only from sign-in to sign-out: a visitor has none. Only
 // the hash of its token is stored.
-type sessions struct {
+type Sessions struct {
 	manager *scs.SessionManager
-	store   sessionStore
+	store   Store
 	cookie  http.Cookie
 	// device is the cookie by which a browser is known as one that signed in to an account before. It lets nobody in.
 	device http.Cookie
@@ -50,14 +51,31 @@ type sessions struct {
 	touchEvery time.Duration
 }
 
-func newSessions(cfg Config, store sessionStore) *sessions {
+// Config is how sessions are kept.
+type Config struct {
+	// Base is the base path without a trailing slash, and Secure says that browsers come by HTTPS.
+	Base   string
+	Secure bool
+	// Idle ends a session that is not used, Lifetime any session.
+	Idle, Lifetime time.Duration
+}
+
+// A Store keeps signed-in sessions, by the hash of their token. A Commit at the same moment as a Delete of the same session must not bring it
+// back.
+type Store interface {
+	scs.Store
+	scs.IterableStore
+}
+
+// New returns the sessions of a store.
+func New(cfg Config, store Store) *Sessions {
 	// Not scs.New: it starts the clean-up of a store in memory that would live on unused. Cookies are written here.
 	m := &scs.SessionManager{
-		Store: standing{store}, Codec: scs.GobCodec{}, IdleTimeout: cfg.SessionIdle, Lifetime: cfg.SessionLifetime, HashTokenInStore: true,
+		Store: standing{store}, Codec: scs.GobCodec{}, IdleTimeout: cfg.Idle, Lifetime: cfg.Lifetime, HashTokenInStore: true,
 	}
-	s := &sessions{manager: m, store: store, touchEvery: min(time.Minute, cfg.SessionIdle/10)}
-	s.cookie = http.Cookie{Name: "dedup_session", Path: cfg.base() + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
-	if cfg.secure() {
+	s := &Sessions{manager: m, store: store, touchEvery: min(time.Minute, cfg.Idle/10)}
+	s.cookie = http.Cookie{Name: "dedup_session", Path: cfg.Base + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	if cfg.Secure {
 		// The prefix makes browsers refuse a cookie of this name from any other place.
 		s.cookie.Name, s.cookie.Path, s.cookie.Secure = "__Host-"+s.cookie.Name, "/", true
 	}
@@ -70,15 +88,15 @@ func newSessions(cfg Config, store sessionStore) *sessions {
 	return s
 }
 
-// tell has the sign-in page tell what was done, where there is no session that could.
-func (s *sessions) tell(r *web.Request, done string) {
+// Tell has the sign-in page tell what was done, where there is no session that could.
+func (s *Sessions) Tell(r *web.Request, done string) {
 	c := s.told
 	c.Value = done
 	r.SetCookie(&c)
 }
 
-// takeTold returns what the sign-in page is to tell, once; empty for nothing.
-func (s *sessions) takeTold(r *web.Request) string {
+// TakeTold returns what the sign-in page is to tell, once; empty for nothing.
+func (s *Sessions) TakeTold(r *web.Request) string {
 	c, err := r.Cookie(s.told.Name)
 	if err != nil {
 		return ""
@@ -87,16 +105,16 @@ func (s *sessions) takeTold(r *web.Request) string {
 	gone.MaxAge = -1
 	r.SetCookie(&gone)
 	switch c.Value {
-	case toldChanged:
+	case ToldChanged:
 		return "The password was changed. Sign in with the new one."
-	case toldMade:
+	case ToldMade:
 		return "The account was made. Sign in with its password."
 	}
 	return ""
 }
 
-// takeChanged reports, once, whether the password was changed just before.
-func (s *sessions) takeChanged(r *web.Request) bool {
+// TakeChanged reports, once, whether the password was changed just before.
+func (s *Sessions) TakeChanged(r *web.Request) bool {
 	if !s.loaded(r) || !s.manager.PopBool(r.Context(), sessionChanged) {
 		return false
 	}
@@ -104,13 +122,13 @@ func (s *sessions) takeChanged(r *web.Request) bool {
 	return true
 }
 
-// drop lets a request end without its session, which could not be stored.
-func (s *sessions) drop(r *web.Request) {
+// Drop lets a request end without its session, which could not be stored.
+func (s *Sessions) Drop(r *web.Request) {
 	r.Request = r.WithContext(context.WithValue(r.Context(), loadedKey{}, nil))
 }
 
-// deviceMark returns the mark of the browser, empty if it has none.
-func (s *sessions) deviceMark(r *web.Request) string {
+// DeviceMark returns the mark of the browser, empty if it has none.
+func (s *Sessions) DeviceMark(r *web.Request) string {
 	c, err := r.Cookie(s.device.Name)
 	if err != nil {
 		return ""
@@ -118,15 +136,15 @@ func (s *sessions) deviceMark(r *web.Request) string {
 	return c.Value
 }
 
-// markDevice gives the browser a mark.
-func (s *sessions) markDevice(r *web.Request, mark string) {
+// MarkDevice gives the browser a mark.
+func (s *Sessions) MarkDevice(r *web.Request, mark string) {
 	c := s.device
 	c.Value = mark
 	r.SetCookie(&c)
 }
 
 // token returns the value of the request's session cookie, empty if it has none.
-func (s *sessions) token(r *web.Request) string {
+func (s *Sessions) token(r *web.Request) string {
 	c, err := r.Cookie(s.cookie.Name)
 	if err != nil {
 		return ""
@@ -135,7 +153,7 @@ func (s *sessions) token(r *web.Request) string {
 }
 
 // load puts the session of a token into the request's context.
-func (s *sessions) load(r *web.Request, token string) error {
+func (s *Sessions) load(r *web.Request, token string) error {
 	ctx, err := s.manager.Load(r.Context(), token)
 	if err != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Sessions cannot be read at the moment; look at the program's log", Err: fmt.Errorf("load session: %w", err)}
@@ -144,8 +162,8 @@ func (s *sessions) load(r *web.Request, token string) error {
 	return nil
 }
 
-// begin signs a user in, under a new token: one that was planted before is worth nothing.
-func (s *sessions) begin(r *web.Request, u auth.User) error {
+// Begin signs a user in, under a new token: one that was planted before is worth nothing.
+func (s *Sessions) Begin(r *web.Request, u auth.User) error {
 	if err := s.manager.RenewToken(r.Context()); err != nil {
 		return fmt.Errorf("begin session: %w", err)
 	}
@@ -155,16 +173,16 @@ func (s *sessions) begin(r *web.Request, u auth.User) error {
 	return nil
 }
 
-// end signs out.
-func (s *sessions) end(r *web.Request) error {
+// End signs out.
+func (s *Sessions) End(r *web.Request) error {
 	if err := s.manager.Destroy(r.Context()); err != nil {
 		return fmt.Errorf("end session: %w", err)
 	}
 	return nil
 }
 
-// endAll ends every session of a user.
-func (s *sessions) endAll(name string) error {
+// EndAll ends every session of a user.
+func (s *Sessions) EndAll(name string) error {
 	all, err := s.store.All()
 	if err != nil {
 		return fmt.Errorf("end all sessions: %w", err)
@@ -184,9 +202,9 @@ func (s *sessions) endAll(name string) error {
 	return nil
 }
 
-// save writes the session if it began, ended, or was in use and not written for a while. What a page does by itself, following the data, is
+// Save writes the session if it began, ended, or was in use and not written for a while. What a page does by itself, following the data, is
 // no use: a page that was left open must not keep a session alive.
-func (s *sessions) save(r *web.Request, inUse bool) error {
+func (s *Sessions) Save(r *web.Request, inUse bool) error {
 	if !s.loaded(r) {
 		return nil
 	}
@@ -226,7 +244,7 @@ type beginsKey struct{}
 
 // standing writes a session that did not begin with the request only if it is still there: a request that was under way when
 // its user signed out everywhere must not bring the session back.
-type standing struct{ sessionStore }
+type standing struct{ Store }
 
 // CommitCtx is what scs calls instead of Commit where a store has it.
 func (s standing) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
@@ -241,71 +259,80 @@ func (s standing) CommitCtx(ctx context.Context, token string, data []byte, expi
 // loadedKey marks contexts that hold a session: scs panics without one.
 type loadedKey struct{}
 
-func (s *sessions) loaded(r *web.Request) bool { return r.Context().Value(loadedKey{}) != nil }
+func (s *Sessions) loaded(r *web.Request) bool { return r.Context().Value(loadedKey{}) != nil }
 
 func proof(u auth.User) string {
 	sum := sha256.Sum256([]byte(u.PasswordHash))
 	return hex.EncodeToString(sum[:8])
 }
 
-// identify finds out who is asking: by bearer token if there is one, else by session.
-func (s *Server) identify(r *web.Request) error {
+// NoteChanged has the page of the account tell once that the password was changed.
+func (s *Sessions) NoteChanged(r *web.Request) { s.manager.Put(r.Context(), sessionChanged, true) }
+
+// accounts know who may sign in, *auth.Service.
+type accounts interface {
+	Lookup(ctx context.Context, name string) (auth.User, bool, error)
+	Token(token string) (auth.Principal, bool)
+}
+
+// Identify finds out who is asking: by bearer token if there is one, else by session.
+func (s *Sessions) Identify(r *web.Request, known accounts) error {
 	raw, isBearer := bearer(r)
 	token := ""
 	if !isBearer {
-		token = s.sessions.token(r)
+		token = s.token(r)
 	}
-	if err := s.sessions.load(r, token); err != nil {
+	if err := s.load(r, token); err != nil {
 		return err
 	}
 	if isBearer {
-		p, ok := s.auth.Token(raw)
+		p, ok := known.Token(raw)
 		if !ok {
-			return &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Sign in", Message: "The token is not known or has expired"}
+			return &web.Error{Status: http.StatusUnauthorized, Kind: web.Unauthorized, Heading: "Sign in", Message: "The token is not known or has expired"}
 		}
 		r.Who = p
 		return nil
 	}
-	p, err := s.sessionPrincipal(r.Context())
+	p, err := s.principal(r.Context(), known)
 	r.Who = p
 	return err
 }
 
-// sessionPrincipal returns the user of the session in the context, as they are now.
-func (s *Server) sessionPrincipal(ctx context.Context) (auth.Principal, error) {
-	name := s.sessions.manager.GetString(ctx, sessionUser)
+// principal returns the user of the session in the context, as they are now.
+func (s *Sessions) principal(ctx context.Context, known accounts) (auth.Principal, error) {
+	name := s.manager.GetString(ctx, sessionUser)
 	if name == "" {
 		return auth.Principal{}, nil
 	}
-	u, ok, err := s.auth.Lookup(ctx, name)
+	u, ok, err := known.Lookup(ctx, name)
 	if err != nil {
 		return auth.Principal{}, &dedup.Error{Kind: dedup.Unavailable, Public: "Accounts cannot be read at the moment; look at the program's log", Err: err}
 	}
-	if !ok || proof(u) != s.sessions.manager.GetString(ctx, sessionProof) {
+	if !ok || proof(u) != s.manager.GetString(ctx, sessionProof) {
 		return auth.Principal{}, nil
 	}
 	return auth.Principal{Name: u.Name, Role: u.Role, Method: "session"}, nil
 }
 
-// stillAllowed returns a check whether the request's credentials are good for the role by now: for streams, which outlive
+// StillAllowed returns a check whether the request's credentials are good for the role by now: for streams, which outlive
 // sessions and tokens.
-func (s *Server) stillAllowed(r *web.Request, role auth.Role) func() bool {
+func (s *Sessions) StillAllowed(r *web.Request, known accounts, role auth.Role) func() bool {
 	if raw, ok := bearer(r); ok {
 		return func() bool {
-			p, ok := s.auth.Token(raw)
+			p, ok := known.Token(raw)
 			return ok && p.Can(role)
 		}
 	}
-	token := s.sessions.token(r)
+	token := s.token(r)
 	return func() bool {
 		// Not the request's context: it holds the session as it was when the stream began.
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		ctx, err := s.sessions.manager.Load(ctx, token)
+		ctx, err := s.manager.Load(ctx, token)
 		if err != nil {
 			return false
 		}
-		p, err := s.sessionPrincipal(ctx)
+		p, err := s.principal(ctx, known)
 		return err == nil && p.Can(role)
 	}
 }
