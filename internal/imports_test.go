@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"internal/server/page/measurement": {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/page/message":     {"internal/admin", "internal/server/web", "internal/server/letter", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/page/move":        {"internal/admin", "internal/server/web", "internal/server/letter", "internal/server/list", "internal/server/show", "internal/auth", "internal/dedup", "web/templates"},
+	"internal/server/page/overview":    {"internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup", "web/templates"},
 	"internal/server/api":              {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup"},
 	"internal/server/metrics":          {"internal/alerts", "internal/dedup", "internal/series", "internal/server/show"},
 	"internal/server":                  {"internal/server/list", "internal/server/show", "internal/server/web", "internal/server/session", "internal/server/metrics", "internal/server/api", "internal/server/page/alert", "internal/server/page/chart", "internal/server/page/effects", "internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "web/templates", "web/static"},

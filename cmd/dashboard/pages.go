@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -42,6 +43,7 @@ type services struct {
 func (s services) pages() []web.Pages {
 	messages := message.New(message.Deps{Snapshots: s.observer, Letters: s.letters})
 	return []web.Pages{
+		overview.New(overview.Deps{Snapshots: s.observer, Alerts: s.alerting.View, Measured: s.measured}),
 		api.New(api.Deps{Snapshots: s.observer, Marks: s.marks, Jobs: s.jobs}),
 		account.New(s.accounts),
 		alert.New(s.alerting),

@@ -118,8 +118,13 @@ func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string)
 		case 1:
 			return base + "/pipelines/" + url.PathEscape(name)
 		}
-		q := overviewQuery{tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
-		return q.address(base)
+		q := url.Values{}
+		for _, t := range tiers {
+			if found[t] {
+				q.Add("tier", t.String())
+			}
+		}
+		return base + "/?" + q.Encode()
 	}
 	for _, v := range verdicts {
 		if v.Tier >= dedup.Severe {

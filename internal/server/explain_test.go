@@ -232,7 +232,7 @@ func TestARowWhoseStoreIsDownBeginsWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := show.Judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
 			p.Verdict.Tier, p.Verdict.Why = tt.tier, tt.why
-			if got := why(p, now); got != tt.want {
+			if got := show.Why(p, now); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -298,11 +298,11 @@ func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
 	quarter := dedup.Figure{Unit: dedup.Ratio, Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
 	hour := dedup.Figure{Unit: dedup.Ratio, Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
 	p := show.Judged{PipelineStatus: &dedup.PipelineStatus{}}
-	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
+	if got := text(show.ShownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
 		t.Errorf("not judged: %q", got)
 	}
 	p.Verdict.Judged = hour
-	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
+	if got := text(show.ShownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
 		t.Errorf("judged: %q", got)
 	}
 }

@@ -36,6 +36,7 @@ import (
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -169,7 +170,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		Measured: exact, Jobs: s, Baselines: baselines,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
-			guide.New(), exact.Pages, s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
+			guide.New(), exact.Pages, s.overviewPages(exact), s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
 			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
 			effects.New(s.snapshots),
 			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
@@ -196,6 +197,15 @@ type deadLetterService interface {
 // alertPages are the pages of alerts over what a test has put in their place.
 func (s *site) alertPages(site web.Site) []web.Route {
 	return late(site, func(site web.Site) []web.Route { return alert.New(s.alerting)(site) })
+}
+
+// overviewPages are the overview over the alerts that a test has put in their place.
+func (s *site) overviewPages(exact measurement.Measurements) web.Pages {
+	return func(site web.Site) []web.Route {
+		return late(site, func(site web.Site) []web.Route {
+			return overview.New(overview.Deps{Snapshots: s.snapshots, Alerts: s.alerting.View, Measured: exact})(site)
+		})
+	}
 }
 
 // accountPages are the pages of accounts over what a test has put in their place.

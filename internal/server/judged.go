@@ -5,7 +5,6 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
 )
 
@@ -47,7 +46,7 @@ func (s *Server) verdicts(snap *dedup.Snapshot) []alerts.Verdict {
 
 // judgeAt returns how pipelines are judged at a time: by their figures and findings, and by what fires of them. Every page, the API
 // and the metrics judge so.
-func (s *Server) judgeAt(now time.Time) judge { return judgeWith(s.raising(now)) }
+func (s *Server) judgeAt(now time.Time) show.Judge { return judgeWith(s.raising(now)) }
 
 // raising returns the view whose alerts raise tiers; nil without alerts, and while rules were not judged for so long that nothing can
 // be told of them.
@@ -55,13 +54,13 @@ func (s *Server) raising(now time.Time) *alerts.View {
 	if s.alerts.View == nil {
 		return nil
 	}
-	if view := s.alerts.View.View(); alert.LateText(view, now) == "" {
+	if view := s.alerts.View.View(); show.AlertsLate(view, now) == "" {
 		return view
 	}
 	return nil
 }
 
-func judgeWith(view *alerts.View) judge {
+func judgeWith(view *alerts.View) show.Judge {
 	if view == nil {
 		return alerts.Judge
 	}

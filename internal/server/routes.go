@@ -27,7 +27,6 @@ func (s *Server) routes() []web.Route {
 
 func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
-		{Method: "GET", Path: "/", Needs: viewer, Kind: web.PageKind, Handler: s.overview},
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 

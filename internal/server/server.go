@@ -115,7 +115,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt}
+	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxyNote, Judge: s.judgeAt, Verdicts: s.verdictsAt}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)

@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
@@ -29,7 +30,7 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 		for _, name := range []string{"orders", "billing"} {
 			snap.Pipelines = append(snap.Pipelines, *darkened(name, tier).PipelineStatus)
 		}
-		v := overviewView(snap, alerts.Judge, overviewQuery{}, noon, templates.Frame{}, nobody)
+		v := overview.View(snap, alerts.Judge, overview.Query{}, noon, templates.Frame{}, nobody)
 		for _, row := range v.Rows {
 			text := row.Why.Full + " " + row.Why.Short + row.Cause.Full
 			if strings.Contains(text, "refuses") || !strings.Contains(strings.ToLower(text), "broker") {
@@ -54,14 +55,14 @@ func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
 	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
 	snap := &dedup.Snapshot{}
-	if text := causeText(snap, p, "", noon); text.Short != "" {
+	if text := show.CauseText(snap, p, "", noon); text.Short != "" {
 		t.Errorf("while the broker is down it blames: %q", text.Short)
 	}
 	if api.CauseOf(snap, p, "") != nil {
 		t.Error("so does the API")
 	}
 	p.Down = nil
-	if causeText(snap, p, "", noon).Short == "" {
+	if show.CauseText(snap, p, "", noon).Short == "" {
 		t.Error("with all sources there it is told no more")
 	}
 }

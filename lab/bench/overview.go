@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/marker"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 )
@@ -107,7 +108,7 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 	sessions := session.New(server.DefaultConfig().Sessions(), db.Sessions())
 	s, err := server.New(server.DefaultConfig(), server.Deps{
 		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
-		Pages: []web.Pages{account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}), marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
+		Pages: []web.Pages{overview.New(overview.Deps{Snapshots: source}), account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}), marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
 		Gate:  gate, Sessions: sessions, Log: log, Version: "bench",
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -41,6 +42,8 @@ type Site struct {
 	Recheck func()
 	// ProxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
 	ProxyNote func(auth.Principal) templates.Problem
+	// Judge is how pipelines are judged at a time: by their figures and findings, and by what fires of them.
+	Judge func(now time.Time) show.Judge
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
 }

@@ -36,6 +36,7 @@ import (
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -104,6 +105,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Alerts: alerting, Jobs: jobs, Baselines: baselines,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
+			overview.New(overview.Deps{Snapshots: st, Alerts: alerting.View, Measured: measured}),
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
 			account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}),
 			guide.New(), measured.Pages, alert.New(alerting), baselines.Pages, jobs.Pages, messages.Pages, move.New(st.morgue),

@@ -1,11 +1,14 @@
-package server
+package overview
 
 import (
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // TestHeadlinesCountWhatPipelinesShareOnce has three pipelines: two share a store, and a dead-letter queue of one broker; the
 // third has a store and, on another broker, a queue of the same name.

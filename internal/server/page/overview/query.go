@@ -1,8 +1,9 @@
-package server
+package overview
 
 import (
 	"cmp"
 	"math"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// overviewQuery is the state of the overview that lives in its address.
-type overviewQuery struct {
+// Query is the state of the overview that lives in its address.
+type Query struct {
 	text  string
 	tiers []dedup.Tier
 	// label and value select pipelines by one label; label is empty when none is selected.
@@ -28,7 +29,14 @@ const perPage = 50
 
 func worstFirst() list.Order { return list.Order{By: "tier", Descending: true} }
 
-func (q *overviewQuery) params() []list.Param {
+// ParseQuery reads the parameters of the overview.
+func ParseQuery(values url.Values) (Query, error) {
+	var q Query
+	err := list.Read(values, q.params()...)
+	return q, err
+}
+
+func (q *Query) params() []list.Param {
 	return []list.Param{
 		list.Text("q", &q.text, web.MaxText),
 		list.Many("tier", &q.tiers, dedup.ParseTier, dedup.Tier.String, show.TierWords),
@@ -38,12 +46,12 @@ func (q *overviewQuery) params() []list.Param {
 			}
 			return q.label + "=" + q.value
 		}),
-		list.SortBy(&q.order, worstFirst(), list.Keys(overviewColumns()), "is not a column of this page"),
+		list.SortBy(&q.order, worstFirst(), list.Keys(columns()), "is not a column of this page"),
 		list.PageNumber(&q.page),
 	}
 }
 
-func (q *overviewQuery) readLabel(s string) error {
+func (q *Query) readLabel(s string) error {
 	name, value, ok := strings.Cut(s, "=")
 	if s != "" && (!ok || name == "") {
 		return list.Bad("label", "must have the form name=value")
@@ -52,11 +60,11 @@ func (q *overviewQuery) readLabel(s string) error {
 	return nil
 }
 
-// address is the overview with this query.
-func (q overviewQuery) address(base string) string { return list.Address(base+"/", q.params()...) }
+// Address is the overview with this query.
+func (q Query) Address(base string) string { return list.Address(base+"/", q.params()...) }
 
-// overviewColumns are the columns of the overview, and what each sorts by.
-func overviewColumns() []list.Column[show.Judged] {
+// columns are the columns of the overview, and what each sorts by.
+func columns() []list.Column[show.Judged] {
 	rank := func(f func(show.Judged) dedup.Figure) func(show.Judged) list.Rank {
 		return func(p show.Judged) list.Rank { return list.ByNumber(knownValue(f(p))) }
 	}
@@ -70,7 +78,7 @@ func overviewColumns() []list.Column[show.Judged] {
 		{Head: "Mean ack latency", Number: true, Key: "latency", Offered: down("latency"), Words: "mean ack latency, highest first", Rank: rank(rankedLatency)},
 		{Head: "Dead letters", Number: true, Key: "dead-letters", Offered: down("dead-letters"), Words: "dead letters, highest first", Rank: rank(rankedDead)},
 		{Head: "Processing", Number: true, Key: "processing", Offered: down("processing"), Words: "processing markers, highest first",
-			Rank: rank(func(p show.Judged) dedup.Figure { return processing(p.PipelineStatus) })},
+			Rank: rank(func(p show.Judged) dedup.Figure { return show.Processing(p.PipelineStatus) })},
 		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p show.Judged) dedup.Figure { return p.Ready })},
 		{Head: "Consumers", Number: true, Key: "consumers", Offered: list.Order{By: "consumers"}, Words: "consumers, lowest first",
 			Rank: rank(func(p show.Judged) dedup.Figure { return p.Consumers })},
@@ -94,11 +102,11 @@ func rankOfRisk(p show.Judged) list.Rank {
 }
 
 func rankedRate(p show.Judged) dedup.Figure {
-	return shownRate(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
+	return show.ShownRate(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 }
 
 func rankedLatency(p show.Judged) dedup.Figure {
-	f := shownLatency(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
+	f := show.ShownLatency(p, show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window))
 	if f.Bounded() {
 		f.Value = f.High
 	}
@@ -126,17 +134,17 @@ func worst(p show.Judged) float64 {
 
 // sortPipelines returns the pipelines in an order. Of equals those come first whose sources cannot be read; then they go by name.
 func sortPipelines(all []show.Judged, o list.Order) []show.Judged {
-	return list.Sorted(all, overviewColumns(), o, func(a, b show.Judged) int {
+	return list.Sorted(all, columns(), o, func(a, b show.Judged) int {
 		return cmp.Or(-cmp.Compare(min(1, len(a.Down)), min(1, len(b.Down))), show.CompareText(a.Pipeline.Name, b.Pipeline.Name))
 	})
 }
 
-func (q overviewQuery) filtered() bool {
+func (q Query) filtered() bool {
 	return q.text != "" || len(q.tiers) > 0 || q.label != ""
 }
 
 // matches reports whether a pipeline passes the filter.
-func (q overviewQuery) matches(p *dedup.PipelineStatus, tier dedup.Tier) bool {
+func (q Query) matches(p *dedup.PipelineStatus, tier dedup.Tier) bool {
 	if len(q.tiers) > 0 && !slices.Contains(q.tiers, tier) {
 		return false
 	}

@@ -1,4 +1,4 @@
-package server
+package overview
 
 import (
 	"strings"
@@ -9,24 +9,9 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// sourceWord says in one word whether a source answers, with the tier that colours it: a source that does not answer hides
-// what may be wrong, so it is severe and not only unknown.
-func sourceWord(h dedup.SourceHealth) (word, tier string) {
-	switch {
-	case !h.Tried:
-		return "not tried yet", dedup.TierUnknown.String()
-	case h.OK && h.Note != "":
-		return templates.Plain(h.Note, show.NameLimit).Short, dedup.TierUnknown.String()
-	case h.OK:
-		return "reachable", dedup.Normal.String()
-	default:
-		return "unreachable", dedup.Severe.String()
-	}
-}
-
 // brokerCard is one broker at a glance.
 func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
-	word, tier := sourceWord(b.Health)
+	word, tier := show.SourceWord(b.Health)
 	c := templates.SourceCard{
 		Kind: "broker", Name: templates.Plain(b.Name, show.NameLimit), Word: word, Tier: tier,
 		Since: show.Moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), show.NameLimit),
@@ -66,7 +51,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 
 // storeCard is one store at a glance.
 func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
-	word, tier := sourceWord(st.Health)
+	word, tier := show.SourceWord(st.Health)
 	health := st.Stats.Health
 	c := templates.SourceCard{
 		Kind: "store", Name: templates.Plain(st.Name, show.NameLimit), Word: word, Tier: tier,
@@ -81,9 +66,9 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	}
 	add := func(label, value string) { c.Facts = append(c.Facts, templates.Fact{Label: label, Value: value}) }
 	add("Keys", optional(health.Keys))
-	add("Last pass", passText(st.Stats, now))
-	if underWay(st.Stats.Progress) {
-		add("Pass under way", coverageText(st.Stats.Progress))
+	add("Last pass", show.PassText(st.Stats, now))
+	if show.UnderWay(st.Stats.Progress) {
+		add("Pass under way", show.CoverageText(st.Stats.Progress))
 	}
 	if health.LatencyP99 > 0 {
 		add("Latency p99", templates.Latency(health.LatencyP99.Seconds()))
@@ -142,27 +127,6 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 		Tier: "warning", Text: templates.Sentence(text),
 		Mend: templates.Sentence("Keep markers in a store of their own with the policy noeviction."),
 	}}
-}
-
-func passText(s dedup.StoreStats, now time.Time) string {
-	if s.Pass == nil {
-		return "none complete yet"
-	}
-	if s.Pass.Unfit() {
-		return show.Ago(s.Pass.Ended, now) + ", " + show.UnfitText(s.Pass)
-	}
-	return show.Ago(s.Pass.Ended, now) + ", " + show.Counted(int(s.Pass.Matched), "marker")
-}
-
-// underWay reports whether a pass has begun and has not seen everything yet.
-func underWay(p dedup.Progress) bool { return !p.Started.IsZero() && p.Coverage < 0.995 }
-
-func coverageText(p dedup.Progress) string {
-	text := templates.Number(p.Coverage*100) + " %"
-	if p.Waiting != "" {
-		text += ", " + templates.Sentence(p.Waiting).Short
-	}
-	return text
 }
 
 func memoryText(h dedup.StoreHealth) string {

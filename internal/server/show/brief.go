@@ -1,11 +1,10 @@
-package server
+package show
 
 import (
 	"strings"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -21,33 +20,33 @@ func methodWord(m dedup.Method) string {
 	case dedup.MethodResidual:
 		return "estimated"
 	default:
-		return strings.ReplaceAll(templates.Plain(string(m), show.NameLimit).Short, "_", " ")
+		return strings.ReplaceAll(templates.Plain(string(m), NameLimit).Short, "_", " ")
 	}
 }
 
-// judgedRate is the duplicate rate as row and tile show it: a number with its band, whence it comes, and a bar where its tier is not certain.
-func judgedRate(p show.Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
-	f, l := shownRate(p, w), p.Pipeline.Limits
-	for _, e := range show.Figures(p.PipelineStatus, f.Window).Estimates {
-		if e.Rate.Source == f.Source && (f.Known() || show.Bounds(f) != "") {
-			name, counts := show.MethodWords(e.Method)
+// JudgedRate is the duplicate rate as row and tile show it: a number with its band, whence it comes, and a bar where its tier is not certain.
+func JudgedRate(p Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
+	f, l := ShownRate(p, w), p.Pipeline.Limits
+	for _, e := range Figures(p.PipelineStatus, f.Window).Estimates {
+		if e.Rate.Source == f.Source && (f.Known() || Bounds(f) != "") {
+			name, counts := MethodWords(e.Method)
 			v.Origin, v.OriginTitle, v.OriginHref = methodWord(e.Method), name+": "+counts, path+"#how"
 		}
 	}
-	if !f.Known() && show.Bounds(f) == "" {
+	if !f.Known() && Bounds(f) == "" {
 		return v
 	}
 	low, high := alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l)
 	if f.Low < f.High && !f.AtLeast && (low != high || low == dedup.TierUnknown) {
 		v.Band = templates.NewBand(f.Low, f.High, []float64{l.DuplicateWarning, l.DuplicateSevere, l.DuplicateEmergency},
-			"between "+templates.Percent(f.Low)+" and "+templates.Percent(f.High)+": "+tiersFrom(low, high))
+			"between "+templates.Percent(f.Low)+" and "+templates.Percent(f.High)+": "+TiersFrom(low, high))
 	}
 	return v
 }
 
-// judgedLatency is the mean ack latency as row and tile show it.
-func judgedLatency(p show.Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
-	f, l := shownLatency(p, w), p.Pipeline.Limits
+// JudgedLatency is the mean ack latency as row and tile show it.
+func JudgedLatency(p Judged, w *dedup.WindowFigures, v templates.Figure, path string) templates.Figure {
+	f, l := ShownLatency(p, w), p.Pipeline.Limits
 	if !f.Known() {
 		return v
 	}
@@ -61,13 +60,13 @@ func judgedLatency(p show.Judged, w *dedup.WindowFigures, v templates.Figure, pa
 	low, high := alerts.LatencyTier(f.Low, l), alerts.LatencyTier(f.High, l)
 	if f.Low < f.High && !f.AtLeast && low != high {
 		v.Band = templates.NewBand(f.Low, f.High, []float64{l.LatencyWarning, l.LatencySevere},
-			"between "+templates.Latency(f.Low)+" and "+templates.Latency(f.High)+": "+tiersFrom(low, high))
+			"between "+templates.Latency(f.Low)+" and "+templates.Latency(f.High)+": "+TiersFrom(low, high))
 	}
 	return v
 }
 
-// offerMeasure leads from a figure that may be of more than one tier to where its pipeline, whose page is at path, can be measured exactly.
-func offerMeasure(path string, figures ...*templates.Figure) {
+// OfferMeasure leads from a figure that may be of more than one tier to where its pipeline, whose page is at path, can be measured exactly.
+func OfferMeasure(path string, figures ...*templates.Figure) {
 	for _, f := range figures {
 		if f.Band != nil {
 			f.Measure = path + "#measure"
@@ -75,8 +74,8 @@ func offerMeasure(path string, figures ...*templates.Figure) {
 	}
 }
 
-// tiersFrom says which tiers a band reaches from and to.
-func tiersFrom(low, high dedup.Tier) string {
+// TiersFrom says which tiers a band reaches from and to.
+func TiersFrom(low, high dedup.Tier) string {
 	if low == dedup.TierUnknown {
 		return "too few messages for a tier"
 	}

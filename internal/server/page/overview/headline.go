@@ -1,4 +1,4 @@
-package server
+package overview
 
 import (
 	"maps"
@@ -90,7 +90,7 @@ func (t *tally) add(p show.Judged) {
 		depth.Quality = dedup.Measured // whose the messages are is in doubt, and not how many there are
 		t.count("dead", depth)
 	}
-	if f := processing(p.PipelineStatus); f.Known() {
+	if f := show.Processing(p.PipelineStatus); f.Known() {
 		t.busy[p.Pipeline.Store] = max(t.busy[p.Pipeline.Store], f.Value)
 		t.count("busy", f)
 	}

@@ -1,7 +1,6 @@
-package server
+package overview
 
 import (
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,19 +9,14 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
-	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
-	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
-// judge returns the verdict on a pipeline.
-type judge func(*dedup.PipelineStatus) alerts.Verdict
-
-// overviewView builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
+// View builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
 // zone of now. Measurable tells which pipelines who asks can measure.
-func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
-	v := templates.OverviewView{Frame: frame, Self: q.address(frame.Base), Starting: snap == nil || snap.Round == 0}
+func View(snap *dedup.Snapshot, judge show.Judge, q Query, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
+	v := templates.OverviewView{Frame: frame, Self: q.Address(frame.Base), Starting: snap == nil || snap.Round == 0}
 	if snap == nil {
 		snap = &dedup.Snapshot{}
 	}
@@ -38,10 +32,10 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	v.Tiers = tierCounts(all, q, frame.Base)
 	v.Stats = headline(all, now)
 	v.Filter = filterView(all, q, frame.Base)
-	v.Columns = list.Heads(overviewColumns(), q.order, func(o list.Order) string {
+	v.Columns = list.Heads(columns(), q.order, func(o list.Order) string {
 		link := q
 		link.order, link.page = o, 1
-		return link.address(frame.Base)
+		return link.Address(frame.Base)
 	})
 
 	shown := slices.DeleteFunc(slices.Clone(all), func(p show.Judged) bool { return !q.matches(p.PipelineStatus, p.Verdict.Tier) })
@@ -51,14 +45,14 @@ func overviewView(snap *dedup.Snapshot, judge judge, q overviewQuery, now time.T
 	for _, p := range shown {
 		row := pipelineRow(snap, p, frame.Base, now)
 		if measurable(p.Pipeline.Name) {
-			offerMeasure(row.Href, &row.Duplicates, &row.Latency)
+			show.OfferMeasure(row.Href, &row.Duplicates, &row.Latency)
 		}
 		v.Rows = append(v.Rows, row)
 	}
 	v.Pages = at.Links(func(n int) string {
 		link := q
 		link.page = n
-		return link.address(frame.Base)
+		return link.Address(frame.Base)
 	})
 	v.Empty = emptyOverview(v, frame.Base)
 	return v
@@ -80,23 +74,16 @@ func sourceCards(snap *dedup.Snapshot, now time.Time) (brokers, stores []templat
 }
 
 // judgeAll judges every pipeline. While rounds are late nothing can be told, and the old verdicts are not shown.
-func judgeAll(snap *dedup.Snapshot, judge judge, late string) []show.Judged {
+func judgeAll(snap *dedup.Snapshot, judge show.Judge, late string) []show.Judged {
 	all := make([]show.Judged, 0, len(snap.Pipelines))
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		all = append(all, show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, late)})
+		all = append(all, show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, late)})
 	}
 	return all
 }
 
-func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict {
-	if late != "" {
-		return alerts.Verdict{Why: late}
-	}
-	return judge(p)
-}
-
-func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.TierCount {
+func tierCounts(all []show.Judged, q Query, base string) []templates.TierCount {
 	counts, blind := map[dedup.Tier]int{}, 0
 	for _, p := range all {
 		counts[p.Verdict.Tier]++
@@ -113,7 +100,7 @@ func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.Tie
 		if active {
 			link.tiers = nil // the same tile again shows all
 		}
-		tile := templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.address(base), Active: active}
+		tile := templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.Address(base), Active: active}
 		if t == dedup.TierUnknown && blind > 0 { // they keep the tier that the rest shows, and are not known all the same
 			tile.Note = "+" + templates.Number(float64(blind)) + " in part: a source is down"
 		}
@@ -122,19 +109,19 @@ func tierCounts(all []show.Judged, q overviewQuery, base string) []templates.Tie
 	return out
 }
 
-func filterView(all []show.Judged, q overviewQuery, base string) templates.Filter {
-	clear := overviewQuery{order: q.order}
-	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.address(base)}
+func filterView(all []show.Judged, q Query, base string) templates.Filter {
+	clear := Query{order: q.order}
+	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.Address(base)}
 	for _, t := range show.TiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
 	f.Labels = labelChoices(all, q)
-	f.Sorts = list.Sorts(overviewColumns(), q.order)
+	f.Sorts = list.Sorts(columns(), q.order)
 	return f
 }
 
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
-func labelChoices(all []show.Judged, q overviewQuery) []templates.Choice {
+func labelChoices(all []show.Judged, q Query) []templates.Choice {
 	pairs := map[string]bool{}
 	for _, p := range all {
 		for name, value := range p.Pipeline.Labels {
@@ -175,22 +162,19 @@ func emptyOverview(v templates.OverviewView, base string) templates.Empty {
 }
 
 // noteAttended says on each tile of how many of its pipelines all that fires at this tier was acknowledged.
-func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot, now time.Time) {
-	if s.alerts.View == nil || snap == nil {
-		return
-	}
+func noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot, verdicts []alerts.Verdict, view *alerts.View) {
 	type place struct {
 		pipeline string
 		tier     dedup.Tier
 	}
 	firing, waiting := map[place]bool{}, map[place]bool{}
-	for _, a := range s.alerts.View.View().Alerts {
-		if at := (place{alert.PipelineOf(a), a.State.Tier}); at.pipeline != "" && alert.Fires(a) {
+	for _, a := range view.Alerts {
+		if at := (place{show.PipelineOf(a), a.State.Tier}); at.pipeline != "" && show.Fires(a) {
 			firing[at], waiting[at] = true, waiting[at] || a.Ack == nil
 		}
 	}
 	counts := map[string]int{}
-	for i, v := range s.verdictsAt(snap, now) {
+	for i, v := range verdicts {
 		if at := (place{snap.Pipelines[i].Pipeline.Name, v.Tier}); firing[at] && !waiting[at] {
 			counts[v.Tier.String()]++
 		}
@@ -200,19 +184,4 @@ func (s *Server) noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot,
 			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(float64(n))+" acknowledged", " · ")
 		}
 	}
-}
-
-// overview answers the first page.
-func (s *Server) overview(r *web.Request) (web.Response, error) {
-	var q overviewQuery
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
-	frame := s.frame(r, "Overview")
-	frame.Live = web.Live("overview")
-	now := time.Now().In(web.Zone(r))
-	snap := s.snapshots.Snapshot()
-	view := overviewView(snap, s.judgeAt(now), q, now, frame, s.measurable(r))
-	s.noteAttended(view.Tiers, snap, now)
-	return web.Page{Status: http.StatusOK, Component: templates.Overview(view)}, nil
 }
