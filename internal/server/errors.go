@@ -122,7 +122,7 @@ func (s *Server) errorView(r *web.Request, err error) templates.ErrorView {
 	if to := (*web.LedBack)(nil); errors.As(err, &to) {
 		view.Back, view.BackWord = to.Href, to.Word
 	} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
-		view.Back = s.back(r)
+		view.Back = web.Back(s.cfg.base(), r)
 	}
 	if d.Ours() {
 		view.RequestID = r.ID // the page says that the log has more under it

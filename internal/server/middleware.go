@@ -38,7 +38,7 @@ func (s *Server) newHandler() (http.Handler, error) {
 	if err := trustPublicURL(origins, s.cfg); err != nil {
 		return nil, err
 	}
-	e.Use(s.observe, s.secureHeaders, s.checkHost, s.watchProxies(s.cfg.TrustedProxies), limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
+	e.Use(s.observe, s.secureHeaders, s.checkHost, s.proxies.watch(s.cfg.TrustedProxies), limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
 	s.register(e, served(s.routes(), s.cfg.ReadOnly))
 	return e, nil
 }
@@ -263,7 +263,7 @@ const (
 func (s *Server) newRequest(c echo.Context) *web.Request {
 	id, _ := c.Get(requestIDKey).(string)
 	r := &web.Request{Request: c.Request(), ID: id}
-	if plain, marked := unmarked(r.URL); marked {
+	if plain, marked := web.Unmarked(r.URL); marked {
 		r.Request, r.ByItself = r.WithContext(r.Context()), true
 		r.URL = plain
 	}

@@ -234,7 +234,7 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
+	view := pipelineView(snap, p, s.judging.by(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
 	if s.measurable(r)(p.Pipeline.Name) {
 		for i := range view.Parts {
 			show.OfferMeasure("", &view.Parts[i].Figure)

@@ -29,13 +29,10 @@ func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
 		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
-
-		{Method: "POST", Path: "/settings", Needs: anybody, Kind: web.PageKind, Handler: s.settings},
-
-		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: s.exposeMetrics},
-		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: s.healthz},
-		{Method: "GET", Path: "/readyz", Needs: anybody, Kind: web.ProbeKind, Handler: s.readyz},
-		{Method: "GET", Path: "/static/{file...}", Needs: anybody, Kind: web.StaticKind, Handler: s.static},
+		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: by(s.metrics.Handler())},
+		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: healthz},
+		{Method: "GET", Path: "/readyz", Needs: anybody, Kind: web.ProbeKind, Handler: probes{s.snapshots, s.history}.readyz},
+		{Method: "GET", Path: "/static/{file...}", Needs: anybody, Kind: web.StaticKind, Handler: by(http.StripPrefix(s.cfg.base(), static.Handler()))},
 	}
 }
 
@@ -79,12 +76,7 @@ func (s *Server) kindOf(path string) web.Kind {
 	return web.PageKind
 }
 
-// exposeMetrics answers in the Prometheus format.
-func (s *Server) exposeMetrics(r *web.Request) (web.Response, error) {
-	return web.Standard{Handler: s.metrics.Handler()}, nil
-}
-
-// static serves the assets.
-func (s *Server) static(r *web.Request) (web.Response, error) {
-	return web.Standard{Handler: http.StripPrefix(s.cfg.base(), static.Handler())}, nil
+// by lets a handler of the standard library answer.
+func by(h http.Handler) web.Handler {
+	return func(*web.Request) (web.Response, error) { return web.Standard{Handler: h}, nil }
 }

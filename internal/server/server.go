@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -74,7 +73,7 @@ type Server struct {
 	sessions   *session.Sessions
 	hub        *hub
 	metrics    *metrics.Metrics
-	judged     atomic.Pointer[judgedSnapshot]
+	judging    judging
 	jobs       jobs
 	baselines  baselines
 	// registered are the routes of packages outside the server.
@@ -82,9 +81,8 @@ type Server struct {
 	measured   measured
 	alerts     alert.Deps
 	// site is what pages are offered, those of the server itself too.
-	site web.Site
-	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
-	proxy   atomic.Pointer[string]
+	site    web.Site
+	proxies proxies
 	handler http.Handler
 	http    *http.Server
 }
@@ -115,7 +113,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
 		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxyNote, Judge: s.judgeAt, Verdicts: s.verdictsAt}
+	s.judging.alerts, s.proxies.log = &s.alerts, deps.Log
+	s.site = web.Site{Base: cfg.base(), Secure: cfg.secure(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxies.problem, Judge: s.judging.by, Verdicts: s.judging.at}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)
@@ -136,7 +135,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 }
 
 func (s *Server) metricDeps() metrics.Deps {
-	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.verdicts, LivePages: s.hub.count}
+	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.judging.all, LivePages: s.hub.count}
 	if s.alerts.View != nil {
 		deps.Alerts = s.alerts.View
 	}

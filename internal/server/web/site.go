@@ -30,6 +30,8 @@ type Pages func(Site) []Route
 type Site struct {
 	// Base is the base path without a trailing slash, empty for the root.
 	Base string
+	// Secure says that browsers come by HTTPS.
+	Secure bool
 	// ReadOnly says that nothing here changes anything.
 	ReadOnly bool
 	// Masker hides values from those who may not see them.

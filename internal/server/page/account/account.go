@@ -37,7 +37,7 @@ func New(deps Deps) web.Pages {
 			route(http.MethodGet, "/login", auth.Nobody, s.loginForm), route(http.MethodPost, "/login", auth.Nobody, s.login),
 			route(http.MethodPost, "/logout", auth.Viewer, s.logout), route(http.MethodPost, "/logout-all", auth.Viewer, s.logoutAll),
 			route(http.MethodGet, "/account", auth.Viewer, s.account), route(http.MethodPost, "/account/password", auth.Viewer, s.changePassword),
-			route(http.MethodGet, "/welcome", auth.Nobody, s.welcome),
+			route(http.MethodPost, "/settings", auth.Nobody, s.settings), route(http.MethodGet, "/welcome", auth.Nobody, s.welcome),
 			route(http.MethodGet, "/setup", auth.Nobody, s.setupForm), route(http.MethodPost, "/setup", auth.Nobody, s.setup),
 		}
 	}
