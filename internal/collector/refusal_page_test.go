@@ -20,6 +20,7 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/session"
 )
 
 const refusalToken = "refusal-token-0123456789012345678901234567890123"
@@ -57,7 +58,7 @@ func newPages(t *testing.T, p *published) http.Handler {
 	cfg := server.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"
 	s, err := server.New(cfg, server.Deps{
-		Snapshots: p, History: noHistory{make(chan struct{})}, Auth: service, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log,
+		Snapshots: p, History: noHistory{make(chan struct{})}, Auth: service, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log), Sessions: session.New(cfg.Sessions(), db.Sessions()), Log: log,
 	})
 	succeed(t, err)
 	return s.Handler()

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -39,7 +40,7 @@ func (t *tower) show(all ...*alerts.AlertView) {
 	v := &alerts.View{At: time.Now().Add(-2 * time.Second), Took: 12 * time.Millisecond, Interval: 15 * time.Second, Rules: alerts.Defaults(), Alerts: all,
 		Worst: dedup.Normal, Unattended: dedup.Normal}
 	for _, a := range all {
-		if alert.Fires(a) && a.Key.Rule != alerts.RuleWatchdog {
+		if show.Fires(a) && a.Key.Rule != alerts.RuleWatchdog {
 			v.Firing++
 			v.Worst = max(v.Worst, a.State.Tier)
 		}
@@ -184,7 +185,7 @@ func alertIn(t testing.TB, rule string, kind alerts.SubjectKind, subject string,
 	j := alerts.Judgement{Key: key, At: now.Add(-2 * time.Second), Labels: labels, Enters: max(tier, dedup.Normal), Holds: max(tier, dedup.Normal), Health: alerts.HealthOK,
 		Value: 0.172, Limit: 0.1, Unit: dedup.Ratio, N: 12_345, Window: 15 * time.Minute, Why: "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %"}
 	a := &alerts.AlertView{Rule: ruleNamed(t, rule), Alert: alerts.Alert{Key: key, Last: j, LastOK: j, State: alerts.State{Phase: phase, Tier: tier, Since: now.Add(-since), Seen: j.At}}}
-	if alert.Fires(a) {
+	if show.Fires(a) {
 		a.State.FiredAt = now.Add(-since)
 	}
 	return a

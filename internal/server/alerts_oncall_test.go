@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
@@ -31,7 +32,7 @@ func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 		t.Errorf("the page of the pipeline: %q", got)
 	}
 	row := s.page("viewer", "/").Find("#pipelines tbody").Find("a.raised")
-	if row.AttrOr("href", "") != alert.Address("", inflow.Key) {
+	if row.AttrOr("href", "") != show.AlertAddress("", inflow.Key) {
 		t.Errorf("the overview leads to %q", row.AttrOr("href", ""))
 	}
 	if got := page.Find("#status .title .chip.t-emergency").Length(); got != 1 {

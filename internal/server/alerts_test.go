@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/show"
 )
 
 // apart is the text of a selection on one line, with a space between elements.
@@ -316,7 +317,7 @@ func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
 	if len(due) != 1 || len(due[0].Alerts) != 1 {
 		t.Fatalf("due: %+v", due)
 	}
-	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alert.Address("/base", key); got != want {
+	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+show.AlertAddress("/base", key); got != want {
 		t.Errorf("the link is %s, the page %s", got, want)
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"time"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
@@ -24,4 +25,24 @@ func (s *Server) measurable(r *web.Request) func(pipeline string) bool {
 		return func(string) bool { return false }
 	}
 	return s.measured.Measurable(r)
+}
+
+// jobs tells what jobs did; job.Jobs is one.
+type jobs interface {
+	// WithEvents returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
+	WithEvents(r *web.Request, snap *dedup.Snapshot) *dedup.Snapshot
+}
+
+// withJobs returns the snapshot with what jobs of ours did as events of their pipelines.
+func (s *Server) withJobs(r *web.Request) *dedup.Snapshot {
+	if s.jobs == nil {
+		return s.snapshots.Snapshot()
+	}
+	return s.jobs.WithEvents(r, s.snapshots.Snapshot())
+}
+
+// baselines is what the pages of pipelines say of acknowledged dead letters; deadletter.Baselines is one.
+type baselines interface {
+	// View shows what of a pipeline's dead letters is acknowledged, and the forms that change it; path is the page of the pipeline.
+	View(r *web.Request, p *dedup.PipelineStatus, path string, now time.Time) templates.BaselineView
 }

@@ -22,19 +22,19 @@ const effectsShown = 50
 
 // pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge judge, q chart.Query, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
+func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q chart.Query, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
 		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: chart.RangeView(q, path, now),
 	}
-	j := show.Judged{PipelineStatus: p, Verdict: verdictOf(p, judge, v.Late)}
-	v.Tier, v.Possible = j.Verdict.Tier.String(), possible(j.Verdict.Tier, j.Verdict.Possible)
-	v.Why = show.Statement(why(j, now))
-	v.RaisedHref, v.RaisedLink = raisedBy(j, frame.Base)
-	v.More, v.MoreHref = moreFindings(j), "#findings"
+	j := show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, v.Late)}
+	v.Tier, v.Possible = j.Verdict.Tier.String(), show.Possible(j.Verdict.Tier, j.Verdict.Possible)
+	v.Why = show.Statement(show.Why(j, now))
+	v.RaisedHref, v.RaisedLink = show.RaisedBy(j, frame.Base)
+	v.More, v.MoreHref = show.MoreFindings(j), "#findings"
 	v.Risk, v.RiskDriver = j.Verdict.Risk.String(), j.Verdict.RiskDriver
-	v.Cause = causeText(snap, j, v.Late, now)
+	v.Cause = show.CauseText(snap, j, v.Late, now)
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range show.LostSources(p.Down) {
@@ -78,8 +78,8 @@ func findingView(f dedup.Finding) templates.Problem {
 // parts are the headline figures: the two judged ones with tier and risk, then what stands now.
 func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
-	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
-	if note := stuckNote(p.Stuck); note != "" {
+	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, show.Processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
+	if note := show.StuckNote(p.Stuck); note != "" {
 		markers.Link, markers.Href = note, path+"/markers?state="+string(admin.ProcessingList)
 	}
 	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(tileFigure(p.PipelineStatus, p.Ready, "unknown", now), unackedNote(p.Unacked))}
@@ -93,8 +93,8 @@ func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	if p.DeadLetters.IsInterval() {
 		dead.Figure = withNote(dead.Figure, "of a shared queue")
 	}
-	rate := judgedRate(p, w, tileFigure(p.PipelineStatus, shownRate(p, w), rateWord(p.PipelineStatus), now), path)
-	latency := judgedLatency(p, w, tileFigure(p.PipelineStatus, shownLatency(p, w), "unknown", now), path)
+	rate := show.JudgedRate(p, w, tileFigure(p.PipelineStatus, show.ShownRate(p, w), show.RateWord(p.PipelineStatus), now), path)
+	latency := show.JudgedLatency(p, w, tileFigure(p.PipelineStatus, show.ShownLatency(p, w), "unknown", now), path)
 	return []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: rate, Tier: p.Verdict.DuplicateTier.String(), Risk: p.Verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: latency, Tier: p.Verdict.LatencyTier.String(), Risk: p.Verdict.LatencyRisk.String()},
@@ -145,14 +145,6 @@ func ageText(f dedup.Figure) string {
 		least = "≥ "
 	}
 	return least + templates.Span(time.Duration(f.Value*float64(time.Second)))
-}
-
-// stuckNote says how many markers are stuck, and nothing while that is not known or none is.
-func stuckNote(f dedup.Figure) string {
-	if !f.Known() || f.Value <= 0 {
-		return ""
-	}
-	return show.FigureText(f) + " stuck"
 }
 
 // listOfFinding is the list of markers that a finding is about; empty where there is none.
@@ -230,7 +222,7 @@ func drawCharts(ctx context.Context, v *templates.PipelineView, d chart.Data) {
 
 // pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
 func (s *Server) pipeline(r *web.Request) (web.Response, error) {
-	snap := s.withJobs(r, s.snapshots.Snapshot())
+	snap := s.withJobs(r)
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, web.NoPipeline(r.PathValue("name"))
@@ -242,16 +234,18 @@ func (s *Server) pipeline(r *web.Request) (web.Response, error) {
 	}
 	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judgeAt(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
+	view := pipelineView(snap, p, s.judging.by(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
 	if s.measurable(r)(p.Pipeline.Name) {
 		for i := range view.Parts {
-			offerMeasure("", &view.Parts[i].Figure)
+			show.OfferMeasure("", &view.Parts[i].Figure)
 		}
 	}
 	if s.alerts.View != nil {
 		view.Alerts = alert.Line(s.alerts.View.View(), frame.Base, p.Pipeline.Name, now)
 	}
-	view.Baseline = s.baselineView(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
+	if s.baselines != nil {
+		view.Baseline = s.baselines.View(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
+	}
 	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
 		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {
 			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}

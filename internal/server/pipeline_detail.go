@@ -2,10 +2,10 @@ package server
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -17,7 +17,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
-		if note := stuckNote(p.Stuck); note != "" {
+		if note := show.StuckNote(p.Stuck); note != "" {
 			v.MarkersLink += ": " + note
 		}
 	}
@@ -54,9 +54,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 	}
 	add("Never expire", noExpiryText(p))
 	add("Oldest processing", oldestText(p))
-	add("Last complete pass", passText(st.Stats, now))
-	if underWay(st.Stats.Progress) {
-		add("Pass under way", coverageText(st.Stats.Progress))
+	add("Last complete pass", show.PassText(st.Stats, now))
+	if show.UnderWay(st.Stats.Progress) {
+		add("Pass under way", show.CoverageText(st.Stats.Progress))
 	}
 	add("Scheme", show.SchemeText(st.Scheme))
 	pass := st.Stats.Pass
@@ -95,7 +95,7 @@ func oldestText(p *dedup.PipelineStatus) string {
 	if f := p.OldestProcessing; f.Known() {
 		return ageText(f)
 	}
-	n := processing(p)
+	n := show.Processing(p)
 	if n.Known() && n.Value == 0 && !n.AtLeast {
 		return "none"
 	}
@@ -120,12 +120,12 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	if p.Pipeline.DiscoverDeadLetters && len(p.Down) > 0 {
 		v.QueuesNote = "None is known: the broker has not answered yet."
 	}
-	v.Routes, v.Deaths = routeTable(p), deathsView(p.BrokerDeaths, now)
+	v.Routes, v.Deaths = show.Routes(p), show.Deaths(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
-			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
+			Href:  v.Range.Action + "/dead-letters?" + url.Values{"queue": {q.Name}}.Encode(),
 			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
-			Found: templates.Sentence(foundText(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
+			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
 			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
 		})
 	}
@@ -146,7 +146,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		if len(p.Sources) > 0 && !slices.Contains(p.Sources, h.Name) {
 			continue
 		}
-		word, tier := sourceWord(h)
+		word, tier := show.SourceWord(h)
 		row := templates.SourceRow{
 			Name: templates.Plain(h.Name, show.NameLimit), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
 			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),

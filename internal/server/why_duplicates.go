@@ -54,7 +54,7 @@ func swallowedLink(p *dedup.PipelineStatus, path string) neighbourLink {
 
 func loopingLink(p *dedup.PipelineStatus, path string) neighbourLink {
 	text := "Processing markers"
-	if note := stuckNote(p.Stuck); note != "" {
+	if note := show.StuckNote(p.Stuck); note != "" {
 		text = note
 	}
 	return neighbourLink{path + "/markers?state=" + string(admin.ProcessingList), text}

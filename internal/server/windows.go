@@ -80,7 +80,7 @@ func windowTable(v *templates.PipelineView, p *dedup.PipelineStatus, now time.Ti
 func windowFigure(p *dedup.PipelineStatus, m measure, w *dedup.WindowFigures, now time.Time) templates.Figure {
 	word := "unknown"
 	if m.label == rateLabel {
-		word = rateWord(p)
+		word = show.RateWord(p)
 	}
 	f := m.figure(w)
 	view := show.Figure(show.Blameless(f), word, now)

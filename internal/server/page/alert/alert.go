@@ -178,15 +178,6 @@ func (s pages) whyNoAttending(r *web.Request) string {
 	return ""
 }
 
-// LateText says since when rules were not judged, once three intervals have passed without; empty while they are on time.
-func LateText(v *alerts.View, now time.Time) string {
-	age := now.Sub(v.At)
-	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
-		return ""
-	}
-	return "Stale since " + show.Moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
-}
-
 // alertsPage answers the list of alerts.
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	var q query
@@ -241,7 +232,7 @@ func (s pages) alertPage(r *web.Request) (web.Response, error) {
 		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
 	now := time.Now().In(web.Zone(r))
-	frame := s.site.Frame(r, templates.Plain(TitleOf(a), show.NameLimit).Short)
+	frame := s.site.Frame(r, templates.Plain(show.AlertTitle(a), show.NameLimit).Short)
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)

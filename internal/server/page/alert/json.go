@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -80,7 +81,7 @@ func ackOf(k *alerts.Ack) *ackJSON {
 func alertOf(a *alerts.AlertView) JSON {
 	j := a.Last
 	out := JSON{
-		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: TitleOf(a), Phase: a.State.Phase.String(),
+		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: show.AlertTitle(a), Phase: a.State.Phase.String(),
 		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: web.Time(a.State.HealthSince), Since: web.Time(a.State.Since),
 		FiredAt: web.Time(a.State.FiredAt), TierSince: web.Time(a.State.TierSince), At: web.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: web.OrEmpty(j.Evidence),
 		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: web.OrEmpty(a.Silences), Flapping: web.Time(a.Flapping),
@@ -109,7 +110,7 @@ func alertOf(a *alerts.AlertView) JSON {
 
 // firedTier is the tier that fires; normal where none does, also before the first evaluation.
 func firedTier(a *alerts.AlertView) dedup.Tier {
-	if Fires(a) {
+	if show.Fires(a) {
 		return a.State.Tier
 	}
 	return dedup.Normal
@@ -127,7 +128,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	body := ListJSON{
-		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: LateText(view, time.Now()), Worst: view.Worst.String(),
+		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: show.AlertsLate(view, time.Now()), Worst: view.Worst.String(),
 		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []JSON{},
 	}
 	var matching []*alerts.AlertView

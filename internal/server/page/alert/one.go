@@ -25,12 +25,12 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: Address(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
+		Frame: frame, Self: show.AlertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
 			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
 			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(TitleOf(a), show.NameLimit)},
+			{Label: templates.Plain(show.AlertTitle(a), show.NameLimit)},
 		},
 		Facts: alertFacts(a, now),
 	}
@@ -161,7 +161,7 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+TitleOf(a), 2*show.KeyLimit)
+			v.RunbookText = templates.Plain("What to do about "+show.AlertTitle(a), 2*show.KeyLimit)
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -292,8 +292,8 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 	if named {
 		title := strings.ReplaceAll(e.Judgement.Key.Rule, "_", " ")
 		if a, ok := view.Alert(e.Judgement.Key); ok {
-			title = TitleOf(a)
-			entry.Href = Address(base, e.Judgement.Key)
+			title = show.AlertTitle(a)
+			entry.Href = show.AlertAddress(base, e.Judgement.Key)
 			entry.Link = templates.Plain(title, show.NameLimit).Short
 		} else {
 			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))

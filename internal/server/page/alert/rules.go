@@ -45,7 +45,7 @@ func countByRule(view *alerts.View) map[string]ruleCount {
 		}
 		c := counts[variantOf(a.Rule)]
 		switch {
-		case Fires(a):
+		case show.Fires(a):
 			c.firing++
 		case a.Pending() >= dedup.Warning:
 			c.pending++
