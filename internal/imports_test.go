@@ -18,7 +18,7 @@ const module = "dedup-dashboard/"
 var allowed = map[string][]string{
 	"cmd/dashboard":                    {"*"},
 	"cmd/playground":                   {"*"},
-	"internal/config":                  {"internal/series", "internal/markers", "internal/markers/kinds", "internal/markers/sql/effect", "internal/markers/exports", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret", "docs"},
+	"internal/config":                  {"internal/series", "internal/markers", "internal/markers/kinds", "internal/markers/sql/effect", "internal/markers/exports", "internal/broker", "internal/collector", "internal/alerts", "internal/alerts/dispatch", "internal/alerts/notify", "internal/admin", "internal/auth", "internal/server", "internal/dedup", "internal/secret", "docs"},
 	"internal/server/list":             {"internal/dedup", "web/templates"},
 	"internal/server/show":             {"internal/alerts", "internal/dedup", "web/templates"},
 	"internal/server/web":              {"internal/server/list", "internal/server/show", "internal/admin", "internal/alerts", "internal/auth", "internal/dedup", "web/templates"},
@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"internal/admin":                   {"internal/auth", "internal/dedup", "internal/mask", "internal/text", "internal/admin/requeue"},
 	"internal/admin/requeue":           {"internal/dedup"},
 	"internal/journal":                 {"internal/dedup", "internal/alerts", "internal/alerts/outbox", "internal/admin", "internal/auth", "internal/secret"},
+	"internal/alerts/dispatch":         {"internal/alerts", "internal/dedup"},
 	"internal/alerts/outbox":           {"internal/alerts"},
 	"internal/alerts/ruletest":         {"internal/alerts", "internal/dedup", "internal/series"},
 	"internal/alerts/notify":           {"internal/alerts", "internal/dedup", "internal/secret"},

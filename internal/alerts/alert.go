@@ -132,9 +132,17 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(strings.Compare(k.Rule, other.Rule), strings.Compare(string(k.Kind), string(other.Kind)), strings.Compare(k.Subject, other.Subject))
 }
 
+// Labels returns the labels that it was judged with, of before where the newest judgement has none. They must not be changed.
+func (a Alert) Labels() map[string]string {
+	if len(a.Last.Labels) > 0 {
+		return a.Last.Labels
+	}
+	return a.LastOK.Labels
+}
+
 // MatchLabels returns what routes, silences and groups match: the labels of an alert with its rule, its kind and a tier.
 func (a Alert) MatchLabels(tier dedup.Tier) map[string]string {
-	labels := maps.Clone(labelsOf(a))
+	labels := maps.Clone(a.Labels())
 	if labels == nil {
 		labels = map[string]string{}
 	}

@@ -258,6 +258,25 @@ func TestAnAlertOfBeforeARestartIsPlannedForAlthoughItIsNormalNow(t *testing.T) 
 	}
 }
 
+func TestACommitThatHangsDoesNotKeepAlertsStillForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Now(), newStageJournal(), soon())
+		hang := make(chan struct{})
+		defer close(hang)
+		s.journal.set(func(j *stageJournal) { j.hang = hang })
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Normal))
+		s.tick(t.Context())
+		s.journal.set(func(j *stageJournal) { j.hang = nil })
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe))
+		for range 40 {
+			s.tick(t.Context())
+		}
+		if got := s.alerts[tierOf("emails", dedup.Severe).Key].State.Tier; got != dedup.Severe {
+			t.Errorf("emails is %s after ten minutes", got)
+		}
+	})
+}
+
 // TestARestartAtAnyTickYieldsTheSameEdges runs one timeline twice: once with the engine made anew from the journal at random ticks.
 func TestARestartAtAnyTickYieldsTheSameEdges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -129,28 +129,6 @@ func TestNothingIsKeptOfAnAlertThatWasNormalAndLeftTheConfiguration(t *testing.T
 	}
 }
 
-func TestAnAlertThatFlapsAndLeftTheConfigurationIsKnownUntilTheJournalHasThatItIsCalm(t *testing.T) {
-	cfg := DefaultDispatch()
-	cfg.Channels = []string{"ops"}
-	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = NewDispatcher(cfg) })
-	for i := range 6 {
-		s.script(tierOf("orders", dedup.Normal+dedup.Tier(i%2)))
-		s.tick(t.Context())
-	}
-	key := tierOf("orders", dedup.Normal).Key
-	if s.journal.alerts[key].Flapping.IsZero() {
-		t.Fatal("it does not flap")
-	}
-	s.snapshots.snap = watching("emails")
-	s.script()
-	for range int(FlapWindow/tickEvery) + 3 {
-		s.tick(t.Context())
-	}
-	if a := s.journal.alerts[key]; !calm(a.State) || !a.Flapping.IsZero() || len(s.alerts) != 0 {
-		t.Errorf("the journal has %+v, flapping since %s; %d alerts are still known", a.State, a.Flapping, len(s.alerts))
-	}
-}
-
 func TestAnAlertThatNoRuleSaysAnythingOfStaysAsItIs(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
 	s.script(tierOf("orders", dedup.Severe))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/dedup"
 )
@@ -22,7 +23,7 @@ type Alerts struct {
 	// Channels are the receivers, in the order of the file.
 	Channels []notify.Config
 	// Dispatch says who is told of what. Where the dashboard is reached is filled in by whoever knows its address.
-	Dispatch alerts.DispatchConfig
+	Dispatch dispatch.Config
 	// Heartbeat is told that rules are evaluated.
 	Heartbeat notify.HeartbeatConfig
 }
@@ -86,16 +87,16 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 }
 
 // dispatch lays the routes and the times that are set over the defaults.
-func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
-	d := alerts.DefaultDispatch()
-	d.Standing = map[string]alerts.Standing{}
+func (s alertsSection) dispatch(c *report) dispatch.Config {
+	d := dispatch.Default()
+	d.Standing = map[string]dispatch.Standing{}
 	for _, ch := range s.Channels {
 		d.Channels = append(d.Channels, ch.Name)
 		if notify.GroupsItself(ch.Type) {
 			d.Undigested = append(d.Undigested, ch.Name)
 		}
-		if standing := ch.Standing(); standing.Every > 0 {
-			d.Standing[ch.Name] = standing
+		if every, believed := ch.Standing(); every > 0 {
+			d.Standing[ch.Name] = dispatch.Standing{Every: every, Believed: believed}
 		}
 	}
 	for i, r := range s.Routes {
@@ -152,11 +153,11 @@ func (f *file) checkGroups(c *report) {
 	}
 }
 
-func (r route) build(c *report, path string) alerts.Route {
+func (r route) build(c *report, path string) dispatch.Route {
 	if r.Channels == nil {
 		c.add(path+".channels", "is missing; name who is told, or write [] where nobody is to be")
 	}
-	built := alerts.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
+	built := dispatch.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
 	for i, word := range r.Tiers {
 		t, ok := dedup.ParseTier(word)
 		if !ok || t < dedup.Warning {

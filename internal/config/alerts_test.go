@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,7 +43,7 @@ func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
 	if got, want := len(cfg.Alerts.Rules), len(alerts.Defaults()); got != want {
 		t.Errorf("%d rules, want %d", got, want)
 	}
-	d, want := cfg.Alerts.Dispatch, alerts.DefaultDispatch()
+	d, want := cfg.Alerts.Dispatch, dispatch.Default()
 	if d.GroupWait != want.GroupWait || d.Repeat != want.Repeat || d.DigestAt != want.DigestAt {
 		t.Errorf("dispatch is %+v", d)
 	}
@@ -127,7 +128,7 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
   heartbeat: {url: "https://beat.example.com/x"}
 `)
 	d := cfg.Alerts.Dispatch
-	want := []alerts.Route{
+	want := []dispatch.Route{
 		{Match: map[string]string{"team": "shop"}, Tiers: []dedup.Tier{dedup.Severe, dedup.Emergency}, Channels: []string{"pager"}, Continue: true},
 		{Channels: []string{"chat"}},
 	}
@@ -137,7 +138,7 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	if d.GroupWait != 0 || d.GroupInterval != time.Minute || d.Repeat != 0 || d.DigestAt != 0 || len(d.GroupBy) != 0 || len(d.Channels) != 2 {
 		t.Errorf("dispatch is %+v", d)
 	}
-	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != (alerts.Standing{Every: time.Minute, Believed: 4 * time.Hour}) || len(own.Undigested) != 1 {
+	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != (dispatch.Standing{Every: time.Minute, Believed: 4 * time.Hour}) || len(own.Undigested) != 1 {
 		t.Errorf("Alertmanager hears everything again every %v, undigested %v", own.Standing, own.Undigested)
 	}
 	if len(cfg.Alerts.Channels) != 2 || !cfg.Alerts.Heartbeat.On() {

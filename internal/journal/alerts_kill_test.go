@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -32,7 +33,7 @@ const (
 	// The child is this test in another process; these tell it its part.
 	childDir, childURL, childBase = "JOURNAL_TEST_DIR", "JOURNAL_TEST_URL", "JOURNAL_TEST_BASE"
 	// tickLength is so long that nothing flaps.
-	tickLength = alerts.FlapWindow + time.Minute
+	tickLength = dispatch.FlapWindow + time.Minute
 	// ahead is how many messages the child lets wait before it plans more.
 	ahead = 24
 )
@@ -288,7 +289,7 @@ func deliverUntilKilled(dir, url, base string) error {
 		return err
 	}
 	a := db.Alerts()
-	d := alerts.NewDispatcher(alerts.DispatchConfig{Channels: killChannels, GroupBy: []string{"pipeline"}})
+	d := dispatch.New(dispatch.Config{Channels: killChannels, GroupBy: []string{"pipeline"}})
 	log, err := a.SentLog(ctx)
 	if err != nil {
 		return err
@@ -357,7 +358,7 @@ func post(ctx context.Context, url string, n alerts.Notification) error {
 }
 
 // nextTick leads each of three alerts on by one edge: fired, escalated, resolved.
-func nextTick(ctx context.Context, a *journal.Alerts, d *alerts.Dispatcher, at time.Time) (alerts.Tick, error) {
+func nextTick(ctx context.Context, a *journal.Alerts, d *dispatch.Dispatcher, at time.Time) (alerts.Tick, error) {
 	known, err := a.LoadAlerts(ctx)
 	if err != nil {
 		return alerts.Tick{}, err

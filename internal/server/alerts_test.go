@@ -13,6 +13,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 )
@@ -309,10 +310,10 @@ func TestAJournalThatCannotBeReadTakesNothingElseFromThePages(t *testing.T) {
 func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
 	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"}
 	at := time.Now()
-	cfg := alerts.DefaultDispatch()
+	cfg := dispatch.Default()
 	cfg.Channels, cfg.GroupWait, cfg.ExternalURL = []string{"pager"}, 0, "https://dedup.example.com/base"
 	fires := alerts.Alert{Key: key, State: alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at}}
-	due := alerts.NewDispatcher(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
+	due := dispatch.New(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
 	if len(due) != 1 || len(due[0].Alerts) != 1 {
 		t.Fatalf("due: %+v", due)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -79,10 +80,10 @@ type engineParts struct {
 // measureStorm times the evaluation in which every rule fires for every pipeline: 20,000 edges, and the digest about them, are kept in
 // one transaction.
 func measureStorm(ctx context.Context, b *bench, p engineParts) error {
-	dispatch := alerts.DefaultDispatch()
-	dispatch.Channels, dispatch.GroupWait = []string{"pager"}, 0
+	cfg := dispatch.Default()
+	cfg.Channels, cfg.GroupWait = []string{"pager"}, 0
 	engine, err := alerts.NewEngine(alerts.EngineDeps{Rules: twentyRules(-1e12), Snapshots: fixedSnapshot{p.snap}, History: p.history, Journal: p.journal,
-		Planner: alerts.NewDispatcher(dispatch)})
+		Planner: dispatch.New(cfg)})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -62,11 +63,11 @@ func ownRules() []alerts.Rule {
 	}
 }
 
-func newDispatcher() *alerts.Dispatcher {
-	cfg := alerts.DefaultDispatch()
+func newDispatcher() *dispatch.Dispatcher {
+	cfg := dispatch.Default()
 	cfg.Channels = []string{"night-shift", "ops-chat", "post"}
-	cfg.Routes = []alerts.Route{{Channels: []string{"night-shift", "ops-chat"}}}
-	return alerts.NewDispatcher(cfg)
+	cfg.Routes = []dispatch.Route{{Channels: []string{"night-shift", "ops-chat"}}}
+	return dispatch.New(cfg)
 }
 
 // Relive judges the last days of the mixed scene, and leaves somebody attending to a part of what it came to.

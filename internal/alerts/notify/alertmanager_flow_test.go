@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/dedup"
@@ -66,10 +67,10 @@ type noHistory struct{}
 // At implements the history of the engine.
 func (noHistory) At(time.Time) series.Ask { return nil }
 
-func (o *office) dispatch() alerts.DispatchConfig {
-	c := alerts.DefaultDispatch()
+func (o *office) dispatch() dispatch.Config {
+	c := dispatch.Default()
 	c.Channels, c.Undigested, c.ExternalURL = []string{"handoff"}, []string{"handoff"}, "https://dash.example"
-	c.Standing = map[string]alerts.Standing{"handoff": {Every: 300 * time.Millisecond, Believed: 9 * time.Hour}}
+	c.Standing = map[string]dispatch.Standing{"handoff": {Every: 300 * time.Millisecond, Believed: 9 * time.Hour}}
 	return c
 }
 
@@ -80,7 +81,7 @@ func (o *office) start() {
 	db, err := journal.Open(ctx, o.dir, slog.New(slog.DiscardHandler))
 	o.must(err)
 	records, cfg := db.Alerts(), o.dispatch()
-	dispatcher := alerts.NewDispatcher(cfg)
+	dispatcher := dispatch.New(cfg)
 	box := outbox.New(outbox.Config{
 		Store: records, Reader: records, Senders: map[string]outbox.Sender{"handoff": o.channel}, Log: slog.New(slog.DiscardHandler),
 		Failed: func(n alerts.Notification, why string) { o.t.Errorf("given up: %s", why) },

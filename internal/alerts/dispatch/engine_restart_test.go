@@ -1,20 +1,19 @@
-package alerts
+package dispatch
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // restarted is a stage with a dispatcher that knows what the journal has.
-func restarted(t *testing.T, now time.Time, journal *stageJournal, silences silencer) *stage {
-	told := map[sentKey]Sent{}
-	var log []Sent
+func restarted(t *testing.T, now time.Time, journal *stageJournal, silences ...alerts.Silence) *stage {
+	told := map[sentKey]alerts.Sent{}
+	var log []alerts.Sent
 	for _, tick := range journal.ticks {
 		for _, s := range tick.Sent {
 			told[sentKey{s.Channel, s.Key}] = s
@@ -25,36 +24,38 @@ func restarted(t *testing.T, now time.Time, journal *stageJournal, silences sile
 			log = append(log, s)
 		}
 	}
-	cfg := DefaultDispatch()
+	cfg := Default()
 	cfg.Channels = []string{"ops"}
-	d := NewDispatcher(cfg)
+	d := New(cfg)
 	d.Restore(log)
 	d.Recall(journal.edges)
-	return newStage(t, now, journal, soon(), func(deps *EngineDeps) { deps.Planner, deps.Silences = d, silences })
+	s := newStage(t, now, journal, d)
+	s.silences = silences
+	return s
 }
 
 func TestTheEndOfAnAlertThatLeftTheConfigurationIsToldHoweverOftenTheDashboardIsRestarted(t *testing.T) {
-	long := Silence{ID: "s", Matchers: []Matcher{{Name: LabelRule, Op: MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
-		Starts: evaluatedAt.Add(3 * time.Minute), Ends: evaluatedAt.Add(time.Hour)}
+	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: alerts.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
+		Starts: deskOpens.Add(3 * time.Minute), Ends: deskOpens.Add(time.Hour)}
 	for name, c := range map[string]struct {
-		silences fixedSilences
+		silences []alerts.Silence
 		restarts int
 	}{
 		"once":                   {nil, 1},
 		"twice in the interval":  {nil, 2},
 		"thrice in the interval": {nil, 3},
-		"twice in a silence":     {fixedSilences{long}, 2},
+		"twice in a silence":     {[]alerts.Silence{long}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			journal := newStageJournal()
-			s := restarted(t, evaluatedAt, journal, c.silences)
+			s := restarted(t, deskOpens, journal, c.silences...)
 			s.script(tierOf("orders", dedup.Severe))
 			for range 8 {
 				s.tick(t.Context())
 			}
 			for range c.restarts {
-				s = restarted(t, s.now, journal, c.silences)
-				s.snapshots.snap = watching("emails")
+				s = restarted(t, s.now, journal, c.silences...)
+				s.watch("emails")
 				s.script()
 				for range 4 {
 					s.tick(t.Context())
@@ -66,38 +67,24 @@ func TestTheEndOfAnAlertThatLeftTheConfigurationIsToldHoweverOftenTheDashboardIs
 			if got := journal.dueText(); !slices.Equal(got, []string{"orders fired", "orders resolved"}) {
 				t.Errorf("told %q", got)
 			}
-			if len(s.alerts) != 0 {
-				t.Errorf("%d alerts are still known", len(s.alerts))
+			if _, known := s.View().Alert(keyOf("orders")); known {
+				t.Error("the alert is still known")
 			}
 		})
 	}
 }
 
-// deafSilences cannot be read at first.
-type deafSilences struct {
-	fixedSilences
-	fails int
-}
-
-func (d *deafSilences) Silences(ctx context.Context) ([]Silence, error) {
-	if d.fails--; d.fails >= 0 {
-		return nil, errors.New("database is locked")
-	}
-	return d.fixedSilences.Silences(ctx)
-}
-
 func TestNothingIsToldAfterAStartBeforeSilencesWereRead(t *testing.T) {
-	long := Silence{ID: "s", Matchers: []Matcher{{Name: LabelRule, Op: MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
-		Starts: evaluatedAt.Add(-time.Hour), Ends: evaluatedAt.Add(24 * time.Hour)}
-	source := &deafSilences{fixedSilences: fixedSilences{long}}
+	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: alerts.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
+		Starts: deskOpens.Add(-time.Hour), Ends: deskOpens.Add(24 * time.Hour)}
 	journal := newStageJournal()
-	s := restarted(t, evaluatedAt, journal, source)
+	s := restarted(t, deskOpens, journal, long)
 	s.script(tierOf("orders", dedup.Severe))
 	for range 20 {
 		s.tick(t.Context())
 	}
-	source.fails = 2
-	s = restarted(t, s.now, journal, source)
+	s = restarted(t, s.now, journal, long)
+	s.deaf = 2
 	s.script(tierOf("orders", dedup.Emergency))
 	for range 2 {
 		s.tick(t.Context())

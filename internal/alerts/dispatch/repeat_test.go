@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -30,10 +31,10 @@ func TestWhatWasToldLatelyIsNotRepeatedAlong(t *testing.T) {
 	s.set(duplicatesOf("old"), dedup.Severe)
 	s.during(2 * time.Hour)
 	s.set(duplicatesOf("attended"), dedup.Severe)
-	s.set(Key{Rule: "stuck_markers", Kind: OfPipeline, Subject: "of another group"}, dedup.Severe)
+	s.set(alerts.Key{Rule: "stuck_markers", Kind: alerts.OfPipeline, Subject: "of another group"}, dedup.Severe)
 	s.during(5 * time.Minute)
 	a := s.alerts[duplicatesOf("attended")]
-	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Severe}
+	a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Severe}
 	s.alerts[a.Key] = a
 	s.set(duplicatesOf("late"), dedup.Severe)
 	s.during(time.Minute)
@@ -47,7 +48,7 @@ func TestARepeatInADigestTakesNoNameAway(t *testing.T) {
 		s.during(time.Minute)
 	}
 	s.during(5 * time.Minute)
-	if repeats := s.during(4 * time.Hour); len(repeats) != 1 || repeats[0].Kind != NotifyDigest || repeats[0].LeftOut != 20 {
+	if repeats := s.during(4 * time.Hour); len(repeats) != 1 || repeats[0].Kind != alerts.NotifyDigest || repeats[0].LeftOut != 20 {
 		t.Fatal(toldText(repeats))
 	}
 	ends := 0
@@ -55,7 +56,7 @@ func TestARepeatInADigestTakesNoNameAway(t *testing.T) {
 		s.set(k, dedup.Normal)
 		for _, n := range s.during(10 * time.Minute) {
 			for _, a := range n.Alerts {
-				if a.Edge == EdgeResolved {
+				if a.Edge == alerts.EdgeResolved {
 					ends++
 				}
 			}
@@ -71,13 +72,13 @@ func TestAGroupIsRepeatedNoMoreOftenThanEachHalfOfTheTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := calmed(drawDay(rt))
 		d.hushes = nil
-		d.moves = slices.DeleteFunc(d.moves, func(m move) bool { return m.key.Kind == OfBroker || m.tier == dedup.Normal })
+		d.moves = slices.DeleteFunc(d.moves, func(m move) bool { return m.key.Kind == alerts.OfBroker || m.tier == dedup.Normal })
 		d.cfg.DigestAt, d.cfg.Routes = 0, nil
 		plans, _ := d.play(nil, nil)
 		last := map[string]int{}
 		for tick, plan := range plans {
 			for _, n := range plan {
-				if n.Kind != NotifyEdges || !onlyRepeats(n) {
+				if n.Kind != alerts.NotifyEdges || !onlyRepeats(n) {
 					continue
 				}
 				group := n.Channel + n.Group

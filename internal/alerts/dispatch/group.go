@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"maps"
@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,13 +22,13 @@ type batch struct {
 }
 
 // planChannel returns the messages that are due on one channel.
-func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) []Notification {
-	var plan []Notification
+func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) []alerts.Notification {
+	var plan []alerts.Notification
 	var flapping []item
 	batches := map[string]*batch{}
 	for i := range all {
 		c := &all[i]
-		if c.alert.Key.Rule == RuleWatchdog {
+		if c.alert.Key.Rule == alerts.RuleWatchdog {
 			plan = append(plan, d.watchdog(at, channel, c)...)
 			continue
 		}
@@ -55,16 +56,18 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 		}
 	}
 	if len(flapping) > 0 {
-		plan = append(plan, d.notify(at, channel, NotifyFlapping, &batch{news: flapping}))
+		plan = append(plan, d.notify(at, channel, alerts.NotifyFlapping, &batch{news: flapping}))
 	}
 	plan = append(plan, d.flush(at, channel, batches)...)
 	plan = append(plan, d.remind(at, channel, all)...)
-	slices.SortFunc(plan, func(a, b Notification) int { return strings.Compare(string(a.Kind)+a.Group, string(b.Kind)+b.Group) })
+	slices.SortFunc(plan, func(a, b alerts.Notification) int {
+		return strings.Compare(string(a.Kind)+a.Group, string(b.Kind)+b.Group)
+	})
 	return append(plan, d.restate(at, channel, len(plan) > 0, all)...)
 }
 
 // flush returns the messages of the groups that are due, or one digest when so much is new that nobody would read them.
-func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*batch) []Notification {
+func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*batch) []alerts.Notification {
 	var due []*batch
 	waiting := &batch{}
 	count := 0
@@ -84,12 +87,12 @@ func (d *Dispatcher) flush(at time.Time, channel string, batches map[string]*bat
 		for _, b := range due {
 			waiting.news = append(append(waiting.news, b.news...), b.old...)
 		}
-		return []Notification{d.notify(at, channel, NotifyDigest, waiting)}
+		return []alerts.Notification{d.notify(at, channel, alerts.NotifyDigest, waiting)}
 	}
-	var plan []Notification
+	var plan []alerts.Notification
 	for _, b := range due {
 		b.news = append(b.news, b.old...)
-		plan = append(plan, d.notify(at, channel, NotifyEdges, b))
+		plan = append(plan, d.notify(at, channel, alerts.NotifyEdges, b))
 	}
 	return plan
 }
@@ -110,9 +113,9 @@ func (d *Dispatcher) due(at time.Time, channel string, b *batch) bool {
 	ready := false
 	for _, it := range b.news {
 		switch it.edge {
-		case EdgeEscalated:
+		case alerts.EdgeEscalated:
 			return true
-		case EdgeFired:
+		case alerts.EdgeFired:
 			if it.tier == dedup.Emergency && it.alert.State.Changed() {
 				return true // it has become one, and nobody knows of it yet
 			}
@@ -134,14 +137,14 @@ func passed(at, since time.Time, wait time.Duration) bool {
 }
 
 // watchdog returns the sign of life of a channel that asks for it, when it is due.
-func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []Notification {
+func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []alerts.Notification {
 	it := d.on(channel, c)
 	if d.cfg.Watchdog <= 0 || c.tier <= dedup.Normal || !it.routed || !passed(at, it.told.At, d.cfg.Watchdog) {
 		return nil
 	}
-	d.put(Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
-	n := Notification{Channel: channel, Kind: NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
-	n.Group, _ = groupOf([]string{LabelRule}, map[string]string{LabelRule: RuleWatchdog}) // so that it waits for no other, and none for it
+	d.put(alerts.Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
+	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
+	n.Group, _ = groupOf([]string{alerts.LabelRule}, map[string]string{alerts.LabelRule: alerts.RuleWatchdog}) // so that it waits for no other, and none for it
 	n.ID = identity(n, []item{it})
-	return []Notification{n}
+	return []alerts.Notification{n}
 }

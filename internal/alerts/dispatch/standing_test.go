@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // newHandover has one channel whose receiver forgets what it is not told again each minute.
-func newHandover(change func(*DispatchConfig)) *desk {
-	return newHandoff(func(c *DispatchConfig) {
+func newHandover(change func(*Config)) *desk {
+	return newHandoff(func(c *Config) {
 		c.Channels = []string{"handoff"}
 		c.Standing = map[string]Standing{"handoff": {Every: time.Minute, Believed: 15 * time.Minute}}
 		if change != nil {
@@ -22,10 +23,10 @@ func newHandover(change func(*DispatchConfig)) *desk {
 }
 
 // stands writes down what the last message of a plan says that stands: what fires, and in brackets what has ended.
-func stands(plan []Notification) string {
+func stands(plan []alerts.Notification) string {
 	var last []string
 	for _, n := range plan {
-		if n.Kind != NotifyStanding {
+		if n.Kind != alerts.NotifyStanding {
 			continue
 		}
 		last = nil
@@ -44,8 +45,8 @@ func stands(plan []Notification) string {
 }
 
 // withoutStanding returns the messages that do not only say what stands.
-func withoutStanding(plan []Notification) []Notification {
-	return slices.DeleteFunc(slices.Clone(plan), func(n Notification) bool { return n.Kind == NotifyStanding })
+func withoutStanding(plan []alerts.Notification) []alerts.Notification {
+	return slices.DeleteFunc(slices.Clone(plan), func(n alerts.Notification) bool { return n.Kind == alerts.NotifyStanding })
 }
 
 func TestAReceiverThatForgetsIsToldEachMinuteAllThatStands(t *testing.T) {
@@ -70,7 +71,7 @@ func TestAReceiverThatForgetsIsToldEachMinuteAllThatStands(t *testing.T) {
 }
 
 func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	orders := duplicatesOf("orders")
 	s.set(orders, dedup.Warning)
 	s.plan(time.Minute)
@@ -79,9 +80,9 @@ func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
 		t.Errorf("after it got worse: %q", got)
 	}
 	delete(s.alerts, orders) // its rule left the configuration
-	s.edges = append(s.edges, Transition{
-		Edge:      Edge{From: dedup.Emergency, To: dedup.Normal, At: s.at, Kind: EdgeResolved},
-		Judgement: Judgement{Key: orders, At: s.at, Labels: map[string]string{"pipeline": "orders"}},
+	s.edges = append(s.edges, alerts.Transition{
+		Edge:      alerts.Edge{From: dedup.Emergency, To: dedup.Normal, At: s.at, Kind: alerts.EdgeResolved},
+		Judgement: alerts.Judgement{Key: orders, At: s.at, Labels: map[string]string{"pipeline": "orders"}},
 	})
 	ended := s.at
 	plan := s.plan(15 * time.Second)
@@ -101,7 +102,7 @@ func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
 }
 
 func TestWhatFiresAgainHasNotEnded(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Normal, dedup.Warning} {
 		s.set(duplicatesOf("orders"), tier)
 		s.plan(time.Minute)
@@ -112,7 +113,7 @@ func TestWhatFiresAgainHasNotEnded(t *testing.T) {
 }
 
 func TestNewsAreFollowedByAllThatStandsSoThatNothingOlderIsSaidAfterThem(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	wantTold(t, s.plan(15*time.Second), "handoff edges, orders fired warning; handoff standing, orders warning")
 	s.set(duplicatesOf("orders"), dedup.Normal)
@@ -120,8 +121,8 @@ func TestNewsAreFollowedByAllThatStandsSoThatNothingOlderIsSaidAfterThem(t *test
 }
 
 func TestARestartChangesNothingInWhatStands(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
-	var edges []Transition
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var edges []alerts.Transition
 	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Normal} {
 		s.set(duplicatesOf("orders"), tier)
 		s.set(duplicatesOf("payments"), max(tier, dedup.Warning))
@@ -133,12 +134,12 @@ func TestARestartChangesNothingInWhatStands(t *testing.T) {
 	if want = stands(s.plan(0)); want != "(orders severe), (orders warning), payments warning, (payments severe) is warning" {
 		t.Fatal(want)
 	}
-	var told []Sent
+	var told []alerts.Sent
 	for _, one := range s.d.told {
 		told = append(told, one)
 	}
 	delete(s.alerts, duplicatesOf("orders"))
-	restarted := NewDispatcher(s.d.cfg)
+	restarted := New(s.d.cfg)
 	restarted.Restore(told)
 	restarted.Recall(edges)
 	s.d = restarted
@@ -148,19 +149,19 @@ func TestARestartChangesNothingInWhatStands(t *testing.T) {
 }
 
 func TestARestartTellsAReceiverOfNoEndThatIsNotRoutedToIt(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) {
+	s := newHandover(func(c *Config) {
 		c.GroupWait, c.GroupInterval = 0, 0
 		c.Channels = append(c.Channels, "mail")
 		c.Routes = []Route{{Match: map[string]string{"pipeline": "payments"}, Channels: []string{"handoff"}}, {Channels: []string{"mail"}}}
 	})
-	var edges []Transition
+	var edges []alerts.Transition
 	for _, tier := range []dedup.Tier{dedup.Severe, dedup.Normal} {
 		s.set(duplicatesOf("orders"), tier)
 		s.set(duplicatesOf("payments"), tier)
 		edges = append(edges, s.edges...)
 		s.plan(time.Minute)
 	}
-	s.d = NewDispatcher(s.d.cfg)
+	s.d = New(s.d.cfg)
 	s.d.Recall(edges)
 	if got := stands(s.plan(time.Minute)); got != "(payments severe)" {
 		t.Errorf("it says that there stands %q", got)
@@ -168,7 +169,7 @@ func TestARestartTellsAReceiverOfNoEndThatIsNotRoutedToIt(t *testing.T) {
 }
 
 func TestWhatWasLostStandsAllTheSameAndSoDoesItsEnd(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.d.GaveUp(s.plan(time.Minute)[0])
 	if got := stands(s.during(2 * time.Minute)); got != "orders warning" {
@@ -179,7 +180,7 @@ func TestWhatWasLostStandsAllTheSameAndSoDoesItsEnd(t *testing.T) {
 }
 
 func TestWhatWasLostAndGotBetterDoesNotStandAtItsOldTier(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	s.set(duplicatesOf("orders"), dedup.Emergency)
 	s.d.GaveUp(s.plan(time.Minute)[0])
 	s.set(duplicatesOf("orders"), dedup.Warning)
@@ -189,7 +190,7 @@ func TestWhatWasLostAndGotBetterDoesNotStandAtItsOldTier(t *testing.T) {
 }
 
 func TestAPlanThatCouldNotBeKeptLeavesWhatStandsToTheNext(t *testing.T) {
-	s := newHandover(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newHandover(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	s.set(duplicatesOf("orders"), dedup.Emergency)
 	s.plan(2 * time.Minute)
 	want := stands(s.plan(0))

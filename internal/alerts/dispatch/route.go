@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -38,7 +39,7 @@ func (r Route) takes(labels map[string]string, tier dedup.Tier) bool {
 
 // Validate returns all problems joined; each message begins with the key that is at fault, of those that belong to alerts, and says how to
 // mend it.
-func (c DispatchConfig) Validate() error {
+func (c Config) Validate() error {
 	var problems []error
 	fault := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for i, r := range c.Routes {
@@ -80,7 +81,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 	var channels []string
 	matched := false
 	for _, r := range d.cfg.Routes {
-		if rule == RuleWatchdog && r.Match[LabelRule] != RuleWatchdog || !r.takes(labels, tier) {
+		if rule == alerts.RuleWatchdog && r.Match[alerts.LabelRule] != alerts.RuleWatchdog || !r.takes(labels, tier) {
 			continue
 		}
 		matched = true
@@ -89,7 +90,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 			break
 		}
 	}
-	if !matched && rule != RuleWatchdog {
+	if !matched && rule != alerts.RuleWatchdog {
 		return d.cfg.Channels
 	}
 	return channels
@@ -97,7 +98,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 
 // A candidate is an alert with all that decides whom it is told to.
 type candidate struct {
-	alert Alert
+	alert alerts.Alert
 	// tier is what fires now; normal when nothing does.
 	tier        dedup.Tier
 	channels    []string
@@ -106,7 +107,7 @@ type candidate struct {
 	// muted: a silence or another alert keeps it from being told. What it would have told is made up for afterwards.
 	muted bool
 	// hush is the silence that keeps it from being told for the longest; nil where none does, or something else would when it ends.
-	hush  *Silence
+	hush  *alerts.Silence
 	acked bool
 	// flapping is since when its edges are told in digests only, peak the worst tier that it has had lately.
 	flapping time.Time
@@ -115,38 +116,38 @@ type candidate struct {
 
 // candidates returns the alerts by their keys, each once, with those that are over and no longer among them. Those of which there is nothing
 // to tell are left out.
-func (d *Dispatcher) candidates(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []candidate {
+func (d *Dispatcher) candidates(at time.Time, list []alerts.Alert, edges []alerts.Transition, silences []alerts.Silence) []candidate {
 	known := maps.Clone(d.over)
 	for _, e := range inOrder(edges) {
 		known[e.Judgement.Key] = afterEdge(e)
 	}
-	for _, a := range alerts {
+	for _, a := range list {
 		known[a.Key] = a
 	}
 	away := unreachable(known)
-	active := slices.DeleteFunc(slices.Clone(silences), func(s Silence) bool { return !s.Active(at) })
+	active := slices.DeleteFunc(slices.Clone(silences), func(s alerts.Silence) bool { return !s.Active(at) })
 	awaited := d.awaited()
-	maps.DeleteFunc(known, func(k Key, a Alert) bool {
+	maps.DeleteFunc(known, func(k alerts.Key, a alerts.Alert) bool {
 		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
 	})
 	all := make([]candidate, 0, len(known))
-	for _, k := range slices.SortedFunc(maps.Keys(known), Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(known), alerts.Key.Compare) {
 		all = append(all, d.candidate(at, known[k], away, active))
 	}
 	return all
 }
 
 // afterEdge returns an alert of which no more is known than its newest edge.
-func afterEdge(e Transition) Alert {
-	a := Alert{Key: e.Judgement.Key, Last: e.Judgement, LastOK: e.Judgement, Cause: e.Cause}
-	a.State = State{Tier: e.To, Since: e.At, Seen: e.At}
+func afterEdge(e alerts.Transition) alerts.Alert {
+	a := alerts.Alert{Key: e.Judgement.Key, Last: e.Judgement, LastOK: e.Judgement, Cause: e.Cause}
+	a.State = alerts.State{Tier: e.To, Since: e.At, Seen: e.At}
 	if e.To > dedup.Normal {
-		a.State.Phase, a.State.FiredAt, a.State.TierSince = PhaseFiring, e.At, e.At
+		a.State.Phase, a.State.FiredAt, a.State.TierSince = alerts.PhaseFiring, e.At, e.At
 	}
 	return a
 }
 
-func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, silences []Silence) candidate {
+func (d *Dispatcher) candidate(at time.Time, a alerts.Alert, away map[string]absence, silences []alerts.Silence) candidate {
 	c := candidate{alert: a, tier: firingTier(a.State), flapping: d.flaps.since[a.Key]}
 	c.acked = a.Ack.Holds(a.State, at)
 	c.peak = max(c.tier, d.flaps.peak(a.Key))
@@ -158,7 +159,7 @@ func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, s
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
 	if known := d.knownTier(a.Key); c.tier <= dedup.Normal && known > dedup.Normal {
-		labels[LabelTier] = known.String() // an end is silenced as what it is the end of, however long ago it was
+		labels[alerts.LabelTier] = known.String() // an end is silenced as what it is the end of, however long ago it was
 	}
 	if c.muted = inhibited(a, c.tier, away); !c.muted {
 		c.hush = lastToEnd(silences, labels)
@@ -168,7 +169,7 @@ func (d *Dispatcher) candidate(at time.Time, a Alert, away map[string]absence, s
 }
 
 // knownTier returns the worst tier that a channel knows of an alert; normal where none knows of it.
-func (d *Dispatcher) knownTier(k Key) dedup.Tier {
+func (d *Dispatcher) knownTier(k alerts.Key) dedup.Tier {
 	worst := dedup.Normal
 	for _, channel := range d.cfg.Channels {
 		worst = max(worst, item{told: d.told[sentKey{channel, k}]}.was())
@@ -176,18 +177,11 @@ func (d *Dispatcher) knownTier(k Key) dedup.Tier {
 	return worst
 }
 
-func firingTier(s State) dedup.Tier {
-	if s.Phase == PhaseFiring || s.Phase == PhaseRecovering {
+func firingTier(s alerts.State) dedup.Tier {
+	if s.Phase == alerts.PhaseFiring || s.Phase == alerts.PhaseRecovering {
 		return max(s.Tier, dedup.Normal)
 	}
 	return dedup.Normal
-}
-
-func labelsOf(a Alert) map[string]string {
-	if len(a.Last.Labels) > 0 {
-		return a.Last.Labels
-	}
-	return a.LastOK.Labels
 }
 
 // groupOf returns what alerts with these labels have in common, quoted so that no two groups read alike.
@@ -210,10 +204,10 @@ type absence struct {
 }
 
 // unreachable returns the absences by broker. One that answers again is none, although its alert goes on to fire for a while.
-func unreachable(alerts map[Key]Alert) map[string]absence {
+func unreachable(known map[alerts.Key]alerts.Alert) map[string]absence {
 	away := map[string]absence{}
-	for k, a := range alerts {
-		if k.Rule == RuleUnreachable && k.Kind == OfBroker && a.State.Phase == PhaseFiring {
+	for k, a := range known {
+		if k.Rule == alerts.RuleUnreachable && k.Kind == alerts.OfBroker && a.State.Phase == alerts.PhaseFiring {
 			away[k.Subject] = absence{a.State.FiredAt, a.State.Tier}
 		}
 	}
@@ -222,11 +216,11 @@ func unreachable(alerts map[Key]Alert) map[string]absence {
 
 // inhibited says whether the broker of an alert's pipeline or shared queue is down, which is told already, at a tier that is no lower. That messages
 // were lost is told all the same when it fired before.
-func inhibited(a Alert, tier dedup.Tier, away map[string]absence) bool {
-	if a.Key.Kind != OfPipeline && a.Key.Kind != OfQueue {
+func inhibited(a alerts.Alert, tier dedup.Tier, away map[string]absence) bool {
+	if a.Key.Kind != alerts.OfPipeline && a.Key.Kind != alerts.OfQueue {
 		return false
 	}
-	out, down := away[labelsOf(a)[LabelBroker]]
+	out, down := away[a.Labels()[alerts.LabelBroker]]
 	lost := a.Key.Rule == lossRule && tier >= dedup.Severe && a.State.FiredAt.Before(out.since)
 	return down && tier <= out.tier && !lost
 }

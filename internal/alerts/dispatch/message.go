@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -17,13 +18,13 @@ import (
 const digestLists = 10
 
 // notify makes the message of a batch and notes that the channel was told.
-func (d *Dispatcher) notify(at time.Time, channel string, kind NotificationKind, b *batch) Notification {
+func (d *Dispatcher) notify(at time.Time, channel string, kind alerts.NotificationKind, b *batch) alerts.Notification {
 	slices.SortFunc(b.news, worseFirst)
 	listed := len(b.news)
-	if kind != NotifyEdges {
+	if kind != alerts.NotifyEdges {
 		listed = min(listed, digestLists)
 	}
-	n := Notification{
+	n := alerts.Notification{
 		Channel: channel, Kind: kind, Group: b.name, GroupLabels: b.labels, At: at, LeftOut: len(b.news) - listed, ExternalURL: d.cfg.ExternalURL,
 	}
 	for i, it := range b.news {
@@ -45,15 +46,15 @@ func worseFirst(a, b item) int {
 }
 
 // words returns an alert as it is told: with the figures and the line of the judgement that pages show.
-func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
+func (d *Dispatcher) words(at time.Time, it item) alerts.NotifiedAlert {
 	a := it.alert
 	said := a.Last
-	if said.Health != HealthOK && !a.LastOK.At.IsZero() {
+	if said.Health != alerts.HealthOK && !a.LastOK.At.IsZero() {
 		said = a.LastOK
 	}
-	n := NotifiedAlert{
+	n := alerts.NotifiedAlert{
 		Key: a.Key, Title: cmp.Or(a.Words.Title, a.Key.Rule), Firing: it.tier > dedup.Normal, Edge: it.edge,
-		Tier: it.tier, Was: it.was(), Labels: maps.Clone(labelsOf(a)),
+		Tier: it.tier, Was: it.was(), Labels: maps.Clone(a.Labels()),
 		Value: said.Value, Limit: said.Limit, Unit: said.Unit, N: said.N, Window: said.Window, Why: said.Why, Cause: a.Cause,
 		Step: a.Words.Step, Runbook: d.runbook(a.Words.Runbook), Link: d.link(a.Key),
 		StartsAt: a.State.FiredAt,
@@ -63,7 +64,7 @@ func (d *Dispatcher) words(at time.Time, it item) NotifiedAlert {
 			n.TierSince = a.State.TierSince
 		}
 		n.Began = a.State.Began()
-		if n.Stale = a.Last.Health != HealthOK; n.Stale {
+		if n.Stale = a.Last.Health != alerts.HealthOK; n.Stale {
 			n.Missing = a.Last.Why
 		}
 		if said.Enters > it.tier {
@@ -89,7 +90,7 @@ func (d *Dispatcher) runbook(given string) string {
 }
 
 // link returns the page of an alert. The key is in the query, as all names of others are.
-func (d *Dispatcher) link(k Key) string {
+func (d *Dispatcher) link(k alerts.Key) string {
 	if d.cfg.ExternalURL == "" {
 		return ""
 	}
@@ -98,7 +99,7 @@ func (d *Dispatcher) link(k Key) string {
 
 // identity returns the ID of a message: the same when a plan that could not be kept, or seemed not to be, is made again later, and another
 // one for every other message. So it says what each alert was before, and not when it is told.
-func identity(n Notification, items []item) string {
+func identity(n alerts.Notification, items []item) string {
 	h := sha256.New()
 	// What is hashed is never read again, so that quoting is all it needs. A hash cannot fail.
 	_, _ = fmt.Fprintf(h, "%q %q %q", n.Channel, n.Kind, n.Group)

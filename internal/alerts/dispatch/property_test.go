@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -11,26 +11,27 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A move is what happens to one alert at one tick.
 type move struct {
 	tick int
-	key  Key
+	key  alerts.Key
 	tier dedup.Tier
 }
 
 // A day is a course of events that can be played again.
 type day struct {
-	cfg    DispatchConfig
+	cfg    Config
 	ticks  int
 	moves  []move
-	hushes []Silence
+	hushes []alerts.Silence
 }
 
 func drawDay(rt *rapid.T) day {
-	cfg := DefaultDispatch()
+	cfg := Default()
 	cfg.Channels = []string{"ops", "pager"}
 	cfg.Repeat = time.Hour
 	cfg.DigestAt = rapid.IntRange(2, 6).Draw(rt, "digest at")
@@ -49,7 +50,7 @@ func drawDay(rt *rapid.T) day {
 		m := move{tick: rapid.IntRange(0, d.ticks-1).Draw(rt, "tick"), tier: dedup.Tier(rapid.IntRange(int(dedup.Normal), int(dedup.Emergency)).Draw(rt, "tier"))}
 		m.key = duplicatesOf(fmt.Sprint("p", rapid.IntRange(0, 6).Draw(rt, "pipeline")))
 		if rapid.IntRange(0, 9).Draw(rt, "broker") == 0 {
-			m.key = Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+			m.key = alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
 		}
 		if at := fmt.Sprint(m.tick, m.key); !seen[at] {
 			seen[at] = true
@@ -65,8 +66,8 @@ func drawDay(rt *rapid.T) day {
 }
 
 // play returns what is told, tick by tick, and how many edges there were.
-func (y day) play(each func(tick int, s *desk, edges []Transition), shuffle func(*desk) []Alert) (plans [][]Notification, edges int) {
-	s := newDesk(func(c *DispatchConfig) { *c = y.cfg })
+func (y day) play(each func(tick int, s *desk, edges []alerts.Transition), shuffle func(*desk) []alerts.Alert) (plans [][]alerts.Notification, edges int) {
+	s := newDesk(func(c *Config) { *c = y.cfg })
 	s.hush = y.hushes
 	next := 0
 	for tick := range y.ticks {
@@ -89,8 +90,8 @@ func (y day) play(each func(tick int, s *desk, edges []Transition), shuffle func
 }
 
 // onlyRepeats says whether a message tells nothing new.
-func onlyRepeats(n Notification) bool {
-	return n.Kind != NotifyFlapping && !slices.ContainsFunc(n.Alerts, func(a NotifiedAlert) bool { return a.Edge != "" })
+func onlyRepeats(n alerts.Notification) bool {
+	return n.Kind != alerts.NotifyFlapping && !slices.ContainsFunc(n.Alerts, func(a alerts.NotifiedAlert) bool { return a.Edge != "" })
 }
 
 func TestThereAreNoMoreMessagesThanEdgesAndRepeats(t *testing.T) {
@@ -120,11 +121,11 @@ func TestResolvedIsToldOnlyAfterFiringByAlertAndChannel(t *testing.T) {
 			for _, a := range n.Alerts {
 				k := sentKey{n.Channel, a.Key}
 				switch {
-				case a.Edge == EdgeResolved && !firing[k]:
+				case a.Edge == alerts.EdgeResolved && !firing[k]:
 					rt.Fatalf("%s was told that %s is over, and never that it fired", n.Channel, a.Key)
-				case a.Edge == EdgeFired && firing[k]:
+				case a.Edge == alerts.EdgeFired && firing[k]:
 					rt.Fatalf("%s was told twice that %s fired", n.Channel, a.Key)
-				case n.Kind != NotifyFlapping:
+				case n.Kind != alerts.NotifyFlapping:
 					firing[k] = a.Firing
 				case !a.Firing:
 					delete(firing, k)
@@ -138,7 +139,7 @@ func TestResolvedIsToldOnlyAfterFiringByAlertAndChannel(t *testing.T) {
 
 // calmed plays on, without moves but that the broker can be read, until everything has been told.
 func calmed(d day) day {
-	d.moves = append(d.moves, move{tick: d.ticks, key: Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, tier: dedup.Normal})
+	d.moves = append(d.moves, move{tick: d.ticks, key: alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, tier: dedup.Normal})
 	d.ticks += int(2 * time.Hour / (15 * time.Second))
 	return d
 }
@@ -149,7 +150,7 @@ func TestASilenceChangesDeliveryAndNotWhatIsKnownAfterIt(t *testing.T) {
 		d.cfg.Routes = nil // a channel that an alert once went to hears of it on, and one that it never went to does not
 		knows := func(d day) string {
 			var known []string
-			d.play(func(tick int, s *desk, _ []Transition) {
+			d.play(func(tick int, s *desk, _ []alerts.Transition) {
 				if tick < d.ticks-1 {
 					return
 				}
@@ -171,13 +172,13 @@ func TestASilenceChangesDeliveryAndNotWhatIsKnownAfterIt(t *testing.T) {
 func TestTheOrderOfAlertsAndEdgesChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := drawDay(rt)
-		sorted, _ := d.play(nil, func(s *desk) []Alert {
-			return slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.Compare(b.Key) })
+		sorted, _ := d.play(nil, func(s *desk) []alerts.Alert {
+			return slices.SortedFunc(maps.Values(s.alerts), func(a, b alerts.Alert) int { return a.Key.Compare(b.Key) })
 		})
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 0))
-		mixed, _ := d.play(nil, func(s *desk) []Alert {
+		mixed, _ := d.play(nil, func(s *desk) []alerts.Alert {
 			slices.Reverse(s.edges)
-			all := slices.SortedFunc(maps.Values(s.alerts), func(a, b Alert) int { return a.Key.Compare(b.Key) })
+			all := slices.SortedFunc(maps.Values(s.alerts), func(a, b alerts.Alert) int { return a.Key.Compare(b.Key) })
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 			return all
 		})
@@ -190,11 +191,11 @@ func TestTheOrderOfAlertsAndEdgesChangesNothing(t *testing.T) {
 }
 
 // once takes away what the outbox has already: a reminder that is planned again after a restart.
-func once(plans [][]Notification) {
+func once(plans [][]alerts.Notification) {
 	seen := map[string]bool{}
 	for i := range plans {
-		plans[i] = slices.DeleteFunc(plans[i], func(n Notification) bool {
-			again := seen[n.ID] && n.Kind == NotifyReminder
+		plans[i] = slices.DeleteFunc(plans[i], func(n alerts.Notification) bool {
+			again := seen[n.ID] && n.Kind == alerts.NotifyReminder
 			seen[n.ID] = true
 			return again
 		})
@@ -206,9 +207,9 @@ func TestARestartAtAnyTickTellsTheSame(t *testing.T) {
 		d := drawDay(rt)
 		through, _ := d.play(nil, nil)
 		stop := rapid.IntRange(0, d.ticks-1).Draw(rt, "restart after tick")
-		log := map[sentKey]Sent{}
-		var edges []Transition
-		restarted, _ := d.play(func(tick int, s *desk, made []Transition) {
+		log := map[sentKey]alerts.Sent{}
+		var edges []alerts.Transition
+		restarted, _ := d.play(func(tick int, s *desk, made []alerts.Transition) {
 			edges = append(edges, made...)
 			for _, sent := range s.d.Sent() {
 				log[sentKey{sent.Channel, sent.Key}] = sent
@@ -218,10 +219,10 @@ func TestARestartAtAnyTickTellsTheSame(t *testing.T) {
 				s.alerts[k] = a
 			}
 			if tick == stop {
-				maps.DeleteFunc(log, func(_ sentKey, sent Sent) bool { return sent.Tier <= dedup.Normal && sent.Flapping.IsZero() })
+				maps.DeleteFunc(log, func(_ sentKey, sent alerts.Sent) bool { return sent.Tier <= dedup.Normal && sent.Flapping.IsZero() })
 				s.d.Restore(slices.Collect(maps.Values(log)))
 				begin := s.at.Add(-15*time.Second - FlapWindow)
-				s.d.Recall(slices.DeleteFunc(edges, func(e Transition) bool { return !e.At.After(begin) }))
+				s.d.Recall(slices.DeleteFunc(edges, func(e alerts.Transition) bool { return !e.At.After(begin) }))
 			}
 		}, nil)
 		once(restarted)

@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupBy = []string{"pipeline"} })
+	s := newDesk(func(c *Config) { c.GroupBy = []string{"pipeline"} })
 	for i := range 1000 {
 		tier := dedup.Warning
 		if i%500 == 7 {
@@ -22,7 +23,7 @@ func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
 		}
 	}
 	plan := s.during(time.Minute)
-	if len(plan) != 1 || plan[0].Kind != NotifyDigest || len(plan[0].Alerts) != 10 || plan[0].LeftOut != 990 || plan[0].Alerts[1].Key.Subject != "p507" {
+	if len(plan) != 1 || plan[0].Kind != alerts.NotifyDigest || len(plan[0].Alerts) != 10 || plan[0].LeftOut != 990 || plan[0].Alerts[1].Key.Subject != "p507" {
 		t.Fatal(toldText(plan))
 	}
 	wantTold(t, s.during(time.Hour), "")
@@ -32,7 +33,7 @@ func TestManyAlertsAtOnceAreOneDigest(t *testing.T) {
 	// Nobody read the names of the others.
 	ends := s.during(time.Hour)
 	for _, n := range ends {
-		if len(n.Alerts) != 1 || n.Alerts[0].Edge != EdgeResolved {
+		if len(n.Alerts) != 1 || n.Alerts[0].Edge != alerts.EdgeResolved {
 			t.Error(toldText(ends))
 		}
 	}
@@ -48,7 +49,7 @@ func TestOneAlertLessThanADigestIsToldByGroups(t *testing.T) {
 			s.set(duplicatesOf(fmt.Sprint("p", i)), dedup.Warning)
 		}
 		plan := s.during(time.Minute)
-		if len(plan) != 1 || (plan[0].Kind == NotifyDigest) != (n == 20) {
+		if len(plan) != 1 || (plan[0].Kind == alerts.NotifyDigest) != (n == 20) {
 			t.Errorf("%d: %s", n, toldText(plan))
 		}
 	}
@@ -67,7 +68,7 @@ func TestAnAlertThatOnlyADigestCountedIsToldByNameWhenItGetsWorse(t *testing.T) 
 }
 
 func TestAFlappingAlertIsToldOnceAndItsStateWhenItIsCalm(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newDesk(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	orders := duplicatesOf("orders")
 	for i, want := range []string{"ops edges, orders fired warning", "ops edges, orders resolved normal", "ops edges, orders fired warning", "ops flapping, orders normal"} {
 		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
@@ -91,7 +92,7 @@ func TestAFlappingAlertIsToldOnceAndItsStateWhenItIsCalm(t *testing.T) {
 }
 
 func TestARiseThroughAllTiersAndBackIsNoFlapping(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
+	s := newDesk(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
 	var kinds []string
 	for _, tier := range []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Emergency, dedup.Severe, dedup.Warning, dedup.Normal} {
 		s.set(duplicatesOf("orders"), tier)
@@ -105,9 +106,9 @@ func TestARiseThroughAllTiersAndBackIsNoFlapping(t *testing.T) {
 }
 
 func TestFlappingGoesOnAfterARestart(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval = 0, 0 })
-	var edges []Transition
-	var log []Sent
+	s := newDesk(func(c *Config) { c.GroupWait, c.GroupInterval = 0, 0 })
+	var edges []alerts.Transition
+	var log []alerts.Sent
 	for i := range 6 {
 		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
 		edges = append(edges, s.edges...)
@@ -124,10 +125,10 @@ func TestFlappingGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestFlappingThatNoChannelWasToldOfGoesOnAfterARestart(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
+	s := newDesk(func(c *Config) { c.GroupWait = 0 })
 	orders := duplicatesOf("orders")
-	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(25*time.Minute))}
-	var late []Transition
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(25*time.Minute))}
+	var late []alerts.Transition
 	for i, wait := range []time.Duration{time.Minute, time.Minute, time.Minute, 7 * time.Minute, 10 * time.Minute, 5 * time.Minute} {
 		s.set(orders, []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
 		if i >= 4 {
@@ -144,11 +145,11 @@ func TestFlappingThatNoChannelWasToldOfGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) {
+	s := newDesk(func(c *Config) {
 		c.Channels = []string{"ops", "deadman"}
 		c.Routes = []Route{{Match: map[string]string{"rule": "watchdog"}, Channels: []string{"deadman"}}, {Channels: []string{"ops"}}}
 	})
-	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	s.set(alerts.Key{Rule: "watchdog", Kind: alerts.OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(2*time.Minute), "deadman watchdog; deadman watchdog")
 	for _, n := range s.plan(0) {
 		if n.Group != `{rule="watchdog"}` { // without one it would hold up every other
@@ -156,17 +157,17 @@ func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 		}
 	}
 	s = newDesk(nil)
-	s.set(Key{Rule: "watchdog", Kind: OfDashboard}, dedup.Warning)
+	s.set(alerts.Key{Rule: "watchdog", Kind: alerts.OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(time.Hour), "")
 }
 
 func TestAMessageSaysWhatThePageSays(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) {
+	s := newDesk(func(c *Config) {
 		c.RunbookLink = func(runbook string) string { return "https://runbook.example/" + runbook }
 	})
 	s.set(duplicatesOf("or&ders"), dedup.Severe)
 	a := s.alerts[duplicatesOf("or&ders")]
-	a.Cause, a.Words = "A producer sends twice.", Words{"Duplicate rate", "Look at the producers.", "duplicates"}
+	a.Cause, a.Words = "A producer sends twice.", alerts.Words{Title: "Duplicate rate", Step: "Look at the producers.", Runbook: "duplicates"}
 	s.alerts[a.Key] = a
 	s.plan(30 * time.Second)
 	n := s.plan(0)[0]
@@ -182,11 +183,11 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 }
 
 func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = time.Minute })
+	s := newDesk(func(c *Config) { c.Repeat = time.Minute })
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(31 * time.Second)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Last = Judgement{Key: a.Key, At: s.at, Health: HealthError, Why: "the store cannot be read"}
+	a.Last = alerts.Judgement{Key: a.Key, At: s.at, Health: alerts.HealthError, Why: "the store cannot be read"}
 	s.alerts[a.Key] = a
 	plan := s.during(time.Minute)
 	wantTold(t, plan, "ops edges, orders severe stale")
@@ -197,23 +198,23 @@ func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T)
 
 func TestAConfigurationThatCannotWorkSaysWhyByItsKeys(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*DispatchConfig)
+		change func(*Config)
 		want   string
 	}{
-		"a channel that is not there": {func(c *DispatchConfig) { c.Routes = []Route{{}, {Channels: []string{"ops", "pager"}}} }, `routes[1].channels: there is no channel "pager"; name one of ops`},
-		"no channel at all":           {func(c *DispatchConfig) { c.Channels, c.Routes = nil, []Route{{Channels: []string{"ops"}}} }, `routes[0].channels: there is no channel "ops"; none is configured`},
-		"a tier that is none":         {func(c *DispatchConfig) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, `routes[0].tiers: an alert has no tier "normal"; name warning, severe or emergency`},
+		"a channel that is not there": {func(c *Config) { c.Routes = []Route{{}, {Channels: []string{"ops", "pager"}}} }, `routes[1].channels: there is no channel "pager"; name one of ops`},
+		"no channel at all":           {func(c *Config) { c.Channels, c.Routes = nil, []Route{{Channels: []string{"ops"}}} }, `routes[0].channels: there is no channel "ops"; none is configured`},
+		"a tier that is none":         {func(c *Config) { c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Normal}}} }, `routes[0].tiers: an alert has no tier "normal"; name warning, severe or emergency`},
 		"all that is negative": {
-			func(c *DispatchConfig) {
+			func(c *Config) {
 				c.GroupWait, c.GroupInterval, c.Repeat, c.DigestAt = -1, -time.Second, -time.Hour, -5
 			},
 			"group.wait: must not be negative, but is -1ns\ngroup.interval: must not be negative, but is -1s\ngroup.repeat: must not be negative, but is -1h0m0s\n" +
 				"group.digest_at: must not be negative, but is -5; 0 means that there are no digests",
 		},
-		"all right": {func(*DispatchConfig) {}, "<nil>"},
+		"all right": {func(*Config) {}, "<nil>"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := DefaultDispatch()
+			cfg := Default()
 			cfg.Channels = []string{"ops"}
 			c.change(&cfg)
 			if got := fmt.Sprint(cfg.Validate()); got != c.want {
@@ -239,21 +240,21 @@ func TestWhatFiresSeverelyWaitsForOthersAndNotForTheIntervalOfItsGroup(t *testin
 }
 
 func TestABrokerThatAnswersAgainInhibitsNothingAlthoughItsAlertStillFires(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
-	down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+	s := newDesk(func(c *Config) { c.GroupBy = nil })
+	down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
 	s.set(down, dedup.Severe)
 	s.during(time.Minute)
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	wantTold(t, s.during(time.Minute), "")
 	a := s.alerts[down]
-	a.State.Phase = PhaseRecovering
+	a.State.Phase = alerts.PhaseRecovering
 	s.alerts[down] = a
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe")
 }
 
 func TestABrokerThatIsAWarningInhibitsNothingThatIsWorse(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
-	s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Warning)
+	s := newDesk(func(c *Config) { c.GroupBy = nil })
+	s.set(alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, dedup.Warning)
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.set(duplicatesOf("payments"), dedup.Warning)
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired warning")

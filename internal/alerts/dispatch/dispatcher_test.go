@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,56 +19,56 @@ var deskOpens = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 type desk struct {
 	d      *Dispatcher
 	at     time.Time
-	alerts map[Key]Alert
-	edges  []Transition
-	hush   []Silence
+	alerts map[alerts.Key]alerts.Alert
+	edges  []alerts.Transition
+	hush   []alerts.Silence
 }
 
 // newDesk has one channel, ops, unless the configuration names others.
-func newDesk(change func(*DispatchConfig)) *desk {
-	cfg := DefaultDispatch()
+func newDesk(change func(*Config)) *desk {
+	cfg := Default()
 	cfg.Channels, cfg.ExternalURL = []string{"ops"}, "https://dash.example/"
 	if change != nil {
 		change(&cfg)
 	}
-	return &desk{d: NewDispatcher(cfg), at: deskOpens, alerts: map[Key]Alert{}}
+	return &desk{d: New(cfg), at: deskOpens, alerts: map[alerts.Key]alerts.Alert{}}
 }
 
-func duplicatesOf(name string) Key {
-	return Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: name}
+func duplicatesOf(name string) alerts.Key {
+	return alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: name}
 }
 
 // set gives an alert a tier, with the edge of the change.
-func (s *desk) set(k Key, tier dedup.Tier) {
+func (s *desk) set(k alerts.Key, tier dedup.Tier) {
 	a := s.alerts[k]
 	from := firingTier(a.State)
 	a.Key = k
 	labels := map[string]string{"broker": "main", string(k.Kind): k.Subject}
-	a.Last = Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
+	a.Last = alerts.Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
 	a.LastOK = a.Last
 	if tier == from {
 		s.alerts[k] = a
 		return
 	}
-	edge := Edge{From: from, To: tier, At: s.at, Kind: EdgeEscalated}
+	edge := alerts.Edge{From: from, To: tier, At: s.at, Kind: alerts.EdgeEscalated}
 	switch {
 	case from == dedup.Normal:
-		edge.Kind, a.State.FiredAt = EdgeFired, s.at
+		edge.Kind, a.State.FiredAt = alerts.EdgeFired, s.at
 	case tier == dedup.Normal:
-		edge.Kind, a.State.FiredAt = EdgeResolved, time.Time{}
+		edge.Kind, a.State.FiredAt = alerts.EdgeResolved, time.Time{}
 	case tier < from:
-		edge.Kind = EdgeDeescalated
+		edge.Kind = alerts.EdgeDeescalated
 	}
-	a.State.Phase, a.State.Tier, a.State.Since = PhaseFiring, tier, s.at
+	a.State.Phase, a.State.Tier, a.State.Since = alerts.PhaseFiring, tier, s.at
 	if a.State.TierSince = s.at; tier == dedup.Normal {
-		a.State.Phase, a.State.TierSince = PhaseNormal, time.Time{}
+		a.State.Phase, a.State.TierSince = alerts.PhaseNormal, time.Time{}
 	}
 	s.alerts[k] = a
-	s.edges = append(s.edges, Transition{Edge: edge, Judgement: a.Last})
+	s.edges = append(s.edges, alerts.Transition{Edge: edge, Judgement: a.Last})
 }
 
 // plan plans now and goes on by a time.
-func (s *desk) plan(after time.Duration) []Notification {
+func (s *desk) plan(after time.Duration) []alerts.Notification {
 	plan := s.d.Plan(s.at, slices.Collect(maps.Values(s.alerts)), s.edges, s.hush)
 	s.edges = nil
 	s.at = s.at.Add(after)
@@ -75,8 +76,8 @@ func (s *desk) plan(after time.Duration) []Notification {
 }
 
 // during plans every fifteen seconds for a time and returns all that was told.
-func (s *desk) during(span time.Duration) []Notification {
-	var all []Notification
+func (s *desk) during(span time.Duration) []alerts.Notification {
+	var all []alerts.Notification
 	for end := s.at.Add(span); s.at.Before(end); {
 		all = append(all, s.plan(15*time.Second)...)
 	}
@@ -84,7 +85,7 @@ func (s *desk) during(span time.Duration) []Notification {
 }
 
 // toldText writes notifications down in short.
-func toldText(plan []Notification) string {
+func toldText(plan []alerts.Notification) string {
 	var lines []string
 	for _, n := range plan {
 		line := n.Channel + " " + string(n.Kind)
@@ -100,14 +101,14 @@ func toldText(plan []Notification) string {
 	return strings.Join(lines, "; ")
 }
 
-func staleMark(a NotifiedAlert) []string {
+func staleMark(a alerts.NotifiedAlert) []string {
 	if a.Stale {
 		return []string{"stale"}
 	}
 	return nil
 }
 
-func wantTold(t *testing.T, plan []Notification, want string) {
+func wantTold(t *testing.T, plan []alerts.Notification, want string) {
 	t.Helper()
 	if got := toldText(plan); got != want {
 		t.Errorf("told:\n%s\nwant:\n%s", got, want)
@@ -164,7 +165,7 @@ func TestAMessageSaysWhenTheTroubleBeganWhatIsReachedAndWhatIsMissing(t *testing
 	s.set(k, dedup.Warning)
 	a := s.alerts[k]
 	a.State.Reached[0], a.Last.Enters, a.LastOK = began, dedup.Severe, a.Last
-	a.LastOK.Enters, a.Last.Health, a.Last.Why = dedup.Severe, HealthNoData, "store orders cannot be read"
+	a.LastOK.Enters, a.Last.Health, a.Last.Why = dedup.Severe, alerts.HealthNoData, "store orders cannot be read"
 	s.alerts[k] = a
 	told := s.during(time.Minute)[0].Alerts[0]
 	if !told.Began.Equal(began) || told.Reached != dedup.Severe || !told.Stale || told.Missing != "store orders cannot be read" || told.Why != a.LastOK.Why {
@@ -178,7 +179,7 @@ func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 	s.set(duplicatesOf("payments"), dedup.Warning)
 	s.during(31 * time.Second)
 	a := s.alerts[duplicatesOf("payments")]
-	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(5*time.Hour + 30*time.Minute), Tier: dedup.Warning}
+	a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(5*time.Hour + 30*time.Minute), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	wantTold(t, s.during(5*time.Hour), "ops edges, orders warning")
 	// The acknowledgement ends by itself, and orders was told less than half a repeat ago.
@@ -186,7 +187,7 @@ func TestWhatStillFiresIsRepeatedUnlessSomebodyAcknowledgedIt(t *testing.T) {
 }
 
 func TestAnAcknowledgementThatDoesNotHoldKeepsNothingQuiet(t *testing.T) {
-	for name, ack := range map[string]Ack{
+	for name, ack := range map[string]alerts.Ack{
 		"of a better tier": {By: "ann", At: deskOpens, Until: deskOpens.Add(24 * time.Hour), Tier: dedup.Warning},
 		"that is over":     {By: "ann", At: deskOpens, Until: deskOpens.Add(time.Hour), Tier: dedup.Severe},
 		"without an end":   {By: "ann", At: deskOpens, Tier: dedup.Severe},
@@ -208,7 +209,7 @@ func TestAnAcknowledgedAlertIsToldAsResolved(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(6 * time.Minute)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(time.Hour), Tier: dedup.Warning}
+	a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(time.Hour), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	s.set(a.Key, dedup.Normal)
 	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
@@ -255,7 +256,7 @@ func TestAnAlertThatEscalatedSaysSinceWhenItIsAtItsTier(t *testing.T) {
 
 func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
 	s := newDesk(nil)
-	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.set(duplicatesOf("payments"), dedup.Warning)
 	wantTold(t, s.during(time.Hour), "ops edges, payments fired warning; ops reminder")
@@ -264,7 +265,7 @@ func TestASilenceHoldsMessagesBackAndTheyAreMadeUpForWhenItEnds(t *testing.T) {
 
 func TestWhatIsOverBeforeItsSilenceEndsIsNeverTold(t *testing.T) {
 	s := newDesk(nil)
-	s.hush = []Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", deskOpens, deskOpens.Add(time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(30 * time.Minute)
 	s.set(duplicatesOf("orders"), dedup.Normal)
@@ -275,21 +276,21 @@ func TestTheEndOfAnAlertThatWasToldIsToldAfterTheSilence(t *testing.T) {
 	s := newDesk(nil)
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(10 * time.Minute)
-	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(time.Hour))}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Normal)
 	wantTold(t, s.during(time.Hour), "")
 	wantTold(t, s.plan(0), "ops edges, orders resolved normal")
 }
 
 func TestABrokerThatIsDownInhibitsItsPipelinesButNotWhatTheyLostBefore(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupBy = nil })
-	lost := Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "orders"}
-	down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+	s := newDesk(func(c *Config) { c.GroupBy = nil })
+	lost := alerts.Key{Rule: "lost_messages", Kind: alerts.OfPipeline, Subject: "orders"}
+	down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
 	s.set(lost, dedup.Severe)
 	s.at = s.at.Add(time.Second)
 	s.set(down, dedup.Severe)
 	s.set(duplicatesOf("payments"), dedup.Warning)
-	s.set(Key{Rule: "lost_messages", Kind: OfPipeline, Subject: "late"}, dedup.Severe)
+	s.set(alerts.Key{Rule: "lost_messages", Kind: alerts.OfPipeline, Subject: "late"}, dedup.Severe)
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired severe")
 	s.set(down, dedup.Normal)
 	wantTold(t, s.during(10*time.Minute), "ops edges, late fired severe, payments fired warning, main resolved normal")
@@ -303,17 +304,17 @@ func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
 		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"ops"}},
 	}
 	for name, c := range map[string]struct {
-		key  Key
+		key  alerts.Key
 		tier dedup.Tier
 		want string
 	}{
 		"the first that matches":             {duplicatesOf("payments"), dedup.Emergency, "pager"},
 		"and further ones where one says so": {duplicatesOf("orders"), dedup.Warning, "ops shop"},
-		"nobody where a route has none":      {Key{Rule: "muted", Kind: OfPipeline, Subject: "payments"}, dedup.Severe, ""},
+		"nobody where a route has none":      {alerts.Key{Rule: "muted", Kind: alerts.OfPipeline, Subject: "payments"}, dedup.Severe, ""},
 		"all where none matches":             {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newDesk(func(cfg *DispatchConfig) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })
+			s := newDesk(func(cfg *Config) { cfg.Channels, cfg.Routes = []string{"shop", "pager", "ops"}, routes })
 			s.set(c.key, c.tier)
 			var channels []string
 			for _, n := range s.during(time.Minute) {
@@ -327,7 +328,7 @@ func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
 }
 
 func TestAChannelThatWasToldHearsOfTheEndWhereverTheAlertIsRoutedThen(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) {
+	s := newDesk(func(c *Config) {
 		c.Channels = []string{"ops", "pager"}
 		c.Routes = []Route{{Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
 	})
@@ -340,7 +341,7 @@ func TestAChannelThatWasToldHearsOfTheEndWhereverTheAlertIsRoutedThen(t *testing
 }
 
 func TestAPlanThatCouldNotBeKeptIsMadeAgain(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait = 0 })
+	s := newDesk(func(c *Config) { c.GroupWait = 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	edges := s.edges
 	first := s.plan(15 * time.Second)
@@ -354,13 +355,13 @@ func TestAPlanThatCouldNotBeKeptIsMadeAgain(t *testing.T) {
 }
 
 func TestEveryMessageHasAnIDOfItsOwn(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.GroupWait, c.GroupInterval, c.Repeat = 0, 0, time.Minute })
+	s := newDesk(func(c *Config) { c.GroupWait, c.GroupInterval, c.Repeat = 0, 0, time.Minute })
 	seen := map[string]bool{}
 	for i := range 200 {
 		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal, dedup.Warning, dedup.Warning, dedup.Severe}[i%5])
 		for _, n := range append(s.plan(time.Minute), s.plan(20*time.Minute)...) {
 			if seen[n.ID] {
-				t.Errorf("again: %s", toldText([]Notification{n}))
+				t.Errorf("again: %s", toldText([]alerts.Notification{n}))
 			}
 			seen[n.ID] = true
 		}
@@ -409,7 +410,7 @@ func TestAlertsThatAreMissingAreNotTakenForResolved(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(time.Minute)
 	kept := s.alerts
-	s.alerts = map[Key]Alert{}
+	s.alerts = map[alerts.Key]alerts.Alert{}
 	wantTold(t, s.during(time.Hour), "")
 	s.alerts = kept
 	wantTold(t, s.during(time.Hour), "")

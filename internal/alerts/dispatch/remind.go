@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -27,8 +28,8 @@ const (
 type reminder struct{ channel, silence string }
 
 // lastToEnd returns the silence of those that cover the labels that ends last; nil where none covers them.
-func lastToEnd(silences []Silence, labels map[string]string) *Silence {
-	var last *Silence
+func lastToEnd(silences []alerts.Silence, labels map[string]string) *alerts.Silence {
+	var last *alerts.Silence
 	for i := range silences {
 		s := &silences[i]
 		if (last == nil || cmp.Or(s.Ends.Compare(last.Ends), strings.Compare(s.ID, last.ID)) > 0) && s.Covers(labels) {
@@ -40,19 +41,19 @@ func lastToEnd(silences []Silence, labels map[string]string) *Silence {
 
 // remind returns the reminders that are due on one channel: of each silence one, before the end of which alerts are told again that fire
 // now. An alert that somebody attends to counts for none, nor does one that something else keeps from being told.
-func (d *Dispatcher) remind(at time.Time, channel string, all []candidate) []Notification {
+func (d *Dispatcher) remind(at time.Time, channel string, all []candidate) []alerts.Notification {
 	ending := map[string][]*candidate{}
 	for i := range all {
 		c := &all[i]
 		s := c.hush
-		if s == nil || c.tier <= dedup.Normal || c.acked || c.alert.Key.Rule == RuleWatchdog || !slices.Contains(c.channels, channel) {
+		if s == nil || c.tier <= dedup.Normal || c.acked || c.alert.Key.Rule == alerts.RuleWatchdog || !slices.Contains(c.channels, channel) {
 			continue
 		}
 		if s.ExpiresSoon(at, remindBefore) && s.Ends.Sub(s.Starts) >= remindLeast && !d.reminded[reminder{channel, s.ID}] {
 			ending[s.ID] = append(ending[s.ID], c)
 		}
 	}
-	var plan []Notification
+	var plan []alerts.Notification
 	for id, quiet := range ending {
 		r := reminder{channel, id}
 		d.reminded[r] = true
@@ -63,12 +64,12 @@ func (d *Dispatcher) remind(at time.Time, channel string, all []candidate) []Not
 }
 
 // reminderOf makes the message of one silence for the alerts that it keeps quiet.
-func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate) Notification {
+func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate) alerts.Notification {
 	slices.SortFunc(quiet, func(a, b *candidate) int {
 		return cmp.Or(cmp.Compare(b.tier, a.tier), a.alert.Key.Compare(b.alert.Key))
 	})
 	s := quiet[0].hush
-	n := Notification{Channel: channel, Kind: NotifyReminder, At: at, Text: d.reminderText(at, s, quiet), ExternalURL: d.cfg.ExternalURL}
+	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyReminder, At: at, Text: d.reminderText(at, s, quiet), ExternalURL: d.cfg.ExternalURL}
 	n.Group, n.GroupLabels = groupOf([]string{silenceLabel}, map[string]string{silenceLabel: s.ID})
 	// Whatever the alerts are then: the outbox has it once, also when it is planned again after a restart.
 	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", n.Channel, n.Kind, s.ID))
@@ -77,7 +78,7 @@ func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate
 }
 
 // reminderText says what counts in its first line, and the rest in the second.
-func (d *Dispatcher) reminderText(at time.Time, s *Silence, quiet []*candidate) string {
+func (d *Dispatcher) reminderText(at time.Time, s *alerts.Silence, quiet []*candidate) string {
 	var names, matchers []string
 	for _, c := range quiet[:min(len(quiet), remindNames)] {
 		k := c.alert.Key
@@ -99,7 +100,7 @@ func (d *Dispatcher) reminderText(at time.Time, s *Silence, quiet []*candidate) 
 }
 
 // forget drops the reminders of silences that are over.
-func (d *Dispatcher) forget(at time.Time, silences []Silence) {
+func (d *Dispatcher) forget(at time.Time, silences []alerts.Silence) {
 	d.reminders = nil
 	holds := map[string]bool{}
 	for _, s := range silences {

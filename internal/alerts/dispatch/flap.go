@@ -1,9 +1,10 @@
-package alerts
+package dispatch
 
 import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -25,21 +26,23 @@ type turn struct {
 
 // flaps knows which alerts change too often.
 type flaps struct {
-	recent map[Key][]turn
-	since  map[Key]time.Time
+	recent map[alerts.Key][]turn
+	since  map[alerts.Key]time.Time
 }
 
-func newFlaps() flaps { return flaps{recent: map[Key][]turn{}, since: map[Key]time.Time{}} }
+func newFlaps() flaps {
+	return flaps{recent: map[alerts.Key][]turn{}, since: map[alerts.Key]time.Time{}}
+}
 
 // restore goes on with an alert that was known to flap.
-func (f *flaps) restore(k Key, flapping time.Time) {
+func (f *flaps) restore(k alerts.Key, flapping time.Time) {
 	if !flapping.IsZero() {
 		f.since[k] = flapping
 	}
 }
 
 // note counts an edge, once however often it is told: a plan that was undone brings it again.
-func (f *flaps) note(at time.Time, e Transition) {
+func (f *flaps) note(at time.Time, e alerts.Transition) {
 	k, t := e.Judgement.Key, turn{at: e.Edge.At, rises: e.To > e.From, highest: max(e.From, e.To)}
 	if t.at.After(at) {
 		t.at = at // the clock was set back
@@ -63,7 +66,7 @@ func (f *flaps) age(at time.Time) {
 			delete(f.recent, k)
 		}
 	}
-	maps.DeleteFunc(f.since, func(k Key, _ time.Time) bool { return len(f.recent[k]) == 0 })
+	maps.DeleteFunc(f.since, func(k alerts.Key, _ time.Time) bool { return len(f.recent[k]) == 0 })
 }
 
 // newTurns returns those within the window. An edge later than now, because the clock was set back, counts as one of now.
@@ -91,7 +94,7 @@ func unsteady(turns []turn) bool {
 }
 
 // peak returns the highest tier of an alert within the window.
-func (f *flaps) peak(k Key) dedup.Tier {
+func (f *flaps) peak(k alerts.Key) dedup.Tier {
 	highest := dedup.Normal
 	for _, t := range f.recent[k] {
 		highest = max(highest, t.highest)
@@ -100,4 +103,4 @@ func (f *flaps) peak(k Key) dedup.Tier {
 }
 
 // Flapping returns since when the edges of an alert are told in digests only; zero while they are not.
-func (d *Dispatcher) Flapping(k Key) time.Time { return d.flaps.since[k] }
+func (d *Dispatcher) Flapping(k alerts.Key) time.Time { return d.flaps.since[k] }

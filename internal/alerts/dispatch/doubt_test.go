@@ -1,15 +1,16 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // givesUp makes the outbox give messages up.
-func (s *desk) givesUp(plan []Notification, mayHaveArrived bool) {
+func (s *desk) givesUp(plan []alerts.Notification, mayHaveArrived bool) {
 	for _, n := range plan {
 		n.Repeated = mayHaveArrived
 		s.d.GaveUp(n)
@@ -28,7 +29,7 @@ func TestWhatWasGivenUpIsToldAgainAsFiredAndSeldom(t *testing.T) {
 		"at once when it took a day to fail": {0, 24 * time.Hour, time.Minute, "ops edges, orders fired warning"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newDesk(func(c2 *DispatchConfig) { c2.Repeat = c.repeat })
+			s := newDesk(func(c2 *Config) { c2.Repeat = c.repeat })
 			s.set(duplicatesOf("orders"), dedup.Warning)
 			plan := s.during(45 * time.Second)
 			wantTold(t, plan, "ops edges, orders fired warning")
@@ -67,7 +68,7 @@ func TestTheEndOfWhatNobodyWasToldIsNotTold(t *testing.T) {
 }
 
 func TestAChangeThatWasGivenUpIsMadeUpForByOneRepeat(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = 0 })
+	s := newDesk(func(c *Config) { c.Repeat = 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(6 * time.Minute)
 	s.set(duplicatesOf("orders"), dedup.Severe)
@@ -78,19 +79,19 @@ func TestAChangeThatWasGivenUpIsMadeUpForByOneRepeat(t *testing.T) {
 }
 
 func TestWhatMayHaveArrivedIsRepeatedOnceAndNeverToldAsNewAgain(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = 0 })
+	s := newDesk(func(c *Config) { c.Repeat = 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.givesUp(s.during(45*time.Second), true)
 	wantTold(t, s.during(24*time.Hour), "ops edges, orders warning")
 	// As a start finds it that was the second in the same place.
 	sent := s.d.told[sentKey{"ops", duplicatesOf("orders")}]
-	sent.At, sent.Doubt = sent.At.Add(-30*24*time.Hour), Unsure
-	s.d.Restore([]Sent{sent})
+	sent.At, sent.Doubt = sent.At.Add(-30*24*time.Hour), alerts.Unsure
+	s.d.Restore([]alerts.Sent{sent})
 	wantTold(t, s.during(24*time.Hour), "ops edges, orders warning")
 }
 
 func TestAlertsThatALostDigestOnlyCountedAreToldAgain(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = 0 })
+	s := newDesk(func(c *Config) { c.Repeat = 0 })
 	for i := range 30 {
 		s.set(duplicatesOf(fmt.Sprintf("p%02d", i)), dedup.Warning)
 	}
@@ -107,7 +108,7 @@ func TestAlertsThatALostDigestOnlyCountedAreToldAgain(t *testing.T) {
 }
 
 func TestWhatALaterMessageToldIsNotInDoubt(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = 0 })
+	s := newDesk(func(c *Config) { c.Repeat = 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	first := s.during(time.Minute)
 	s.set(duplicatesOf("orders"), dedup.Severe)
@@ -121,13 +122,13 @@ func TestAnAcknowledgedAlertThatWasGivenUpIsLeftAlone(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.givesUp(s.during(time.Minute), false)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(48 * time.Hour), Tier: dedup.Warning}
+	a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(48 * time.Hour), Tier: dedup.Warning}
 	s.alerts[a.Key] = a
 	wantTold(t, s.during(24*time.Hour), "")
 }
 
 func TestAPlanThatCouldNotBeKeptForgetsNoDoubt(t *testing.T) {
-	s := newDesk(func(c *DispatchConfig) { c.Repeat = 0 })
+	s := newDesk(func(c *Config) { c.Repeat = 0 })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	plan := s.during(45 * time.Second)
 	s.at = s.at.Add(2 * time.Hour)
@@ -143,7 +144,7 @@ func TestAPlanThatCouldNotBeKeptForgetsNoDoubt(t *testing.T) {
 
 func TestAChannelThatRefusesForGoodGetsNoMoreThanOneMessageInEachRepeat(t *testing.T) {
 	for repeat, most := range map[time.Duration]int{0: 24, 4 * time.Hour: 6, time.Hour: 24} {
-		s := newDesk(func(c *DispatchConfig) { c.Repeat, c.GroupWait, c.GroupInterval = repeat, 0, 0 })
+		s := newDesk(func(c *Config) { c.Repeat, c.GroupWait, c.GroupInterval = repeat, 0, 0 })
 		s.set(duplicatesOf("orders"), dedup.Severe)
 		messages := 0
 		for range 24 * 60 * 4 {

@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // newHandoff has one channel that people read, and one that groups by itself.
-func newHandoff(change func(*DispatchConfig)) *desk {
-	return newDesk(func(c *DispatchConfig) {
+func newHandoff(change func(*Config)) *desk {
+	return newDesk(func(c *Config) {
 		c.Channels, c.Undigested = []string{"ops", "handoff"}, []string{"handoff"}
 		if change != nil {
 			change(c)
@@ -26,7 +27,7 @@ func TestAChannelThatGroupsByItselfGetsEveryAlertByName(t *testing.T) {
 		s.set(duplicatesOf(fmt.Sprint("p", i)), dedup.Warning)
 	}
 	plan := s.during(time.Minute)
-	if len(plan) != 2 || plan[0].Kind != NotifyEdges || len(plan[0].Alerts) != 30 || plan[0].LeftOut != 0 || plan[1].Kind != NotifyDigest {
+	if len(plan) != 2 || plan[0].Kind != alerts.NotifyEdges || len(plan[0].Alerts) != 30 || plan[0].LeftOut != 0 || plan[1].Kind != alerts.NotifyDigest {
 		t.Fatal(toldText(plan))
 	}
 	for k := range s.alerts {
@@ -39,7 +40,7 @@ func TestAChannelThatGroupsByItselfGetsEveryAlertByName(t *testing.T) {
 }
 
 func TestAChannelThatGroupsByItselfWaitsForNoOthersOfAGroup(t *testing.T) {
-	s := newHandoff(func(c *DispatchConfig) { c.Channels = []string{"handoff"} })
+	s := newHandoff(func(c *Config) { c.Channels = []string{"handoff"} })
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	wantTold(t, s.plan(time.Second), "handoff edges, orders fired warning")
 	s.set(duplicatesOf("payments"), dedup.Warning)
@@ -50,7 +51,7 @@ func TestAChannelThatGroupsByItselfWaitsForNoOthersOfAGroup(t *testing.T) {
 }
 
 func TestAChannelThatGroupsByItselfGetsEveryChangeOfAnAlertThatFlaps(t *testing.T) {
-	s := newHandoff(func(c *DispatchConfig) { c.Channels, c.GroupWait, c.GroupInterval = []string{"handoff"}, 0, 0 })
+	s := newHandoff(func(c *Config) { c.Channels, c.GroupWait, c.GroupInterval = []string{"handoff"}, 0, 0 })
 	for i := range 9 {
 		s.set(duplicatesOf("orders"), []dedup.Tier{dedup.Warning, dedup.Normal}[i%2])
 		want := []string{"handoff edges, orders fired warning", "handoff edges, orders resolved normal"}[i%2]
@@ -62,20 +63,20 @@ func TestAChannelThatGroupsByItselfGetsEveryChangeOfAnAlertThatFlaps(t *testing.
 }
 
 func TestWhatFiresDoesNotEndWhereItIsBelievedForAWhileOnly(t *testing.T) {
-	for name, attend := range map[string]func(*desk, *Alert){
-		"acknowledged": func(s *desk, a *Alert) {
-			a.Ack = &Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Warning}
+	for name, attend := range map[string]func(*desk, *alerts.Alert){
+		"acknowledged": func(s *desk, a *alerts.Alert) {
+			a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Warning}
 		},
-		"silenced": func(s *desk, _ *Alert) {
-			s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(24*time.Hour))}
+		"silenced": func(s *desk, _ *alerts.Alert) {
+			s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(24*time.Hour))}
 		},
-		"its broker down": func(s *desk, _ *Alert) {
-			down := Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}
+		"its broker down": func(s *desk, _ *alerts.Alert) {
+			down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
 			s.set(down, dedup.Severe)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newHandover(func(c *DispatchConfig) { c.Channels = []string{"ops", "handoff"} })
+			s := newHandover(func(c *Config) { c.Channels = []string{"ops", "handoff"} })
 			s.set(duplicatesOf("orders"), dedup.Warning)
 			s.during(time.Minute)
 			a := s.alerts[duplicatesOf("orders")]
@@ -98,7 +99,7 @@ func TestASilenceHoldsNewsBackFromAChannelThatGroupsByItself(t *testing.T) {
 	s := newHandover(nil)
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(time.Minute)
-	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	quiet := s.during(2 * time.Hour)
 	wantTold(t, withoutStanding(quiet), "handoff reminder")
@@ -113,21 +114,21 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 	rapid.Check(t, func(rt *rapid.T) {
 		d := calmed(drawDay(rt))
 		d.cfg.Undigested, d.cfg.Standing = []string{"pager"}, map[string]Standing{"pager": {Every: repeat, Believed: time.Hour}}
-		told := map[Key]NotifiedAlert{}
-		heard := map[Key]time.Time{}
+		told := map[alerts.Key]alerts.NotifiedAlert{}
+		heard := map[alerts.Key]time.Time{}
 		var now time.Time
 		plans, _ := d.play(nil, nil)
 		for tick, plan := range plans {
 			now = deskOpens.Add(time.Duration(tick) * 15 * time.Second)
 			for _, n := range plan {
-				if n.Channel != "pager" || n.Kind == NotifyReminder {
+				if n.Channel != "pager" || n.Kind == alerts.NotifyReminder {
 					continue
 				}
-				if n.Kind != NotifyEdges && n.Kind != NotifyStanding || n.LeftOut > 0 {
+				if n.Kind != alerts.NotifyEdges && n.Kind != alerts.NotifyStanding || n.LeftOut > 0 {
 					rt.Fatalf("tick %d: %s", tick, toldText(plan))
 				}
 				for _, a := range n.Alerts {
-					if n.Kind == NotifyEdges || a.Firing {
+					if n.Kind == alerts.NotifyEdges || a.Firing {
 						told[a.Key], heard[a.Key] = a, now
 					}
 				}
@@ -153,7 +154,7 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 }
 
 // tierOf returns the tier of an alert at a tick.
-func (y day) tierOf(k Key, tick int) dedup.Tier {
+func (y day) tierOf(k alerts.Key, tick int) dedup.Tier {
 	tier := dedup.Normal
 	for _, m := range y.moves {
 		if m.key == k && m.tick <= tick {
@@ -176,7 +177,7 @@ func TestWhatChangedWhileItMustNotBeToldIsRepeatedAsItWas(t *testing.T) {
 			s := newHandover(nil)
 			s.set(duplicatesOf("orders"), dedup.Severe)
 			s.during(time.Minute)
-			s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(6*time.Hour))}
+			s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(6*time.Hour))}
 			s.set(duplicatesOf("orders"), c.tier)
 			repeats := 0
 			for _, n := range s.during(6 * time.Hour) {

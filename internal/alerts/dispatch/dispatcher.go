@@ -1,4 +1,5 @@
-package alerts
+// Package dispatch decides what is told of alerts, to whom and when.
+package dispatch
 
 import (
 	"cmp"
@@ -6,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
-// A DispatchConfig says who is told of which alerts, and how often.
-type DispatchConfig struct {
+// A Config says who is told of which alerts, and how often.
+type Config struct {
 	// Channels are the names of all channels.
 	Channels []string
 	// Routes are tried in their order. An alert that none matches goes to all channels.
@@ -36,17 +38,17 @@ type DispatchConfig struct {
 	ExternalURL string
 }
 
-// DefaultDispatch returns a configuration without channels and routes, with the waits that operators know from Alertmanager.
-func DefaultDispatch() DispatchConfig {
-	return DispatchConfig{
-		GroupBy: []string{"broker", LabelRule}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
+// Default returns a configuration without channels and routes, with the waits that operators know from Alertmanager.
+func Default() Config {
+	return Config{
+		GroupBy: []string{"broker", alerts.LabelRule}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
 		Watchdog: time.Minute, DigestAt: 20,
 	}
 }
 
 type sentKey struct {
 	channel string
-	key     Key
+	key     alerts.Key
 }
 
 // A Dispatcher decides what is told to whom and when. It compares what each channel was last told of an alert with what is true now, so
@@ -54,10 +56,10 @@ type sentKey struct {
 // does no work of its own, so that the same alerts at the same times make the same messages. It is not safe for concurrent use, but for
 // GaveUp.
 type Dispatcher struct {
-	cfg  DispatchConfig
-	told map[sentKey]Sent
+	cfg  Config
+	told map[sentKey]alerts.Sent
 	// before is what told held before the newest plan, of what that plan changed; a Sent without a channel where it held nothing.
-	before map[sentKey]Sent
+	before map[sentKey]alerts.Sent
 	flaps  flaps
 	// reminded are the reminders that were planned of silences that still hold, and reminders those of the newest plan.
 	reminded  map[reminder]bool
@@ -65,15 +67,15 @@ type Dispatcher struct {
 	// restored is true until the first plan after Restore.
 	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
-	over map[Key]Alert
+	over map[alerts.Key]alerts.Alert
 	// lost are the messages that were given up since the newest plan.
 	lost givenUp
 	// stand is what receivers that forget are told again, and stood what it was before the newest plan.
 	stand, stood stand
 }
 
-// NewDispatcher returns a dispatcher that has told nobody anything yet.
-func NewDispatcher(cfg DispatchConfig) *Dispatcher {
+// New returns a dispatcher that has told nobody anything yet.
+func New(cfg Config) *Dispatcher {
 	cfg.Channels = slices.Compact(slices.Sorted(slices.Values(cfg.Channels)))
 	cfg.ExternalURL = strings.TrimRight(cfg.ExternalURL, "/")
 	d := &Dispatcher{cfg: cfg}
@@ -83,13 +85,13 @@ func NewDispatcher(cfg DispatchConfig) *Dispatcher {
 
 // Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan, which believes
 // the alerts as to which of them were flapping.
-func (d *Dispatcher) Restore(log []Sent) {
-	d.told, d.before, d.over = map[sentKey]Sent{}, map[sentKey]Sent{}, map[Key]Alert{}
+func (d *Dispatcher) Restore(log []alerts.Sent) {
+	d.told, d.before, d.over = map[sentKey]alerts.Sent{}, map[sentKey]alerts.Sent{}, map[alerts.Key]alerts.Alert{}
 	d.flaps, d.stand, d.stood, d.restored = newFlaps(), newStand(), newStand(), true
 	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
 		if d.cfg.Standing[s.Channel].Every > 0 {
-			s.Doubt = Certain
+			s.Doubt = alerts.Certain
 		}
 		d.told[sentKey{s.Channel, s.Key}] = s
 	}
@@ -97,22 +99,22 @@ func (d *Dispatcher) Restore(log []Sent) {
 
 // Recall tells the dispatcher the edges of before a restart, as far back as DispatchConfig.Recalls says, so that alerts that were flapping
 // go on to, and that what ended is told to those who forget.
-func (d *Dispatcher) Recall(edges []Transition) {
+func (d *Dispatcher) Recall(edges []alerts.Transition) {
 	for _, e := range inOrder(edges) {
 		d.flaps.note(e.Edge.At, e)
 		d.recall(e)
 	}
 }
 
-// Plan returns the messages that are due, sorted by channel, kind and group: at most one for each group of a channel. The alerts are all
-// that are known, in any order; the edges are those since the plan before. What it returns has to be kept in one transaction with what
+// Plan returns the messages that are due, sorted by channel, kind and group: at most one for each group of a channel. The list is of all
+// alerts that are known, in any order; the edges are those since the plan before. What it returns has to be kept in one transaction with what
 // Sent returns then; when that fails, Undo takes the plan back.
-func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, silences []Silence) []Notification {
+func (d *Dispatcher) Plan(at time.Time, list []alerts.Alert, edges []alerts.Transition, silences []alerts.Silence) []alerts.Notification {
 	clear(d.before)
 	d.stood = d.stand.clone()
 	d.doubt()
 	if d.restored {
-		for _, a := range alerts {
+		for _, a := range list {
 			d.flaps.restore(a.Key, a.Flapping)
 		}
 		d.restored = false
@@ -122,8 +124,8 @@ func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, sile
 		d.flaps.note(at, e)
 	}
 	d.forget(at, silences)
-	all := d.candidates(at, alerts, edges, silences)
-	var plan []Notification
+	all := d.candidates(at, list, edges, silences)
+	var plan []alerts.Notification
 	for _, channel := range d.cfg.Channels {
 		plan = append(plan, d.planChannel(at, channel, all)...)
 	}
@@ -133,16 +135,16 @@ func (d *Dispatcher) Plan(at time.Time, alerts []Alert, edges []Transition, sile
 
 // Sent returns what the newest plan changed in what channels were told, sorted: with a tier of normal and no flapping where nothing is
 // left to know.
-func (d *Dispatcher) Sent() []Sent {
-	var changed []Sent
+func (d *Dispatcher) Sent() []alerts.Sent {
+	var changed []alerts.Sent
 	for k := range d.before {
 		s, ok := d.told[k]
 		if !ok {
-			s = Sent{Channel: k.channel, Key: k.key, Tier: dedup.Normal}
+			s = alerts.Sent{Channel: k.channel, Key: k.key, Tier: dedup.Normal}
 		}
 		changed = append(changed, s)
 	}
-	slices.SortFunc(changed, func(a, b Sent) int {
+	slices.SortFunc(changed, func(a, b alerts.Sent) int {
 		return cmp.Or(strings.Compare(a.Channel, b.Channel), a.Key.Compare(b.Key))
 	})
 	return changed
@@ -166,7 +168,7 @@ func (d *Dispatcher) Undo() {
 }
 
 // put notes what a channel is told.
-func (d *Dispatcher) put(s Sent) {
+func (d *Dispatcher) put(s alerts.Sent) {
 	k := sentKey{s.Channel, s.Key}
 	if _, noted := d.before[k]; !noted {
 		d.before[k] = d.told[k]
@@ -190,8 +192,8 @@ func (d *Dispatcher) remember(all []candidate) {
 }
 
 // awaited returns the alerts of which some channel may have to hear that they are over, perhaps again, also when the newest plan is undone.
-func (d *Dispatcher) awaited() map[Key]bool {
-	awaited := map[Key]bool{}
+func (d *Dispatcher) awaited() map[alerts.Key]bool {
+	awaited := map[alerts.Key]bool{}
 	for k := range d.told {
 		awaited[k.key] = true
 	}
@@ -205,9 +207,9 @@ func (d *Dispatcher) awaited() map[Key]bool {
 }
 
 // inOrder returns edges by their times and keys.
-func inOrder(edges []Transition) []Transition {
+func inOrder(edges []alerts.Transition) []alerts.Transition {
 	sorted := slices.Clone(edges)
-	slices.SortStableFunc(sorted, func(a, b Transition) int {
+	slices.SortStableFunc(sorted, func(a, b alerts.Transition) int {
 		return cmp.Or(a.At.Compare(b.At), a.Judgement.Key.Compare(b.Judgement.Key))
 	})
 	return sorted

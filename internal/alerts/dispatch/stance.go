@@ -1,19 +1,20 @@
-package alerts
+package dispatch
 
 import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // An item is an alert as one channel is about to be told it.
 type item struct {
 	*candidate
-	told Sent
+	told alerts.Sent
 	// tier is the one that it is told at: what fires now, or what the channel knows of while it must hear nothing new.
 	tier dedup.Tier
-	edge EdgeKind // empty when it is not told for a change
+	edge alerts.EdgeKind // empty when it is not told for a change
 	// flaps is since when the channel is told no more than that it flaps; zero while every change is told.
 	flaps time.Time
 	// routed: the alert goes to the channel now.
@@ -34,7 +35,7 @@ func (d *Dispatcher) on(channel string, c *candidate) item {
 
 // was returns the tier that the channel knows of; normal where it knows of none.
 func (it item) was() dedup.Tier {
-	if it.told.Doubt == Lost {
+	if it.told.Doubt == alerts.Lost {
 		return dedup.Normal
 	}
 	return max(it.told.Tier, dedup.Normal)
@@ -95,7 +96,7 @@ func (it item) manner() manner {
 		return stirred
 	case flaps:
 		return flapping
-	case it.told.Doubt == Lost:
+	case it.told.Doubt == alerts.Lost:
 		return missed
 	case !it.told.Flapping.IsZero():
 		return calmAgain
@@ -140,12 +141,12 @@ func stances() [allManners][allChanges]stance {
 }
 
 // edge returns as what a change is told; empty where it is none.
-func (c change) edge() EdgeKind {
-	return [allChanges]EdgeKind{begun: EdgeFired, worse: EdgeEscalated, better: EdgeDeescalated, over: EdgeResolved}[c]
+func (c change) edge() alerts.EdgeKind {
+	return [allChanges]alerts.EdgeKind{begun: alerts.EdgeFired, worse: alerts.EdgeEscalated, better: alerts.EdgeDeescalated, over: alerts.EdgeResolved}[c]
 }
 
 // stance compares what a channel was told of an alert with what is true.
-func (d *Dispatcher) stance(at time.Time, channel string, it item) (EdgeKind, stance) {
+func (d *Dispatcher) stance(at time.Time, channel string, it item) (alerts.EdgeKind, stance) {
 	now := it.change()
 	do := stances()[it.manner()][now]
 	if (now == quiet || now == begun) && !it.routed && do != settle {
@@ -180,15 +181,15 @@ func (d *Dispatcher) repeat(channel string, it item) time.Duration {
 		return 0
 	}
 	repeat := d.cfg.Repeat
-	if repeat <= 0 && it.told.Doubt != Certain {
+	if repeat <= 0 && it.told.Doubt != alerts.Certain {
 		repeat = doubtRepeat
 	}
 	return repeat
 }
 
 // sent returns what the channel knows after it was told an item.
-func (it item) sent(channel string, at time.Time, leftOut bool) Sent {
-	s := Sent{Channel: channel, Key: it.alert.Key, Tier: it.tier, At: at, LeftOut: leftOut}
+func (it item) sent(channel string, at time.Time, leftOut bool) alerts.Sent {
+	s := alerts.Sent{Channel: channel, Key: it.alert.Key, Tier: it.tier, At: at, LeftOut: leftOut}
 	if it.tier > dedup.Normal {
 		s.Began = it.alert.State.FiredAt
 	}
@@ -199,7 +200,7 @@ func (it item) sent(channel string, at time.Time, leftOut bool) Sent {
 }
 
 // settled returns what the channel knows of an item of which it was told nothing more.
-func (it item) settled(channel string) Sent {
+func (it item) settled(channel string) alerts.Sent {
 	s := it.sent(channel, it.told.At, it.told.LeftOut)
 	s.Doubt = it.told.Doubt
 	return s

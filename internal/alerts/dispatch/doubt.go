@@ -1,6 +1,7 @@
-package alerts
+package dispatch
 
 import (
+	"dedup-dashboard/internal/alerts"
 	"sync"
 	"time"
 )
@@ -12,16 +13,16 @@ const doubtRepeat = time.Hour
 // givenUp are messages that were given up since the plan before.
 type givenUp struct {
 	mu       sync.Mutex
-	messages []Notification
+	messages []alerts.Notification
 }
 
-func (g *givenUp) add(n Notification) {
+func (g *givenUp) add(n alerts.Notification) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.messages = append(g.messages, n)
 }
 
-func (g *givenUp) take() []Notification {
+func (g *givenUp) take() []alerts.Notification {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	taken := g.messages
@@ -31,7 +32,7 @@ func (g *givenUp) take() []Notification {
 
 // GaveUp tells the dispatcher of a message that was given up: what it told is told again, as Doubt says. Repeated has to be true where it
 // may have arrived. It may be called at any time. Whoever keeps the messages keeps the same for the next start.
-func (d *Dispatcher) GaveUp(n Notification) { d.lost.add(n) }
+func (d *Dispatcher) GaveUp(n alerts.Notification) { d.lost.add(n) }
 
 // doubt notes what became doubtful since the plan before. What was told anew since then, by a later message, is not.
 func (d *Dispatcher) doubt() {

@@ -1,22 +1,22 @@
-package alerts
+package dispatch
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // newLateStage has a dispatcher without waits, and a journal that leaves the commit unanswered in which orders fires. The answer comes
 // with what it returns.
-func newLateStage(t *testing.T) (*stage, func(error)) {
-	cfg := DefaultDispatch()
+func newLateStage(t *testing.T, change ...func(*alerts.EngineDeps)) (*stage, func(error)) {
+	cfg := Default()
 	cfg.Channels, cfg.GroupWait, cfg.GroupInterval = []string{"ops"}, 0, 0
-	s := newStage(t, time.Now(), newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = NewDispatcher(cfg) })
+	s := newStage(t, time.Now(), newStageJournal(), New(cfg), change...)
 	s.script(tierOf("orders", dedup.Normal), tierOf("emails", dedup.Normal))
 	s.tick(t.Context())
 	hang := make(chan struct{})
@@ -30,19 +30,6 @@ func newLateStage(t *testing.T) (*stage, func(error)) {
 		synctest.Wait()
 		s.journal.set(func(j *stageJournal) { j.fail = nil })
 	}
-}
-
-// dueText are the alerts of the messages in the outbox, each as subject and edge.
-func (s *stageJournal) dueText() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []string
-	for _, n := range s.due {
-		for _, a := range n.Alerts {
-			out = append(out, fmt.Sprintf("%s %s", a.Key.Subject, a.Edge))
-		}
-	}
-	return out
 }
 
 func TestACommitWhoseAnswerComesLateIsTakenForWhatItWas(t *testing.T) {
@@ -80,10 +67,9 @@ func TestACommitWhoseAnswerComesLateIsTakenForWhatItWas(t *testing.T) {
 
 func TestWhileACommitIsNotAnsweredAlertsGoOnAndNothingIsPlanned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, answer := newLateStage(t)
 		due := 0
-		s.deps.Due = func() { due++ } // called once for both
-		key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+		s, answer := newLateStage(t, func(d *alerts.EngineDeps) { d.Due = func() { due++ } }) // called once for both
+		key := keyOf("orders")
 		s.script(tierOf("orders", dedup.Emergency), tierOf("emails", dedup.Normal))
 		for range 3 {
 			s.tick(t.Context())
@@ -118,20 +104,6 @@ func TestWhatFiresAndEndsBeforeALateAnswerIsNotInTheHistoryWithoutBeingTold(t *t
 		}
 		if told := s.journal.dueText(); !slices.Equal(told, []string{"orders fired"}) || len(s.journal.told()) != 1 {
 			t.Errorf("told %v, and the history has %v", told, s.journal.told())
-		}
-	})
-}
-
-func TestACommitThatHangsDoesNotKeepAlertsStillForLong(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, answer := newLateStage(t)
-		defer answer(nil)
-		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe))
-		for range 40 {
-			s.tick(t.Context())
-		}
-		if got := s.alerts[tierOf("emails", dedup.Severe).Key].State.Tier; got != dedup.Severe {
-			t.Errorf("emails is %s after ten minutes", got)
 		}
 	})
 }

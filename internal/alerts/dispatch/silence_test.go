@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"maps"
@@ -7,18 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
 // silenceOfPipeline covers all alerts of a pipeline for a time.
-func silenceOfPipeline(name string, from, to time.Time) Silence {
-	return Silence{ID: "s-" + name, Matchers: []Matcher{{Name: "pipeline", Op: MatchEqual, Value: name}}, Author: "ann", Reason: "deploy", Starts: from, Ends: to}
+func silenceOfPipeline(name string, from, to time.Time) alerts.Silence {
+	return alerts.Silence{ID: "s-" + name, Matchers: []alerts.Matcher{{Name: "pipeline", Op: alerts.MatchEqual, Value: name}}, Author: "ann", Reason: "deploy", Starts: from, Ends: to}
 }
 
 // hushed has an alert of orders that fires since a silence of it of two hours began, and goes on to a time before its end.
-func hushed(before time.Duration, change func(*DispatchConfig)) *desk {
+func hushed(before time.Duration, change func(*Config)) *desk {
 	s := newDesk(change)
-	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(2*time.Hour - before)
 	return s
@@ -41,8 +42,8 @@ func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
 			s := newDesk(nil)
 			s.set(duplicatesOf("orders"), c.told)
 			s.during(20 * time.Minute)
-			of := Matcher{Name: LabelTier, Op: MatchEqual, Value: c.covered.String()}
-			s.hush = []Silence{{ID: "x", Matchers: []Matcher{of}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
+			of := alerts.Matcher{Name: alerts.LabelTier, Op: alerts.MatchEqual, Value: c.covered.String()}
+			s.hush = []alerts.Silence{{ID: "x", Matchers: []alerts.Matcher{of}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
 			s.during(time.Hour)
 			s.set(duplicatesOf("orders"), dedup.Normal)
 			if c.restart {
@@ -60,8 +61,8 @@ func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
 
 func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
 	s := newDesk(nil)
-	s.hush = []Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
-	s.alerts[duplicatesOf("orders")] = Alert{Words: Words{Title: "Duplicate rate"}}
+	s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
+	s.alerts[duplicatesOf("orders")] = alerts.Alert{Words: alerts.Words{Title: "Duplicate rate"}}
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	wantTold(t, s.during(105*time.Minute), "")
 	plan := s.during(15 * time.Minute)
@@ -80,15 +81,17 @@ func TestNobodyIsRemindedOfASilence(t *testing.T) {
 		"that keeps nothing quiet": func(s *desk) { s.set(orders, dedup.Normal) },
 		"that is short":            func(s *desk) { s.hush[0].Starts = s.hush[0].Ends.Add(-remindLeast + time.Second) },
 		"that another one outlives": func(s *desk) {
-			s.hush = append(s.hush, Silence{ID: "x", Matchers: s.hush[0].Matchers, Ends: s.at.Add(time.Hour)})
+			s.hush = append(s.hush, alerts.Silence{ID: "x", Matchers: s.hush[0].Matchers, Ends: s.at.Add(time.Hour)})
 		},
 		"that ends before its time": func(s *desk) { s.hush[0].Ends = s.at; delete(s.alerts, orders) },
 		"whose alert is attended to": func(s *desk) {
 			a := s.alerts[orders]
-			a.Ack = &Ack{By: "ann", Until: s.at.Add(time.Hour), Tier: dedup.Severe}
+			a.Ack = &alerts.Ack{By: "ann", Until: s.at.Add(time.Hour), Tier: dedup.Severe}
 			s.alerts[orders] = a
 		},
-		"whose broker is down": func(s *desk) { s.set(Key{Rule: "source_unreachable", Kind: OfBroker, Subject: "main"}, dedup.Severe) },
+		"whose broker is down": func(s *desk) {
+			s.set(alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, dedup.Severe)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := hushed(20*time.Minute, nil)
@@ -101,7 +104,7 @@ func TestNobodyIsRemindedOfASilence(t *testing.T) {
 }
 
 func TestASilenceIsRemindedOfWhereItsAlertsAreTold(t *testing.T) {
-	s := hushed(20*time.Minute, func(c *DispatchConfig) {
+	s := hushed(20*time.Minute, func(c *Config) {
 		c.Channels = []string{"ops", "pager", "shop"}
 		c.Routes = []Route{{Match: map[string]string{"pipeline": "orders"}, Tiers: []dedup.Tier{dedup.Emergency}, Channels: []string{"pager"}}, {Channels: []string{"ops"}}}
 	})
@@ -113,7 +116,7 @@ func TestASilenceIsRemindedOfWhereItsAlertsAreTold(t *testing.T) {
 func TestAReminderNamesTheWorstAndCountsTheRest(t *testing.T) {
 	s := hushed(10*time.Minute, nil)
 	s.d.Restore(nil)
-	s.hush[0].Matchers = []Matcher{{Name: "broker", Op: MatchEqual, Value: "main"}}
+	s.hush[0].Matchers = []alerts.Matcher{{Name: "broker", Op: alerts.MatchEqual, Value: "main"}}
 	for _, name := range []string{"a", "b", "c", "worst"} {
 		s.set(duplicatesOf(name), dedup.Warning)
 	}
@@ -133,7 +136,7 @@ func TestAReminderThatCouldNotBeKeptIsPlannedAgainAndHasTheSameIDAlsoAfterAResta
 	wantTold(t, s.plan(15*time.Second), "")
 	s.d.Restore(nil)
 	restarted := s.plan(0)
-	for _, plan := range [][]Notification{first, again, restarted} {
+	for _, plan := range [][]alerts.Notification{first, again, restarted} {
 		wantTold(t, plan, "ops reminder")
 		if plan[0].ID != first[0].ID {
 			t.Errorf("the ID %s became %s", first[0].ID, plan[0].ID)

@@ -1,4 +1,4 @@
-package alerts
+package dispatch
 
 import (
 	"crypto/sha256"
@@ -7,6 +7,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +19,7 @@ type Standing struct {
 }
 
 // Recalls returns how far back the edges go that a dispatcher has to be told of after a restart, by Recall.
-func (c DispatchConfig) Recalls() time.Duration {
+func (c Config) Recalls() time.Duration {
 	longest := FlapWindow
 	for _, s := range c.Standing {
 		longest = max(longest, s.Believed)
@@ -53,7 +54,7 @@ func (s stand) clone() stand { return stand{said: maps.Clone(s.said), ended: map
 
 // recall takes the tiers that alerts left before a restart for told, where they are routed to: that one has ended which a receiver never
 // had is no news to it.
-func (d *Dispatcher) recall(e Transition) {
+func (d *Dispatcher) recall(e alerts.Transition) {
 	k := e.Judgement.Key
 	if len(d.cfg.Standing) == 0 || e.From <= dedup.Normal {
 		return
@@ -72,7 +73,7 @@ func (d *Dispatcher) recall(e Transition) {
 // restate returns the message that says again, to a channel whose receiver forgets, all that it was told which still fires and what has
 // ended lately: when it is due, and after other messages, so that an older one that is not delivered yet, whose place it takes, is never
 // delivered after them. It changes nothing in what the channel was told, and one that is lost is made up for by the next.
-func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []candidate) []Notification {
+func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []candidate) []alerts.Notification {
 	every := d.cfg.Standing[channel].Every
 	if every <= 0 {
 		return nil
@@ -82,7 +83,7 @@ func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []cand
 		return nil
 	}
 	d.stand.said[channel] = at
-	n := Notification{Channel: channel, Kind: NotifyStanding, At: at, ExternalURL: d.cfg.ExternalURL}
+	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyStanding, At: at, ExternalURL: d.cfg.ExternalURL}
 	n.Group, _ = groupOf([]string{standing}, map[string]string{standing: channel})
 	for i := range all {
 		n.Alerts = append(n.Alerts, d.restated(at, channel, &all[i])...)
@@ -92,15 +93,15 @@ func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []cand
 	}
 	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", n.Channel, n.Kind, keptMillis(at)))
 	n.ID = hex.EncodeToString(h[:16])
-	return []Notification{n}
+	return []alerts.Notification{n}
 }
 
 // restated returns an alert as the channel was told it, and the tiers that it left.
-func (d *Dispatcher) restated(at time.Time, channel string, c *candidate) []NotifiedAlert {
-	if c.alert.Key.Rule == RuleWatchdog {
+func (d *Dispatcher) restated(at time.Time, channel string, c *candidate) []alerts.NotifiedAlert {
+	if c.alert.Key.Rule == alerts.RuleWatchdog {
 		return nil
 	}
-	var list []NotifiedAlert
+	var list []alerts.NotifiedAlert
 	k := sentKey{channel, c.alert.Key}
 	var goesOn dedup.Tier
 	if told := d.told[k]; told.Tier > dedup.Normal && c.tier > dedup.Normal {
@@ -109,7 +110,7 @@ func (d *Dispatcher) restated(at time.Time, channel string, c *candidate) []Noti
 	}
 	for tier := dedup.Emergency; tier > dedup.Normal; tier-- {
 		if over, ended := d.stand.ended[endedTier{k, tier}]; ended {
-			one := d.words(at, item{candidate: c, told: Sent{Tier: tier}, tier: dedup.Normal})
+			one := d.words(at, item{candidate: c, told: alerts.Sent{Tier: tier}, tier: dedup.Normal})
 			one.StartsAt, one.EndsAt, one.GoesOn = over.began, over.at, goesOn
 			list = append(list, one)
 		}
