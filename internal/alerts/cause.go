@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -95,7 +96,7 @@ func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 
 // likelyCause is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
 func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
-	w := judgedWindow(p)
+	w := rule.JudgedWindow(p)
 	if c, alone, ok := loopCause(p, w); ok && alone {
 		return c, true
 	}
@@ -110,12 +111,6 @@ func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cau
 	c := s.cause()
 	c.shown = rate.At
 	return s.hold(c), true
-}
-
-// judgedWindow is the window over which duplicates are judged; nil where they cannot be.
-func judgedWindow(p *dedup.PipelineStatus) *dedup.WindowFigures {
-	_, w, _ := firstJudgeable(p.Windows, p.Pipeline.Limits, func(w *dedup.WindowFigures) dedup.Figure { return w.DuplicateRate })
-	return w
 }
 
 // loopCause tells a loop from duplicates: its redeliveries are none, however many they are. Alone is false where there are duplicates as
@@ -140,12 +135,12 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone,
 	} else if sound(p.Stuck) && p.Stuck.High > 1 {
 		what = "Messages loop on " + upToCount(p.Stuck) + " stuck markers"
 	}
-	said := what + ": " + count(loops) + " redeliveries in " + seenIn(w, loops)
+	said := what + ": " + rule.CountText(loops) + " redeliveries in " + rule.SeenIn(w, loops)
 	switch {
 	case sound(d) && d.High == 0:
 		said += ", no duplicates"
 	case sound(d):
-		said += ", which are no duplicates; duplicates there are " + count(d)
+		said += ", which are no duplicates; duplicates there are " + rule.CountText(d)
 	default:
 		said += ", which are no duplicates"
 	}
@@ -168,11 +163,11 @@ func (s scene) absent() string {
 	if len(none) == 0 {
 		return ""
 	}
-	return "; " + strings.Join(none, ", ") + " in " + seenIn(s.window, s.window.DuplicateRate)
+	return "; " + strings.Join(none, ", ") + " in " + rule.SeenIn(s.window, s.window.DuplicateRate)
 }
 
 // sound reports whether a figure is known, and a number that a count can have.
-func sound(f dedup.Figure) bool { return f.Known() && finite(f.Low, f.High) && f.Low >= 0 }
+func sound(f dedup.Figure) bool { return f.Known() && rule.Finite(f.Low, f.High) && f.Low >= 0 }
 
 // between returns the events of a span, both ends included.
 func between(events []dedup.Event, from, to time.Time) []dedup.Event {
@@ -188,40 +183,22 @@ func between(events []dedup.Event, from, to time.Time) []dedup.Event {
 // apart says how long after an event the duplicates rose. A rise is known to within two points of the sparkline only.
 func apart(r rise, at time.Time) string {
 	if gap := r.At.Sub(at); at.Before(r.From) {
-		return seconds(gap) + " after"
+		return rule.Seconds(gap) + " after"
 	}
-	return "within " + seconds(r.At.Sub(r.From)) + " of when"
-}
-
-// count writes a figure of whole things with both ends.
-func count(f dedup.Figure) string {
-	switch {
-	case f.AtLeast:
-		return "at least " + Number(f.Low)
-	case f.IsInterval():
-		return Number(f.Low) + " to " + Number(f.High)
-	}
-	return Number(f.Low)
+	return "within " + rule.Seconds(r.At.Sub(r.From)) + " of when"
 }
 
 // upToCount is count, but of an interval that begins at none.
 func upToCount(f dedup.Figure) string {
 	if f.Low == 0 && !f.AtLeast {
-		return "up to " + Number(f.High)
+		return "up to " + rule.Number(f.High)
 	}
-	return count(f)
-}
-
-func figured(n float64, word string) string {
-	if math.Round(n) == 1 {
-		return "1 " + word
-	}
-	return Number(n) + " " + word + "s"
+	return rule.CountText(f)
 }
 
 // perHour writes a rate as it is: rounded, few events would read as none or as more than there were.
 func perHour(rate float64, word string) string {
-	digits := Number(rate)
+	digits := rule.Number(rate)
 	if rate < 10 {
 		digits = strconv.FormatFloat(rate, 'g', 2, 64)
 	}
@@ -229,11 +206,4 @@ func perHour(rate float64, word string) string {
 		word += "s"
 	}
 	return digits + " " + word + " per hour"
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,7 +36,7 @@ type closed struct{ seen, most float64 }
 func (s scene) closedBy(kind CauseKind, events []dedup.Event) closed {
 	c := closed{seen: happenings(events)}
 	all := math.Inf(1)
-	if most := s.window.MostClosed; most != nil && finite(*most) {
+	if most := s.window.MostClosed; most != nil && rule.Finite(*most) {
 		all = math.Max(0, *most)
 	}
 	f := s.figureOf(kind)
@@ -47,7 +48,7 @@ func (s scene) closedBy(kind CauseKind, events []dedup.Event) closed {
 		c.most = math.Min(c.seen, all) // those of the whole broker
 		return c
 	}
-	if sound(*f) && finite(f.N) {
+	if sound(*f) && rule.Finite(f.N) {
 		counted := math.Max(0, f.N)
 		if kind == CauseRestart {
 			counted = math.Max(0, counted-s.early)
@@ -99,7 +100,7 @@ func (s scene) explains(kind CauseKind, events []dedup.Event) float64 {
 		left = channels * each
 	}
 	most := s.mostOf(s.window.Redelivered, s.window.ProducerSent)
-	if f := s.window.Redeliveries; sound(f) && !f.AtLeast && finite(f.N) {
+	if f := s.window.Redeliveries; sound(f) && !f.AtLeast && rule.Finite(f.N) {
 		most = math.Min(most, math.Max(0, f.High*f.N))
 	}
 	return math.Min(left, most)
@@ -163,12 +164,12 @@ func (s scene) tooFew() string {
 		}
 		switch {
 		case !f.figure.AtLeast:
-			said += "; the " + figured(c.seen, f.word) + " seen can explain at most " + s.left(c.seen)
+			said += "; the " + rule.Figured(c.seen, f.word) + " seen can explain at most " + s.left(c.seen)
 		case math.IsInf(c.most, 1):
-			said += "; at least " + figured(c.seen, f.word) + ", of which it is not known whether there were more"
+			said += "; at least " + rule.Figured(c.seen, f.word) + ", of which it is not known whether there were more"
 		case !all:
 			all = true
-			said += "; the channels that were closed, " + Number(c.most) + " at most, can explain at most " + s.left(c.most)
+			said += "; the channels that were closed, " + rule.Number(c.most) + " at most, can explain at most " + s.left(c.most)
 		}
 	}
 	return said
@@ -176,12 +177,12 @@ func (s scene) tooFew() string {
 
 // left says how many of the duplicates so many closed channels can have left behind.
 func (s scene) left(channels float64) string {
-	return Number(channels*float64(s.window.LostPerChannel)) + " of " + count(s.window.Duplicates)
+	return rule.Number(channels*float64(s.window.LostPerChannel)) + " of " + rule.CountText(s.window.Duplicates)
 }
 
 // hourly is a rate per hour. A lower bound is taken over the whole window, covered or not: a few that were seen make no pace.
 func (s scene) hourly(f dedup.Figure) float64 {
-	if f.AtLeast && finite(f.N) && s.window.Window > 0 {
+	if f.AtLeast && rule.Finite(f.N) && s.window.Window > 0 {
 		return f.N / s.window.Window.Hours()
 	}
 	return f.Low

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -57,7 +58,7 @@ func happened(events []dedup.Event) string {
 	}
 	times := ""
 	if n > 1 {
-		times = " " + figured(float64(n), "time")
+		times = " " + rule.Figured(float64(n), "time")
 	}
 	switch last {
 	case "consumer_restart":

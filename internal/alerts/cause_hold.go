@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // causeHold is how long a cause is kept that figures showed, and neither show nor exclude any more.
@@ -40,19 +42,19 @@ type causes struct {
 }
 
 // explain gives the alert the cause of what it fires for. One that can be told of no more is kept.
-func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
+func (en *entry) explain(r *rule.Rule, j rule.Judgement, c *causes) {
 	if en.State.Phase == PhaseNormal {
 		en.cause = Cause{}
 		return
 	}
-	if j.Key.Kind != OfPipeline || c.late {
+	if j.Key.Kind != rule.OfPipeline || c.late {
 		return
 	}
 	p, ok := c.snapshot.Pipeline(j.Key.Subject)
 	if !ok {
 		return
 	}
-	told, ok := c.of(rule, j, p, en.cause)
+	told, ok := c.of(r, j, p, en.cause)
 	if !ok {
 		told = en.cause
 	}
@@ -70,12 +72,12 @@ func (en *entry) explain(rule *Rule, j Judgement, c *causes) {
 }
 
 // of returns the cause that explains an alert about duplicates or loops, and false where nothing can be told now.
-func (c *causes) of(rule *Rule, j Judgement, p *dedup.PipelineStatus, last Cause) (Cause, bool) {
-	if j.Health != HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(rule.Name) {
+func (c *causes) of(r *rule.Rule, j rule.Judgement, p *dedup.PipelineStatus, last Cause) (Cause, bool) {
+	if j.Health != rule.HealthOK || j.Enters <= dedup.Normal || !aboutDuplicates(r.Name) {
 		return Cause{}, false
 	}
-	if rule.Name == loopRule { // the cause of duplicates would be a wrong track
-		told, _, ok := loopCause(p, judgedWindow(p))
+	if r.Name == loopRule { // the cause of duplicates would be a wrong track
+		told, _, ok := loopCause(p, rule.JudgedWindow(p))
 		return told, ok
 	}
 	if _, ok := likelyCause(p, nil, last); !ok { // the events of most pipelines need not be joined
@@ -107,7 +109,7 @@ func (a *AlertView) CauseIn(zone *time.Location) string { return a.told().Senten
 func (v *View) CausesOfPipelines() map[string]Cause {
 	told := make(map[string]Cause)
 	for _, a := range v.Alerts {
-		if a.Key.Kind != OfPipeline || a.State.Phase == PhaseNormal || a.Cause == "" || !aboutDuplicates(a.Key.Rule) {
+		if a.Key.Kind != rule.OfPipeline || a.State.Phase == PhaseNormal || a.Cause == "" || !aboutDuplicates(a.Key.Rule) {
 			continue
 		}
 		if _, ok := told[a.Key.Subject]; !ok { // they are the worst first
@@ -169,5 +171,5 @@ func (o outage) sentence(zone *time.Location) string {
 	if o.why != "" {
 		said += " (" + o.why + ")"
 	}
-	return capital(said) + "."
+	return text.Capitalised(said) + "."
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -97,11 +98,11 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), evaluatedAt, time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rule := scripted(Timing{Warning: AtOnce, Severe: AtOnce, Emergency: AtOnce})
-			rule.Name = tt.rule
-			s := newStage(t, evaluatedAt, newStageJournal(), []Rule{rule})
-			s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) {
-				return []Judgement{{Key: Key{Rule: tt.rule, Kind: OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe}}, nil
+			judging := scripted(rule.Timing{Warning: rule.AtOnce, Severe: rule.AtOnce, Emergency: rule.AtOnce})
+			judging.Name = tt.rule
+			s := newStage(t, evaluatedAt, newStageJournal(), []rule.Rule{judging})
+			s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) {
+				return []rule.Judgement{{Key: rule.Key{Rule: tt.rule, Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe}}, nil
 			})
 			var answered time.Time
 			if tt.answered != 0 {
@@ -111,7 +112,7 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 			tt.p.Down[0].Tried = !tt.since.IsZero()
 			s.snapshots.snap.Pipelines[0] = *tt.p
 			s.tick(t.Context())
-			if a, _ := s.View().Alert(Key{Rule: tt.rule, Kind: OfPipeline, Subject: "orders"}); a.Cause != tt.say {
+			if a, _ := s.View().Alert(rule.Key{Rule: tt.rule, Kind: rule.OfPipeline, Subject: "orders"}); a.Cause != tt.say {
 				t.Errorf("says %q, want %q", a.Cause, tt.say)
 			}
 		})
@@ -120,7 +121,7 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 
 func TestWhatWasSaidBeforeARestartStaysWhileASourceIsDown(t *testing.T) {
 	journal := newStageJournal()
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	journal.alerts[key] = Alert{Key: key, Cause: "Something better.", State: State{Phase: PhaseFiring, Tier: dedup.Severe, FiredAt: evaluatedAt, Since: evaluatedAt, Seen: evaluatedAt}}
 	s := newStage(t, evaluatedAt, journal, soon())
 	s.script(tierOf("orders", dedup.Severe))
@@ -141,7 +142,7 @@ func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	s.snapshots.snap.Pipelines[0].Down, s.snapshots.snap.Sources = nil, []dedup.SourceHealth{health}
 	s.tick(t.Context())
 	const want = "Store orders could not be read from 12:00:00 to 12:05:07 (connection refused)."
-	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != want {
+	if a, _ := s.View().Alert(rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}); a.Cause != want {
 		t.Errorf("says %q, want %q", a.Cause, want)
 	}
 	health.OK, health.Since, health.LastSuccess, health.Err = false, evaluatedAt.Add(6*time.Minute), s.now, "timeout"
@@ -155,12 +156,12 @@ func TestAnOutageThatIsOverIsToldInThePast(t *testing.T) {
 	for range 60 {
 		s.tick(t.Context())
 	}
-	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.Cause != "" {
+	if a, _ := s.View().Alert(rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}); a.Cause != "" {
 		t.Errorf("an alert that resolved still has the cause %q", a.Cause)
 	}
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
-	if a, _ := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}); a.State.Phase != PhaseFiring || a.Cause != "" {
+	if a, _ := s.View().Alert(rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}); a.State.Phase != PhaseFiring || a.Cause != "" {
 		t.Errorf("an alert that fires again %v has the cause %q of before", a.State.Phase, a.Cause)
 	}
 }

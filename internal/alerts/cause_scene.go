@@ -4,7 +4,9 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A scene is what is known when duplicates are many.
@@ -83,7 +85,7 @@ func (s scene) begin(c Cause, said string) Cause {
 	if s.rose {
 		c.Rose, c.said = s.rise.At, "; "+said
 	} else {
-		c.said = capital(said)
+		c.said = text.Capitalised(said)
 	}
 	return c
 }
@@ -146,7 +148,7 @@ func (s scene) atTheTime(kind CauseKind, hits []dedup.Event) Cause {
 		c.said = ", " + apart(s.rise, last.At) + " " + happened(hits) + " (" + quoted(last) + ")"
 		return c
 	}
-	c.said = "In these " + Span(s.window.Window) + " " + happened(hits) + " (" + quoted(last) + ")"
+	c.said = "In these " + rule.Span(s.window.Window) + " " + happened(hits) + " (" + quoted(last) + ")"
 	return c
 }
 
@@ -154,7 +156,7 @@ func (s scene) atTheTime(kind CauseKind, hits []dedup.Event) Cause {
 func (s scene) claim(most float64) string {
 	said, same := "; it is not known how much that explains", false
 	if !math.IsInf(most, 1) {
-		said, same = "; that can explain up to "+Number(most)+" of "+s.all(), s.split.window == s.window
+		said, same = "; that can explain up to "+rule.Number(most)+" of "+s.all(), s.split.window == s.window
 	}
 	switch {
 	case !s.split.redelivered(mostly):
@@ -167,7 +169,7 @@ func (s scene) claim(most float64) string {
 
 // all are the duplicates that are to be explained, in words.
 func (s scene) all() string {
-	return count(s.window.Duplicates) + " duplicates in " + seenIn(s.window, s.window.DuplicateRate)
+	return rule.CountText(s.window.Duplicates) + " duplicates in " + rule.SeenIn(s.window, s.window.DuplicateRate)
 }
 
 // watchedSince is when watching began; zero where that is longer ago than the longest window.

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -196,7 +197,7 @@ func TestACauseNeverExplainsLessThanItSays(t *testing.T) {
 			return
 		}
 		said := c.Sentence(time.UTC)
-		switch claimed := countBefore(said, " of "+Number(d)); {
+		switch claimed := countBefore(said, " of "+rule.Number(d)); {
 		case c.Kind == CauseProducer && strings.Contains(said, "can be redeliveries"):
 			if claimed < again || claimed < 0 || d-claimed < stillMostly*d || last.Kind == "" && d-claimed < mostly*d {
 				t.Fatalf("of %v, %v were redelivered: says %s", d, again, said)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -89,7 +90,7 @@ func (s scene) speaksFor(w *dedup.WindowFigures, l dedup.Limits) bool {
 // again was left behind by one. It tells nothing where these are not known.
 func eliminated(w *dedup.WindowFigures) split {
 	d, closed := w.Duplicates, w.MostClosed
-	if !sound(d) || d.Low <= 0 || d.AtLeast || w.LostPerChannel <= 0 || closed == nil || !finite(*closed) {
+	if !sound(d) || d.Low <= 0 || d.AtLeast || w.LostPerChannel <= 0 || closed == nil || !rule.Finite(*closed) {
 		return split{}
 	}
 	most := math.Ceil(math.Max(0, *closed)*float64(w.LostPerChannel) - 1e-9)
@@ -111,7 +112,7 @@ func (s split) redelivered(least float64) bool { return s.window != nil && s.low
 // producerShare says how many duplicates are second messages: "at least 238 of 391 duplicates in 5 m (61 %)".
 func (s split) producerShare() string {
 	if s.counted {
-		return "at most " + Number(s.most) + s.of() + " can be redeliveries"
+		return "at most " + rule.Number(s.most) + s.of() + " can be redeliveries"
 	}
 	sent, _, _ := parts(s.window)
 	return s.share(sent)
@@ -130,16 +131,16 @@ func (s split) share(part [2]float64) string {
 }
 
 func (s split) of() string {
-	return " of " + count(s.window.Duplicates) + " duplicates in " + seenIn(s.window, s.window.DuplicateRate)
+	return " of " + rule.CountText(s.window.Duplicates) + " duplicates in " + rule.SeenIn(s.window, s.window.DuplicateRate)
 }
 
 // amount is the part that is certain: "at least 238".
 func (s split) amount(part [2]float64) string {
 	low := math.Floor(part[0] + 1e-9)
 	if low < math.Floor(part[1]+1e-9) || s.window.Duplicates.IsInterval() {
-		return "at least " + Number(low)
+		return "at least " + rule.Number(low)
 	}
-	return Number(low)
+	return rule.Number(low)
 }
 
 // percentOf writes a share in whole percent; what is not all of them never reads as all.
@@ -157,12 +158,12 @@ func (s scene) origins() string {
 	if !known || again[1] >= s.window.Duplicates.High && again[0] < 1 {
 		return ""
 	}
-	said := "at most " + Number(math.Ceil(again[1]-1e-9))
+	said := "at most " + rule.Number(math.Ceil(again[1]-1e-9))
 	if again[0] >= 1 {
-		said = Number(math.Floor(again[0]+1e-9)) + " to " + Number(math.Ceil(again[1]-1e-9))
+		said = rule.Number(math.Floor(again[0]+1e-9)) + " to " + rule.Number(math.Ceil(again[1]-1e-9))
 	}
 	if math.Round(again[0]) == math.Round(again[1]) {
-		said = Number(again[0])
+		said = rule.Number(again[0])
 	}
 	return "; " + said + " of " + s.all() + " came from redeliveries"
 }

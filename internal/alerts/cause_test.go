@@ -288,3 +288,11 @@ func TestACauseNeverPanicsAndItsShareHoldsTheTruth(t *testing.T) {
 		}
 	})
 }
+
+func TestACauseSaysOverWhatTheDuplicatesWereCounted(t *testing.T) {
+	w := &dedup.WindowFigures{Window: 15 * time.Minute}
+	w.DuplicateRate.Window, w.DuplicateRate.Covered = 15*time.Minute, 100*time.Second
+	if s := (scene{window: w}); !strings.HasSuffix(s.all(), " duplicates in 100 s") {
+		t.Errorf("it says %q", s.all())
+	}
+}

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // duplicatesAt is a stage whose pipeline has duplicates for which an alert fires, in a zone of the machine.
 func duplicatesAt(t *testing.T, journal *stageJournal, tier dedup.Tier) *stage {
-	s := newStage(t, evaluatedAt.In(time.FixedZone("UTC+8", 8*3600)), journal, []Rule{{Name: "duplicate_rate", Kind: OfPipeline, Measure: "duplicate_rate"}})
-	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) {
-		return []Judgement{{Key: Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: "orders"}, Enters: tier, Holds: tier}}, nil
+	s := newStage(t, evaluatedAt.In(time.FixedZone("UTC+8", 8*3600)), journal, []rule.Rule{{Name: "duplicate_rate", Kind: rule.OfPipeline, Measure: "duplicate_rate"}})
+	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) {
+		return []rule.Judgement{{Key: rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}, Enters: tier, Holds: tier}}, nil
 	})
 	return s
 }
@@ -28,7 +29,7 @@ func TestTheCauseThatAnAlertHoldsIsThatOfItsPipeline(t *testing.T) {
 	s.tick(t.Context())
 	s.snapshots.snap.Pipelines[0] = *sent(4, 100)
 	s.tick(t.Context())
-	a, _ := s.View().Alert(Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: "orders"})
+	a, _ := s.View().Alert(rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"})
 	fresh, _ := LikelyCause(&s.snapshots.snap.Pipelines[0], nil)
 	told := s.View().CausesOfPipelines()["orders"]
 	if told.Sentence(time.UTC) != a.Cause || told.Kind != CauseProducer || fresh.Kind == CauseProducer {
@@ -38,7 +39,7 @@ func TestTheCauseThatAnAlertHoldsIsThatOfItsPipeline(t *testing.T) {
 
 func TestTheCauseFromBeforeARestartIsThatOfItsPipelineUntilThereIsANewerOne(t *testing.T) {
 	journal := newStageJournal()
-	key := Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}
 	journal.alerts[key] = Alert{Key: key, Cause: "Something better.", State: State{Phase: PhaseFiring, Tier: dedup.Severe, FiredAt: evaluatedAt, Since: evaluatedAt, Seen: evaluatedAt}}
 	s := duplicatesAt(t, journal, dedup.Severe)
 	s.tick(t.Context())
@@ -48,8 +49,8 @@ func TestTheCauseFromBeforeARestartIsThatOfItsPipelineUntilThereIsANewerOne(t *t
 }
 
 func TestOnlyAnAlertAboutDuplicatesThatIsNotNormalGivesThePipelineItsCause(t *testing.T) {
-	of := func(rule string, kind SubjectKind, phase Phase, cause string) *AlertView {
-		a := shown(rule, kind, "orders", phase, dedup.Warning)
+	of := func(name string, kind rule.SubjectKind, phase Phase, cause string) *AlertView {
+		a := shown(name, kind, "orders", phase, dedup.Warning)
 		a.Cause = cause
 		return a
 	}
@@ -58,13 +59,13 @@ func TestOnlyAnAlertAboutDuplicatesThatIsNotNormalGivesThePipelineItsCause(t *te
 		all  []*AlertView
 		want string
 	}{
-		{"pending", []*AlertView{of("duplicate_rate", OfPipeline, PhasePending, "A.")}, "A."},
-		{"recovering", []*AlertView{of("redelivery_loop", OfPipeline, PhaseRecovering, "A.")}, "A."},
-		{"the worst of two", []*AlertView{of("redelivery_loop", OfPipeline, PhaseFiring, "A."), of("duplicate_rate", OfPipeline, PhasePending, "B.")}, "A."},
-		{"the one that has a cause", []*AlertView{of("redelivery_loop", OfPipeline, PhaseFiring, ""), of("duplicate_rate", OfPipeline, PhasePending, "B.")}, "B."},
-		{"normal", []*AlertView{of("duplicate_rate", OfPipeline, PhaseNormal, "A.")}, ""},
-		{"about something else", []*AlertView{of("dead_letters", OfPipeline, PhaseFiring, "A.")}, ""},
-		{"of a broker of the same name", []*AlertView{of("duplicate_rate", OfBroker, PhaseFiring, "A.")}, ""},
+		{"pending", []*AlertView{of("duplicate_rate", rule.OfPipeline, PhasePending, "A.")}, "A."},
+		{"recovering", []*AlertView{of("redelivery_loop", rule.OfPipeline, PhaseRecovering, "A.")}, "A."},
+		{"the worst of two", []*AlertView{of("redelivery_loop", rule.OfPipeline, PhaseFiring, "A."), of("duplicate_rate", rule.OfPipeline, PhasePending, "B.")}, "A."},
+		{"the one that has a cause", []*AlertView{of("redelivery_loop", rule.OfPipeline, PhaseFiring, ""), of("duplicate_rate", rule.OfPipeline, PhasePending, "B.")}, "B."},
+		{"normal", []*AlertView{of("duplicate_rate", rule.OfPipeline, PhaseNormal, "A.")}, ""},
+		{"about something else", []*AlertView{of("dead_letters", rule.OfPipeline, PhaseFiring, "A.")}, ""},
+		{"of a broker of the same name", []*AlertView{of("duplicate_rate", rule.OfBroker, PhaseFiring, "A.")}, ""},
 	} {
 		if told := (&View{Alerts: tt.all}).CausesOfPipelines()["orders"]; told.Sentence(time.UTC) != tt.want || told.Told() != (tt.want != "") {
 			t.Errorf("%s: is said %q, want %q", tt.name, told.Sentence(time.UTC), tt.want)
@@ -78,7 +79,7 @@ func TestACauseIsToldWithTimesInUTCWhereverTheDashboardRuns(t *testing.T) {
 	s.snapshots.snap.Pipelines[0] = *p
 	s.tick(t.Context())
 	want, _ := LikelyCause(p, nil)
-	a, _ := s.View().Alert(Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: "orders"})
+	a, _ := s.View().Alert(rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"})
 	if east := time.FixedZone("UTC+8", 8*3600); a.Cause != want.Sentence(time.UTC) || a.CauseIn(east) != want.Sentence(east) || a.Cause == a.CauseIn(east) {
 		t.Errorf("is told %q, and shown in another zone %q", a.Cause, a.CauseIn(east))
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -27,7 +28,7 @@ type rise struct {
 func riseOf(points []dedup.Point) (rise, bool) {
 	kept := make([]dedup.Point, 0, len(points))
 	for _, p := range points {
-		if finite(p.Value) {
+		if rule.Finite(p.Value) {
 			kept = append(kept, p)
 		}
 	}

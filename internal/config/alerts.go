@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -19,7 +20,7 @@ const HeartbeatName = "heartbeat"
 // Alerts say what is judged, and who is told of it.
 type Alerts struct {
 	// Rules are the built-in ones with those of the configuration, resolved.
-	Rules []alerts.Rule
+	Rules []rule.Rule
 	// Channels are the receivers, in the order of the file.
 	Channels []notify.Config
 	// Dispatch says who is told of what. Where the dashboard is reached is filled in by whoever knows its address.
@@ -31,7 +32,7 @@ type Alerts struct {
 // alertsSection is the section `alerts`: the limits of every pipeline that has none of its own, rules, and whom to tell.
 type alertsSection struct {
 	Limits   limits          `yaml:"limits"`
-	Rules    []rule          `yaml:"rules"`
+	Rules    []ruleSection   `yaml:"rules"`
 	Channels []notify.Config `yaml:"channels"`
 	Routes   []route         `yaml:"routes"`
 	Group    group           `yaml:"group"`
@@ -131,12 +132,12 @@ func (r route) takesAll() bool { return len(r.Match) == 0 && len(r.Tiers) == 0 &
 
 // allForWatchdog reports whether all routes ask for the watchdog by name, which goes to no others.
 func allForWatchdog(routes []route) bool {
-	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[alerts.LabelRule] != alerts.RuleWatchdog })
+	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[rule.LabelRule] != alerts.RuleWatchdog })
 }
 
 // checkGroups records labels that no alert has: grouped by them alone, everything would be one group. Nor may the tier tell groups apart.
 func (f *file) checkGroups(c *report) {
-	given := slices.DeleteFunc(alerts.Labels(), func(label string) bool { return label == alerts.LabelTier })
+	given := slices.DeleteFunc(rule.Labels(), func(label string) bool { return label == rule.LabelTier })
 	known := slices.Clone(given)
 	for _, p := range f.Pipelines {
 		known = slices.AppendSeq(known, maps.Keys(p.Labels))
@@ -144,7 +145,7 @@ func (f *file) checkGroups(c *report) {
 	for i, label := range f.Alerts.Group.By {
 		path := fmt.Sprintf("alerts.group.by[%d]", i)
 		switch {
-		case label == alerts.LabelTier:
+		case label == rule.LabelTier:
 			c.add(path, "alerts cannot be grouped by tier: one that gets worse or better would change its group, and groups do not wait for each "+
 				"other, so that its end could arrive before its beginning; remove it, and send tiers to channels of their own by alerts.routes")
 		case !slices.Contains(known, label):

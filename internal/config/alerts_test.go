@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/dispatch"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -24,7 +24,7 @@ func parseAlerts(t *testing.T, section string) *Config {
 }
 
 // ruleOf returns the rule of a name that holds for subjects with these labels.
-func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) alerts.Rule {
+func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) rule.Rule {
 	t.Helper()
 	for _, r := range cfg.Alerts.Rules {
 		if r.Name == name && r.Covers(labels) {
@@ -32,7 +32,7 @@ func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) al
 		}
 	}
 	t.Fatalf("no rule %s for %v", name, labels)
-	return alerts.Rule{}
+	return rule.Rule{}
 }
 
 func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
@@ -40,7 +40,7 @@ func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(cfg.Alerts.Rules), len(alerts.Defaults()); got != want {
+	if got, want := len(cfg.Alerts.Rules), len(rule.Defaults()); got != want {
 		t.Errorf("%d rules, want %d", got, want)
 	}
 	d, want := cfg.Alerts.Dispatch, dispatch.Default()
@@ -69,7 +69,7 @@ func TestARuleOfTheFileChangesWhatItGivesAndNothingElse(t *testing.T) {
 		t.Errorf("the rule of the others changed: %+v, %+v", other.Limits, other.Timing)
 	}
 	failures := ruleOf(t, cfg, "failure_rate", nil)
-	want := alerts.Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}
+	want := rule.Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}
 	if *failures.Limits.Warning != 0.025 || *failures.Limits.Severe != 0.20 || failures.Timing != want {
 		t.Errorf("failure_rate is %+v with timing %+v", failures.Limits, failures.Timing)
 	}
@@ -93,8 +93,8 @@ func TestARuleOfOnesOwnIsReadWithAllItSays(t *testing.T) {
       runbook: https://wiki.example.com/x
 `)
 	r := ruleOf(t, cfg, "cancelled-orders", nil)
-	if r.Kind != alerts.OfPipeline || r.Unit != dedup.Ratio || *r.Limits.Warning != 0.02 || r.Limits.Leave != 0.9 || r.MinCount != 50 ||
-		r.NoData != alerts.NoDataOK || r.Timing != alerts.DefaultTiming() || r.Title != "cancelled-orders" ||
+	if r.Kind != rule.OfPipeline || r.Unit != dedup.Ratio || *r.Limits.Warning != 0.02 || r.Limits.Leave != 0.9 || r.MinCount != 50 ||
+		r.NoData != rule.NoDataOK || r.Timing != rule.DefaultTiming() || r.Title != "cancelled-orders" ||
 		r.Runbook != "https://wiki.example.com/x" {
 		t.Errorf("the rule is %+v", r)
 	}

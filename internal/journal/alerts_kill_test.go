@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -89,7 +90,7 @@ func TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled(t 
 	}
 }
 
-func edgeName(channel string, k alerts.Key, kind alerts.EdgeKind, at time.Time) string {
+func edgeName(channel string, k rule.Key, kind alerts.EdgeKind, at time.Time) string {
 	return fmt.Sprintf("%s %s %s %d", channel, k, kind, at.UnixMilli())
 }
 
@@ -294,7 +295,7 @@ func deliverUntilKilled(dir, url, base string) error {
 	if err != nil {
 		return err
 	}
-	last, err := a.History(ctx, alerts.Key{}, 1, time.Now())
+	last, err := a.History(ctx, rule.Key{}, 1, time.Now())
 	if err != nil {
 		return err
 	}
@@ -365,7 +366,7 @@ func nextTick(ctx context.Context, a *journal.Alerts, d *dispatch.Dispatcher, at
 	}
 	tick := alerts.Tick{At: at}
 	for i := range 3 {
-		k := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: fmt.Sprint("p", i)}
+		k := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: fmt.Sprint("p", i)}
 		one := alerts.Alert{Key: k, State: alerts.State{Tier: dedup.Normal}}
 		if j := slices.IndexFunc(known, func(a alerts.Alert) bool { return a.Key == k }); j >= 0 {
 			one = known[j]
@@ -380,7 +381,7 @@ func nextTick(ctx context.Context, a *journal.Alerts, d *dispatch.Dispatcher, at
 			e.Kind, e.To, one.State.Phase, one.State.FiredAt = alerts.EdgeResolved, dedup.Normal, alerts.PhaseNormal, time.Time{}
 		}
 		one.State.Tier, one.State.Since = e.To, at
-		one.Last = alerts.Judgement{Key: k, At: at, Labels: map[string]string{"pipeline": k.Subject}}
+		one.Last = rule.Judgement{Key: k, At: at, Labels: map[string]string{"pipeline": k.Subject}}
 		tick.Alerts = append(tick.Alerts, one)
 		tick.Edges = append(tick.Edges, alerts.Transition{Edge: e, Judgement: one.Last})
 	}

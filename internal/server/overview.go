@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/page/alert"
@@ -91,7 +92,7 @@ func judgeAll(snap *dedup.Snapshot, judge judge, late string) []show.Judged {
 
 func verdictOf(p *dedup.PipelineStatus, judge judge, late string) alerts.Verdict {
 	if late != "" {
-		return alerts.Verdict{Why: late}
+		return alerts.Verdict{Verdict: rule.Verdict{Why: late}}
 	}
 	return judge(p)
 }

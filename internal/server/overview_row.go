@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
@@ -95,7 +95,7 @@ func unknownTier(p show.Judged) string {
 		return p.Verdict.Why
 	case show.Bounds(f) != "":
 		l := p.Pipeline.Limits
-		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + tiersFrom(alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l))
+		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + tiersFrom(rule.DuplicateTier(f.Low, f.N, l), rule.DuplicateTier(f.High, f.N, l))
 	}
 	return unknown + show.Brief(why)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -149,7 +150,7 @@ func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 		c.Channels = []string{"ops", "deadman"}
 		c.Routes = []Route{{Match: map[string]string{"rule": "watchdog"}, Channels: []string{"deadman"}}, {Channels: []string{"ops"}}}
 	})
-	s.set(alerts.Key{Rule: "watchdog", Kind: alerts.OfDashboard}, dedup.Warning)
+	s.set(rule.Key{Rule: "watchdog", Kind: rule.OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(2*time.Minute), "deadman watchdog; deadman watchdog")
 	for _, n := range s.plan(0) {
 		if n.Group != `{rule="watchdog"}` { // without one it would hold up every other
@@ -157,7 +158,7 @@ func TestTheWatchdogGoesToChannelsThatAskForIt(t *testing.T) {
 		}
 	}
 	s = newDesk(nil)
-	s.set(alerts.Key{Rule: "watchdog", Kind: alerts.OfDashboard}, dedup.Warning)
+	s.set(rule.Key{Rule: "watchdog", Kind: rule.OfDashboard}, dedup.Warning)
 	wantTold(t, s.during(time.Hour), "")
 }
 
@@ -167,7 +168,7 @@ func TestAMessageSaysWhatThePageSays(t *testing.T) {
 	})
 	s.set(duplicatesOf("or&ders"), dedup.Severe)
 	a := s.alerts[duplicatesOf("or&ders")]
-	a.Cause, a.Words = "A producer sends twice.", alerts.Words{Title: "Duplicate rate", Step: "Look at the producers.", Runbook: "duplicates"}
+	a.Cause, a.Words = "A producer sends twice.", rule.Words{Title: "Duplicate rate", Step: "Look at the producers.", Runbook: "duplicates"}
 	s.alerts[a.Key] = a
 	s.plan(30 * time.Second)
 	n := s.plan(0)[0]
@@ -187,7 +188,7 @@ func TestAnAlertThatCannotBeReadNowIsToldAsStaleWithItsLastFigures(t *testing.T)
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.during(31 * time.Second)
 	a := s.alerts[duplicatesOf("orders")]
-	a.Last = alerts.Judgement{Key: a.Key, At: s.at, Health: alerts.HealthError, Why: "the store cannot be read"}
+	a.Last = rule.Judgement{Key: a.Key, At: s.at, Health: rule.HealthError, Why: "the store cannot be read"}
 	s.alerts[a.Key] = a
 	plan := s.during(time.Minute)
 	wantTold(t, plan, "ops edges, orders severe stale")
@@ -241,7 +242,7 @@ func TestWhatFiresSeverelyWaitsForOthersAndNotForTheIntervalOfItsGroup(t *testin
 
 func TestABrokerThatAnswersAgainInhibitsNothingAlthoughItsAlertStillFires(t *testing.T) {
 	s := newDesk(func(c *Config) { c.GroupBy = nil })
-	down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
+	down := rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}
 	s.set(down, dedup.Severe)
 	s.during(time.Minute)
 	s.set(duplicatesOf("orders"), dedup.Severe)
@@ -254,7 +255,7 @@ func TestABrokerThatAnswersAgainInhibitsNothingAlthoughItsAlertStillFires(t *tes
 
 func TestABrokerThatIsAWarningInhibitsNothingThatIsWorse(t *testing.T) {
 	s := newDesk(func(c *Config) { c.GroupBy = nil })
-	s.set(alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, dedup.Warning)
+	s.set(rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}, dedup.Warning)
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	s.set(duplicatesOf("payments"), dedup.Warning)
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired warning")

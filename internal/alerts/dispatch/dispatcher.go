@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -41,14 +42,14 @@ type Config struct {
 // Default returns a configuration without channels and routes, with the waits that operators know from Alertmanager.
 func Default() Config {
 	return Config{
-		GroupBy: []string{"broker", alerts.LabelRule}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
+		GroupBy: []string{"broker", rule.LabelRule}, GroupWait: 30 * time.Second, GroupInterval: 5 * time.Minute, Repeat: 4 * time.Hour,
 		Watchdog: time.Minute, DigestAt: 20,
 	}
 }
 
 type sentKey struct {
 	channel string
-	key     alerts.Key
+	key     rule.Key
 }
 
 // A Dispatcher decides what is told to whom and when. It compares what each channel was last told of an alert with what is true now, so
@@ -67,7 +68,7 @@ type Dispatcher struct {
 	// restored is true until the first plan after Restore.
 	restored bool
 	// over are alerts that came to an end which not every channel has heard of. They need not be among the alerts any more.
-	over map[alerts.Key]alerts.Alert
+	over map[rule.Key]alerts.Alert
 	// lost are the messages that were given up since the newest plan.
 	lost givenUp
 	// stand is what receivers that forget are told again, and stood what it was before the newest plan.
@@ -86,7 +87,7 @@ func New(cfg Config) *Dispatcher {
 // Restore replaces what the dispatcher knows by what was sent before a restart. Recall goes with it, before the next plan, which believes
 // the alerts as to which of them were flapping.
 func (d *Dispatcher) Restore(log []alerts.Sent) {
-	d.told, d.before, d.over = map[sentKey]alerts.Sent{}, map[sentKey]alerts.Sent{}, map[alerts.Key]alerts.Alert{}
+	d.told, d.before, d.over = map[sentKey]alerts.Sent{}, map[sentKey]alerts.Sent{}, map[rule.Key]alerts.Alert{}
 	d.flaps, d.stand, d.stood, d.restored = newFlaps(), newStand(), newStand(), true
 	d.reminded, d.reminders = map[reminder]bool{}, nil
 	for _, s := range log {
@@ -192,8 +193,8 @@ func (d *Dispatcher) remember(all []candidate) {
 }
 
 // awaited returns the alerts of which some channel may have to hear that they are over, perhaps again, also when the newest plan is undone.
-func (d *Dispatcher) awaited() map[alerts.Key]bool {
-	awaited := map[alerts.Key]bool{}
+func (d *Dispatcher) awaited() map[rule.Key]bool {
+	awaited := map[rule.Key]bool{}
 	for k := range d.told {
 		awaited[k.key] = true
 	}

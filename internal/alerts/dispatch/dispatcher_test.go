@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -19,7 +20,7 @@ var deskOpens = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 type desk struct {
 	d      *Dispatcher
 	at     time.Time
-	alerts map[alerts.Key]alerts.Alert
+	alerts map[rule.Key]alerts.Alert
 	edges  []alerts.Transition
 	hush   []alerts.Silence
 }
@@ -31,20 +32,20 @@ func newDesk(change func(*Config)) *desk {
 	if change != nil {
 		change(&cfg)
 	}
-	return &desk{d: New(cfg), at: deskOpens, alerts: map[alerts.Key]alerts.Alert{}}
+	return &desk{d: New(cfg), at: deskOpens, alerts: map[rule.Key]alerts.Alert{}}
 }
 
-func duplicatesOf(name string) alerts.Key {
-	return alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: name}
+func duplicatesOf(name string) rule.Key {
+	return rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: name}
 }
 
 // set gives an alert a tier, with the edge of the change.
-func (s *desk) set(k alerts.Key, tier dedup.Tier) {
+func (s *desk) set(k rule.Key, tier dedup.Tier) {
 	a := s.alerts[k]
 	from := firingTier(a.State)
 	a.Key = k
 	labels := map[string]string{"broker": "main", string(k.Kind): k.Subject}
-	a.Last = alerts.Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
+	a.Last = rule.Judgement{Key: k, At: s.at, Labels: labels, Enters: tier, Holds: tier, Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5.00 % ≥ severe 3 %"}
 	a.LastOK = a.Last
 	if tier == from {
 		s.alerts[k] = a
@@ -165,7 +166,7 @@ func TestAMessageSaysWhenTheTroubleBeganWhatIsReachedAndWhatIsMissing(t *testing
 	s.set(k, dedup.Warning)
 	a := s.alerts[k]
 	a.State.Reached[0], a.Last.Enters, a.LastOK = began, dedup.Severe, a.Last
-	a.LastOK.Enters, a.Last.Health, a.Last.Why = dedup.Severe, alerts.HealthNoData, "store orders cannot be read"
+	a.LastOK.Enters, a.Last.Health, a.Last.Why = dedup.Severe, rule.HealthNoData, "store orders cannot be read"
 	s.alerts[k] = a
 	told := s.during(time.Minute)[0].Alerts[0]
 	if !told.Began.Equal(began) || told.Reached != dedup.Severe || !told.Stale || told.Missing != "store orders cannot be read" || told.Why != a.LastOK.Why {
@@ -284,13 +285,13 @@ func TestTheEndOfAnAlertThatWasToldIsToldAfterTheSilence(t *testing.T) {
 
 func TestABrokerThatIsDownInhibitsItsPipelinesButNotWhatTheyLostBefore(t *testing.T) {
 	s := newDesk(func(c *Config) { c.GroupBy = nil })
-	lost := alerts.Key{Rule: "lost_messages", Kind: alerts.OfPipeline, Subject: "orders"}
-	down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
+	lost := rule.Key{Rule: "lost_messages", Kind: rule.OfPipeline, Subject: "orders"}
+	down := rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}
 	s.set(lost, dedup.Severe)
 	s.at = s.at.Add(time.Second)
 	s.set(down, dedup.Severe)
 	s.set(duplicatesOf("payments"), dedup.Warning)
-	s.set(alerts.Key{Rule: "lost_messages", Kind: alerts.OfPipeline, Subject: "late"}, dedup.Severe)
+	s.set(rule.Key{Rule: "lost_messages", Kind: rule.OfPipeline, Subject: "late"}, dedup.Severe)
 	wantTold(t, s.during(time.Minute), "ops edges, orders fired severe, main fired severe")
 	s.set(down, dedup.Normal)
 	wantTold(t, s.during(10*time.Minute), "ops edges, late fired severe, payments fired warning, main resolved normal")
@@ -304,13 +305,13 @@ func TestRoutesSendAlertsToTheirChannels(t *testing.T) {
 		{Match: map[string]string{"pipeline": "orders"}, Channels: []string{"ops"}},
 	}
 	for name, c := range map[string]struct {
-		key  alerts.Key
+		key  rule.Key
 		tier dedup.Tier
 		want string
 	}{
 		"the first that matches":             {duplicatesOf("payments"), dedup.Emergency, "pager"},
 		"and further ones where one says so": {duplicatesOf("orders"), dedup.Warning, "ops shop"},
-		"nobody where a route has none":      {alerts.Key{Rule: "muted", Kind: alerts.OfPipeline, Subject: "payments"}, dedup.Severe, ""},
+		"nobody where a route has none":      {rule.Key{Rule: "muted", Kind: rule.OfPipeline, Subject: "payments"}, dedup.Severe, ""},
 		"all where none matches":             {duplicatesOf("payments"), dedup.Severe, "ops pager shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -410,7 +411,7 @@ func TestAlertsThatAreMissingAreNotTakenForResolved(t *testing.T) {
 	s.set(duplicatesOf("orders"), dedup.Warning)
 	s.during(time.Minute)
 	kept := s.alerts
-	s.alerts = map[alerts.Key]alerts.Alert{}
+	s.alerts = map[rule.Key]alerts.Alert{}
 	wantTold(t, s.during(time.Hour), "")
 	s.alerts = kept
 	wantTold(t, s.during(time.Hour), "")

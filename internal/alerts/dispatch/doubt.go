@@ -1,9 +1,10 @@
 package dispatch
 
 import (
-	"dedup-dashboard/internal/alerts"
 	"sync"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
 )
 
 // doubtRepeat is after which time what is in doubt is told again where nothing else is repeated. A channel that refuses every message

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,7 +36,7 @@ func restarted(t *testing.T, now time.Time, journal *stageJournal, silences ...a
 }
 
 func TestTheEndOfAnAlertThatLeftTheConfigurationIsToldHoweverOftenTheDashboardIsRestarted(t *testing.T) {
-	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: alerts.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
+	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: rule.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
 		Starts: deskOpens.Add(3 * time.Minute), Ends: deskOpens.Add(time.Hour)}
 	for name, c := range map[string]struct {
 		silences []alerts.Silence
@@ -75,7 +76,7 @@ func TestTheEndOfAnAlertThatLeftTheConfigurationIsToldHoweverOftenTheDashboardIs
 }
 
 func TestNothingIsToldAfterAStartBeforeSilencesWereRead(t *testing.T) {
-	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: alerts.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
+	long := alerts.Silence{ID: "s", Matchers: []alerts.Matcher{{Name: rule.LabelRule, Op: alerts.MatchEqual, Value: "scripted"}}, Author: "ann", Reason: "deploy",
 		Starts: deskOpens.Add(-time.Hour), Ends: deskOpens.Add(24 * time.Hour)}
 	journal := newStageJournal()
 	s := restarted(t, deskOpens, journal, long)

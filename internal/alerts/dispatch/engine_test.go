@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -19,7 +20,7 @@ const tickEvery = 15 * time.Second
 // stageJournal keeps ticks in memory, and fails or hangs when told to.
 type stageJournal struct {
 	mu     sync.Mutex
-	alerts map[alerts.Key]alerts.Alert
+	alerts map[rule.Key]alerts.Alert
 	ticks  []alerts.Tick
 	edges  []alerts.Transition
 	due    []alerts.Notification
@@ -28,7 +29,7 @@ type stageJournal struct {
 }
 
 func newStageJournal() *stageJournal {
-	return &stageJournal{alerts: make(map[alerts.Key]alerts.Alert)}
+	return &stageJournal{alerts: make(map[rule.Key]alerts.Alert)}
 }
 
 func (s *stageJournal) LoadAlerts(context.Context) ([]alerts.Alert, error) {
@@ -101,19 +102,19 @@ type stage struct {
 }
 
 // scripted fires and resolves without waiting, at the tier that the script gives.
-func scripted() alerts.Rule {
-	return alerts.Rule{Name: "scripted", Title: "scripted", Kind: alerts.OfPipeline, Unit: dedup.Count, Expr: "scripted",
-		Limits: alerts.RuleLimits{Warning: alerts.Limit(float64(dedup.Warning)), Severe: alerts.Limit(float64(dedup.Severe)), Emergency: alerts.Limit(float64(dedup.Emergency)), Leave: 1}}
+func scripted() rule.Rule {
+	return rule.Rule{Name: "scripted", Title: "scripted", Kind: rule.OfPipeline, Unit: dedup.Count, Expr: "scripted",
+		Limits: rule.Limits{Warning: rule.Limit(float64(dedup.Warning)), Severe: rule.Limit(float64(dedup.Severe)), Emergency: rule.Limit(float64(dedup.Emergency)), Leave: 1}}
 }
 
-func keyOf(pipeline string) alerts.Key {
-	return alerts.Key{Rule: "scripted", Kind: alerts.OfPipeline, Subject: pipeline}
+func keyOf(pipeline string) rule.Key {
+	return rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: pipeline}
 }
 
 func newStage(t *testing.T, now time.Time, journal *stageJournal, planner *Dispatcher, change ...func(*alerts.EngineDeps)) *stage {
 	s := &stage{journal: journal, now: now}
 	s.watch("orders", "emails")
-	deps := alerts.EngineDeps{Interval: tickEvery, Rules: []alerts.Rule{scripted()}, Snapshots: s, History: s, Journal: journal, Planner: planner, Silences: s}
+	deps := alerts.EngineDeps{Interval: tickEvery, Rules: []rule.Rule{scripted()}, Snapshots: s, History: s, Journal: journal, Planner: planner, Silences: s}
 	for _, c := range change {
 		c(&deps)
 	}
@@ -164,7 +165,7 @@ func (s *stage) tick(ctx context.Context) {
 }
 
 func TestAMessageHasTheWordsOfTheVariantThatJudged(t *testing.T) {
-	rules, err := alerts.Resolve([]alerts.Rule{scripted()}, []alerts.Rule{
+	rules, err := rule.Resolve([]rule.Rule{scripted()}, []rule.Rule{
 		{Name: "scripted", Match: map[string]string{"team": "shop"}, Step: "call the shop", Runbook: "https://wiki.example/shop"},
 		{Name: "scripted", Match: map[string]string{"team": "bank"}, Title: "Of the bank", Step: "call the bank", Runbook: "docs/bank.md"},
 	})
@@ -175,7 +176,7 @@ func TestAMessageHasTheWordsOfTheVariantThatJudged(t *testing.T) {
 	cfg.Channels, cfg.GroupWait, cfg.GroupInterval = []string{"ops"}, 0, 0
 	cfg.RunbookLink = func(runbook string) string { return "see " + runbook }
 	planner, journal := New(cfg), newStageJournal()
-	begin := func(now time.Time, rules []alerts.Rule) *stage {
+	begin := func(now time.Time, rules []rule.Rule) *stage {
 		s := newStage(t, now, journal, planner, func(d *alerts.EngineDeps) { d.Rules = rules })
 		s.watch("orders", "emails", "transfers")
 		for i, team := range []string{"shop", "post", "bank"} {
@@ -184,7 +185,7 @@ func TestAMessageHasTheWordsOfTheVariantThatJudged(t *testing.T) {
 		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe), tierOf("transfers", dedup.Severe))
 		return s
 	}
-	want := map[string]alerts.Words{
+	want := map[string]rule.Words{
 		"orders":    {Title: "scripted", Step: "call the shop", Runbook: "see https://wiki.example/shop"},
 		"emails":    {Title: "scripted", Runbook: "see "},
 		"transfers": {Title: "Of the bank", Step: "call the bank", Runbook: "see docs/bank.md"},
@@ -195,7 +196,7 @@ func TestAMessageHasTheWordsOfTheVariantThatJudged(t *testing.T) {
 		for _, n := range journal.due {
 			for _, a := range n.Alerts {
 				heard++
-				if got := (alerts.Words{Title: a.Title, Step: a.Step, Runbook: a.Runbook}); a.Edge != edge || got != want[a.Key.Subject] {
+				if got := (rule.Words{Title: a.Title, Step: a.Step, Runbook: a.Runbook}); a.Edge != edge || got != want[a.Key.Subject] {
 					t.Errorf("of %s that %s is told %+v, want %+v", a.Key.Subject, a.Edge, got, want[a.Key.Subject])
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -26,16 +27,16 @@ type turn struct {
 
 // flaps knows which alerts change too often.
 type flaps struct {
-	recent map[alerts.Key][]turn
-	since  map[alerts.Key]time.Time
+	recent map[rule.Key][]turn
+	since  map[rule.Key]time.Time
 }
 
 func newFlaps() flaps {
-	return flaps{recent: map[alerts.Key][]turn{}, since: map[alerts.Key]time.Time{}}
+	return flaps{recent: map[rule.Key][]turn{}, since: map[rule.Key]time.Time{}}
 }
 
 // restore goes on with an alert that was known to flap.
-func (f *flaps) restore(k alerts.Key, flapping time.Time) {
+func (f *flaps) restore(k rule.Key, flapping time.Time) {
 	if !flapping.IsZero() {
 		f.since[k] = flapping
 	}
@@ -66,7 +67,7 @@ func (f *flaps) age(at time.Time) {
 			delete(f.recent, k)
 		}
 	}
-	maps.DeleteFunc(f.since, func(k alerts.Key, _ time.Time) bool { return len(f.recent[k]) == 0 })
+	maps.DeleteFunc(f.since, func(k rule.Key, _ time.Time) bool { return len(f.recent[k]) == 0 })
 }
 
 // newTurns returns those within the window. An edge later than now, because the clock was set back, counts as one of now.
@@ -94,7 +95,7 @@ func unsteady(turns []turn) bool {
 }
 
 // peak returns the highest tier of an alert within the window.
-func (f *flaps) peak(k alerts.Key) dedup.Tier {
+func (f *flaps) peak(k rule.Key) dedup.Tier {
 	highest := dedup.Normal
 	for _, t := range f.recent[k] {
 		highest = max(highest, t.highest)
@@ -103,4 +104,4 @@ func (f *flaps) peak(k alerts.Key) dedup.Tier {
 }
 
 // Flapping returns since when the edges of an alert are told in digests only; zero while they are not.
-func (d *Dispatcher) Flapping(k alerts.Key) time.Time { return d.flaps.since[k] }
+func (d *Dispatcher) Flapping(k rule.Key) time.Time { return d.flaps.since[k] }

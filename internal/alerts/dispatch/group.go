@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -144,7 +145,7 @@ func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []aler
 	}
 	d.put(alerts.Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
 	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
-	n.Group, _ = groupOf([]string{alerts.LabelRule}, map[string]string{alerts.LabelRule: alerts.RuleWatchdog}) // so that it waits for no other, and none for it
+	n.Group, _ = groupOf([]string{rule.LabelRule}, map[string]string{rule.LabelRule: alerts.RuleWatchdog}) // so that it waits for no other, and none for it
 	n.ID = identity(n, []item{it})
 	return []alerts.Notification{n}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -49,7 +50,7 @@ func worseFirst(a, b item) int {
 func (d *Dispatcher) words(at time.Time, it item) alerts.NotifiedAlert {
 	a := it.alert
 	said := a.Last
-	if said.Health != alerts.HealthOK && !a.LastOK.At.IsZero() {
+	if said.Health != rule.HealthOK && !a.LastOK.At.IsZero() {
 		said = a.LastOK
 	}
 	n := alerts.NotifiedAlert{
@@ -64,7 +65,7 @@ func (d *Dispatcher) words(at time.Time, it item) alerts.NotifiedAlert {
 			n.TierSince = a.State.TierSince
 		}
 		n.Began = a.State.Began()
-		if n.Stale = a.Last.Health != alerts.HealthOK; n.Stale {
+		if n.Stale = a.Last.Health != rule.HealthOK; n.Stale {
 			n.Missing = a.Last.Why
 		}
 		if said.Enters > it.tier {
@@ -90,7 +91,7 @@ func (d *Dispatcher) runbook(given string) string {
 }
 
 // link returns the page of an alert. The key is in the query, as all names of others are.
-func (d *Dispatcher) link(k alerts.Key) string {
+func (d *Dispatcher) link(k rule.Key) string {
 	if d.cfg.ExternalURL == "" {
 		return ""
 	}

@@ -12,13 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A move is what happens to one alert at one tick.
 type move struct {
 	tick int
-	key  alerts.Key
+	key  rule.Key
 	tier dedup.Tier
 }
 
@@ -50,7 +51,7 @@ func drawDay(rt *rapid.T) day {
 		m := move{tick: rapid.IntRange(0, d.ticks-1).Draw(rt, "tick"), tier: dedup.Tier(rapid.IntRange(int(dedup.Normal), int(dedup.Emergency)).Draw(rt, "tier"))}
 		m.key = duplicatesOf(fmt.Sprint("p", rapid.IntRange(0, 6).Draw(rt, "pipeline")))
 		if rapid.IntRange(0, 9).Draw(rt, "broker") == 0 {
-			m.key = alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
+			m.key = rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}
 		}
 		if at := fmt.Sprint(m.tick, m.key); !seen[at] {
 			seen[at] = true
@@ -139,7 +140,7 @@ func TestResolvedIsToldOnlyAfterFiringByAlertAndChannel(t *testing.T) {
 
 // calmed plays on, without moves but that the broker can be read, until everything has been told.
 func calmed(d day) day {
-	d.moves = append(d.moves, move{tick: d.ticks, key: alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, tier: dedup.Normal})
+	d.moves = append(d.moves, move{tick: d.ticks, key: rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}, tier: dedup.Normal})
 	d.ticks += int(2 * time.Hour / (15 * time.Second))
 	return d
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -31,7 +32,7 @@ func TestWhatWasToldLatelyIsNotRepeatedAlong(t *testing.T) {
 	s.set(duplicatesOf("old"), dedup.Severe)
 	s.during(2 * time.Hour)
 	s.set(duplicatesOf("attended"), dedup.Severe)
-	s.set(alerts.Key{Rule: "stuck_markers", Kind: alerts.OfPipeline, Subject: "of another group"}, dedup.Severe)
+	s.set(rule.Key{Rule: "stuck_markers", Kind: rule.OfPipeline, Subject: "of another group"}, dedup.Severe)
 	s.during(5 * time.Minute)
 	a := s.alerts[duplicatesOf("attended")]
 	a.Ack = &alerts.Ack{By: "ann", At: s.at, Until: s.at.Add(24 * time.Hour), Tier: dedup.Severe}
@@ -72,7 +73,7 @@ func TestAGroupIsRepeatedNoMoreOftenThanEachHalfOfTheTime(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := calmed(drawDay(rt))
 		d.hushes = nil
-		d.moves = slices.DeleteFunc(d.moves, func(m move) bool { return m.key.Kind == alerts.OfBroker || m.tier == dedup.Normal })
+		d.moves = slices.DeleteFunc(d.moves, func(m move) bool { return m.key.Kind == rule.OfBroker || m.tier == dedup.Normal })
 		d.cfg.DigestAt, d.cfg.Routes = 0, nil
 		plans, _ := d.play(nil, nil)
 		last := map[string]int{}

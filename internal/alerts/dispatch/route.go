@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -77,11 +78,11 @@ func oneOf(channels []string) string {
 }
 
 // channelsOf returns the channels that alerts with these labels go to.
-func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedup.Tier) []string {
+func (d *Dispatcher) channelsOf(name string, labels map[string]string, tier dedup.Tier) []string {
 	var channels []string
 	matched := false
 	for _, r := range d.cfg.Routes {
-		if rule == alerts.RuleWatchdog && r.Match[alerts.LabelRule] != alerts.RuleWatchdog || !r.takes(labels, tier) {
+		if name == alerts.RuleWatchdog && r.Match[rule.LabelRule] != alerts.RuleWatchdog || !r.takes(labels, tier) {
 			continue
 		}
 		matched = true
@@ -90,7 +91,7 @@ func (d *Dispatcher) channelsOf(rule string, labels map[string]string, tier dedu
 			break
 		}
 	}
-	if !matched && rule != alerts.RuleWatchdog {
+	if !matched && name != alerts.RuleWatchdog {
 		return d.cfg.Channels
 	}
 	return channels
@@ -127,11 +128,11 @@ func (d *Dispatcher) candidates(at time.Time, list []alerts.Alert, edges []alert
 	away := unreachable(known)
 	active := slices.DeleteFunc(slices.Clone(silences), func(s alerts.Silence) bool { return !s.Active(at) })
 	awaited := d.awaited()
-	maps.DeleteFunc(known, func(k alerts.Key, a alerts.Alert) bool {
+	maps.DeleteFunc(known, func(k rule.Key, a alerts.Alert) bool {
 		return firingTier(a.State) <= dedup.Normal && !awaited[k] && d.flaps.since[k].IsZero()
 	})
 	all := make([]candidate, 0, len(known))
-	for _, k := range slices.SortedFunc(maps.Keys(known), alerts.Key.Compare) {
+	for _, k := range slices.SortedFunc(maps.Keys(known), rule.Key.Compare) {
 		all = append(all, d.candidate(at, known[k], away, active))
 	}
 	return all
@@ -159,7 +160,7 @@ func (d *Dispatcher) candidate(at time.Time, a alerts.Alert, away map[string]abs
 	c.channels = d.channelsOf(a.Key.Rule, labels, shown)
 	c.group, c.groupLabels = groupOf(d.cfg.GroupBy, labels)
 	if known := d.knownTier(a.Key); c.tier <= dedup.Normal && known > dedup.Normal {
-		labels[alerts.LabelTier] = known.String() // an end is silenced as what it is the end of, however long ago it was
+		labels[rule.LabelTier] = known.String() // an end is silenced as what it is the end of, however long ago it was
 	}
 	if c.muted = inhibited(a, c.tier, away); !c.muted {
 		c.hush = lastToEnd(silences, labels)
@@ -169,7 +170,7 @@ func (d *Dispatcher) candidate(at time.Time, a alerts.Alert, away map[string]abs
 }
 
 // knownTier returns the worst tier that a channel knows of an alert; normal where none knows of it.
-func (d *Dispatcher) knownTier(k alerts.Key) dedup.Tier {
+func (d *Dispatcher) knownTier(k rule.Key) dedup.Tier {
 	worst := dedup.Normal
 	for _, channel := range d.cfg.Channels {
 		worst = max(worst, item{told: d.told[sentKey{channel, k}]}.was())
@@ -204,10 +205,10 @@ type absence struct {
 }
 
 // unreachable returns the absences by broker. One that answers again is none, although its alert goes on to fire for a while.
-func unreachable(known map[alerts.Key]alerts.Alert) map[string]absence {
+func unreachable(known map[rule.Key]alerts.Alert) map[string]absence {
 	away := map[string]absence{}
 	for k, a := range known {
-		if k.Rule == alerts.RuleUnreachable && k.Kind == alerts.OfBroker && a.State.Phase == alerts.PhaseFiring {
+		if k.Rule == alerts.RuleUnreachable && k.Kind == rule.OfBroker && a.State.Phase == alerts.PhaseFiring {
 			away[k.Subject] = absence{a.State.FiredAt, a.State.Tier}
 		}
 	}
@@ -217,10 +218,10 @@ func unreachable(known map[alerts.Key]alerts.Alert) map[string]absence {
 // inhibited says whether the broker of an alert's pipeline or shared queue is down, which is told already, at a tier that is no lower. That messages
 // were lost is told all the same when it fired before.
 func inhibited(a alerts.Alert, tier dedup.Tier, away map[string]absence) bool {
-	if a.Key.Kind != alerts.OfPipeline && a.Key.Kind != alerts.OfQueue {
+	if a.Key.Kind != rule.OfPipeline && a.Key.Kind != rule.OfQueue {
 		return false
 	}
-	out, down := away[a.Labels()[alerts.LabelBroker]]
+	out, down := away[a.Labels()[rule.LabelBroker]]
 	lost := a.Key.Rule == lossRule && tier >= dedup.Severe && a.State.FiredAt.Before(out.since)
 	return down && tier <= out.tier && !lost
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,7 +43,7 @@ func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
 			s := newDesk(nil)
 			s.set(duplicatesOf("orders"), c.told)
 			s.during(20 * time.Minute)
-			of := alerts.Matcher{Name: alerts.LabelTier, Op: alerts.MatchEqual, Value: c.covered.String()}
+			of := alerts.Matcher{Name: rule.LabelTier, Op: alerts.MatchEqual, Value: c.covered.String()}
 			s.hush = []alerts.Silence{{ID: "x", Matchers: []alerts.Matcher{of}, Starts: s.at, Ends: s.at.Add(24 * time.Hour)}}
 			s.during(time.Hour)
 			s.set(duplicatesOf("orders"), dedup.Normal)
@@ -62,7 +63,7 @@ func TestASilenceOfATierCoversTheEndOfWhatWasToldAtIt(t *testing.T) {
 func TestPeopleAreRemindedOnceOfASilenceThatKeepsWhatFiresQuiet(t *testing.T) {
 	s := newDesk(nil)
 	s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(2*time.Hour))}
-	s.alerts[duplicatesOf("orders")] = alerts.Alert{Words: alerts.Words{Title: "Duplicate rate"}}
+	s.alerts[duplicatesOf("orders")] = alerts.Alert{Words: rule.Words{Title: "Duplicate rate"}}
 	s.set(duplicatesOf("orders"), dedup.Severe)
 	wantTold(t, s.during(105*time.Minute), "")
 	plan := s.during(15 * time.Minute)
@@ -90,7 +91,7 @@ func TestNobodyIsRemindedOfASilence(t *testing.T) {
 			s.alerts[orders] = a
 		},
 		"whose broker is down": func(s *desk) {
-			s.set(alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}, dedup.Severe)
+			s.set(rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}, dedup.Severe)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -82,7 +83,7 @@ func TestWhatEndedIsToldAgainForAsLongAsItIsBelieved(t *testing.T) {
 	delete(s.alerts, orders) // its rule left the configuration
 	s.edges = append(s.edges, alerts.Transition{
 		Edge:      alerts.Edge{From: dedup.Emergency, To: dedup.Normal, At: s.at, Kind: alerts.EdgeResolved},
-		Judgement: alerts.Judgement{Key: orders, At: s.at, Labels: map[string]string{"pipeline": "orders"}},
+		Judgement: rule.Judgement{Key: orders, At: s.at, Labels: map[string]string{"pipeline": "orders"}},
 	})
 	ended := s.at
 	plan := s.plan(15 * time.Second)

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -71,7 +72,7 @@ func TestWhatFiresDoesNotEndWhereItIsBelievedForAWhileOnly(t *testing.T) {
 			s.hush = []alerts.Silence{silenceOfPipeline("orders", s.at, s.at.Add(24*time.Hour))}
 		},
 		"its broker down": func(s *desk, _ *alerts.Alert) {
-			down := alerts.Key{Rule: "source_unreachable", Kind: alerts.OfBroker, Subject: "main"}
+			down := rule.Key{Rule: "source_unreachable", Kind: rule.OfBroker, Subject: "main"}
 			s.set(down, dedup.Severe)
 		},
 	} {
@@ -114,8 +115,8 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 	rapid.Check(t, func(rt *rapid.T) {
 		d := calmed(drawDay(rt))
 		d.cfg.Undigested, d.cfg.Standing = []string{"pager"}, map[string]Standing{"pager": {Every: repeat, Believed: time.Hour}}
-		told := map[alerts.Key]alerts.NotifiedAlert{}
-		heard := map[alerts.Key]time.Time{}
+		told := map[rule.Key]alerts.NotifiedAlert{}
+		heard := map[rule.Key]time.Time{}
 		var now time.Time
 		plans, _ := d.play(nil, nil)
 		for tick, plan := range plans {
@@ -154,7 +155,7 @@ func TestAChannelThatGroupsByItselfHearsOfAllThatFiresAgainAndAgain(t *testing.T
 }
 
 // tierOf returns the tier of an alert at a tick.
-func (y day) tierOf(k alerts.Key, tick int) dedup.Tier {
+func (y day) tierOf(k rule.Key, tick int) dedup.Tier {
 	tier := dedup.Normal
 	for _, m := range y.moves {
 		if m.key == k && m.tick <= tick {

@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -94,8 +95,8 @@ func (o *office) start() {
 	dispatcher.Restore(told)
 	dispatcher.Recall(edges)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
-		Rules: []alerts.Rule{{Name: "backlog", Title: "backlog", Kind: alerts.OfPipeline, Measure: "ready", Unit: dedup.Count,
-			Limits: alerts.RuleLimits{Warning: alerts.Limit(10), Severe: alerts.Limit(100), Emergency: alerts.Limit(1000)}}},
+		Rules: []rule.Rule{{Name: "backlog", Title: "backlog", Kind: rule.OfPipeline, Measure: "ready", Unit: dedup.Count,
+			Limits: rule.Limits{Warning: rule.Limit(10), Severe: rule.Limit(100), Emergency: rule.Limit(1000)}}},
 		Snapshots: o, History: noHistory{}, Journal: records, Planner: dispatcher, Due: box.Wake,
 	})
 	o.must(err)

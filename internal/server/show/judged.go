@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,7 +43,7 @@ func LikelyCause(snap *dedup.Snapshot, p Judged, late string) (alerts.Cause, boo
 
 // Uses says which part each estimate of a window plays. Of two disputed rates the judged one is shown.
 func Uses(p Judged, w *dedup.WindowFigures) [][]string {
-	disputed := alerts.Disputed(w, p.Pipeline.Limits)
+	disputed := rule.Disputed(w, p.Pipeline.Limits)
 	// Each source has one estimate of a window, so that its name tells whose a figure is.
 	is := func(f dedup.Figure) int {
 		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return f.Known() && e.Rate.Known() && e.Rate.Source == f.Source })

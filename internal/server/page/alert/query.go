@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -139,13 +140,13 @@ func tiersOf(a *alerts.AlertView) []dedup.Tier {
 
 // PipelineOf is the pipeline that an alert is about; empty for one of a broker, a store or the dashboard.
 func PipelineOf(a *alerts.AlertView) string {
-	if a.Key.Kind == alerts.OfPipeline {
+	if a.Key.Kind == rule.OfPipeline {
 		return a.Key.Subject
 	}
 	return ""
 }
 
 // Address is the page of one alert.
-func Address(base string, k alerts.Key) string {
+func Address(base string, k rule.Key) string {
 	return base + "/alerts/one?key=" + url.QueryEscape(k.String())
 }
