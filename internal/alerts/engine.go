@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
@@ -135,7 +136,7 @@ type entry struct {
 	rule    *rule.Rule
 	history []Evaluated
 	// cause is what Cause says; without a kind where that was said before a restart.
-	cause Cause
+	cause cause.Cause
 	// notable: it was more than normal since we know of it, so that somebody may have been told of it.
 	notable bool
 }

@@ -89,7 +89,6 @@ func (e *Engine) step(at time.Time, round judged) {
 			of[list[i].Key("")] = &list[i]
 		}
 	}
-	causes := causes{snapshot: round.snapshot, late: round.late != ""}
 	seen := make(map[rule.Key]bool, len(round.judgements))
 	for _, j := range round.judgements {
 		s := of[rule.Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
@@ -105,17 +104,17 @@ func (e *Engine) step(at time.Time, round judged) {
 		if round.late != "" && s.Kind != rule.OfDashboard {
 			j = j.Unjudged(rule.HealthError, round.late)
 		}
-		e.advance(j, r, &causes)
+		e.advance(j, r, round)
 	}
 	for _, en := range slices.Clone(e.order) {
 		if !seen[en.Key] {
-			e.unjudged(en, of[rule.Key{Kind: en.Key.Kind, Subject: en.Key.Subject}], at, round, &causes)
+			e.unjudged(en, of[rule.Key{Kind: en.Key.Kind, Subject: en.Key.Subject}], at, round)
 		}
 	}
 }
 
 // advance leads one alert through one judgement.
-func (e *Engine) advance(j rule.Judgement, r *rule.Rule, causes *causes) {
+func (e *Engine) advance(j rule.Judgement, r *rule.Rule, round judged) {
 	en := e.alerts[j.Key]
 	if en == nil {
 		en = &entry{Alert: Alert{Key: j.Key}}
@@ -130,7 +129,7 @@ func (e *Engine) advance(j rule.Judgement, r *rule.Rule, causes *causes) {
 	if j.Health == rule.HealthOK {
 		en.LastOK = j
 	}
-	en.explain(r, j, causes)
+	en.explain(j, round)
 	if changed {
 		e.unkept = append(e.unkept, Transition{Edge: edge, Judgement: j, Cause: en.Cause})
 	}
@@ -175,10 +174,10 @@ func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
 }
 
 // unjudged leads an alert on that no rule said anything of: it stays as it is, unless nobody will ever judge it again.
-func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged, causes *causes) {
+func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged) {
 	if s == nil && !round.subjects.Known(en.Key.Kind) {
 		if round.late != "" && en.rule != nil {
-			e.advance(rule.Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.Unjudged(rule.HealthError, round.late), en.rule, causes)
+			e.advance(rule.Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.Unjudged(rule.HealthError, round.late), en.rule, round)
 		}
 		return // before the first round nobody can tell which subjects there are
 	}
@@ -199,7 +198,7 @@ func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged
 	if err != nil {
 		why = failure(err)
 	}
-	e.advance(rule.Judgement{Key: en.Key, At: at, Labels: s.Labels, Unit: r.Unit}.Unjudged(rule.HealthError, why), r, causes)
+	e.advance(rule.Judgement{Key: en.Key, At: at, Labels: s.Labels, Unit: r.Unit}.Unjudged(rule.HealthError, why), r, round)
 }
 
 // retire resolves an alert that nobody will judge again, with a note, and forgets it.

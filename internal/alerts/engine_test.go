@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -17,7 +18,7 @@ import (
 
 func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), []rule.Rule{{Name: "duplicate_rate", Title: "duplicate rate", Kind: rule.OfPipeline, Measure: "duplicate_rate"}})
-	p := causeCase{rate: 0.05, roseAt: 20, again: [2]float64{0.9, 1}, watched: true}.pipeline()
+	p := sentTwice(0, 230)
 	p.Pipeline.Broker = "main"
 	s.snapshots.snap.Pipelines[0] = *p
 	s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
@@ -28,7 +29,7 @@ func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
 	if len(s.journal.edges) != 1 {
 		t.Fatalf("edges %v, want one", s.journal.told())
 	}
-	want, ok := LikelyCause(p, nil)
+	want, ok := cause.Likely(p, nil)
 	if !ok {
 		t.Fatal("the pipeline of the test has no likely cause")
 	}
@@ -43,7 +44,7 @@ func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
 
 func TestTheCauseOfDuplicatesIsNotSaidOfAnotherAlert(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
-	p := causeCase{rate: 0.05, roseAt: 20, again: [2]float64{0.9, 1}, watched: true}.pipeline()
+	p := sentTwice(0, 230)
 	s.snapshots.snap.Pipelines[0] = *p
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())

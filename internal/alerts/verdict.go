@@ -3,6 +3,7 @@ package alerts
 import (
 	"strings"
 
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
@@ -12,7 +13,7 @@ import (
 type Verdict struct {
 	rule.Verdict
 	// Cause is the likely cause that an alert about duplicates or loops gives; see View.CausesOfPipelines. Empty where none does.
-	Cause Cause
+	Cause cause.Cause
 	// Alert is the firing alert that raised the tier above that of figures and findings; nil where none did.
 	Alert *AlertView
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
@@ -33,7 +34,7 @@ type AlertView struct {
 	Rule *rule.Rule
 	// History are the last evaluations, oldest first, at most 20; they begin anew with the process.
 	History []Evaluated
-	cause   Cause
+	cause   cause.Cause
 }
 
 // Pending is the worst tier that is reached and does not fire yet; unknown where there is none.

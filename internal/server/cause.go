@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -14,7 +14,7 @@ import (
 // causeText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
 func causeText(snap *dedup.Snapshot, p show.Judged, late string, now time.Time) templates.Text {
 	c, ok := show.LikelyCause(snap, p, late)
-	if !ok || c.Kind == alerts.CauseOutage && slices.ContainsFunc(p.Down, show.IsLost) { // which the reason of the tier begins with
+	if !ok || c.Kind == cause.Outage && slices.ContainsFunc(p.Down, show.IsLost) { // which the reason of the tier begins with
 		return templates.Text{}
 	}
 	return templates.Sentence(c.Sentence(now.Location()))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/show"
@@ -67,7 +68,7 @@ func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
 
 func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
-	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
+	p.Verdict.Cause = cause.Cause{Kind: cause.Producer}
 	snap := &dedup.Snapshot{}
 	if text := causeText(snap, p, "", noon); text.Short != "" {
 		t.Errorf("while the broker is down it blames: %q", text.Short)

@@ -1,4 +1,4 @@
-package alerts
+package cause
 
 import (
 	"math"
@@ -33,7 +33,7 @@ type closed struct{ seen, most float64 }
 
 // closedBy bounds the channels that were closed by causes of a kind: in the window by its figure, and near by the events. What is
 // only seen in part is bounded by all closures of the pipeline.
-func (s scene) closedBy(kind CauseKind, events []dedup.Event) closed {
+func (s scene) closedBy(kind Kind, events []dedup.Event) closed {
 	c := closed{seen: happenings(events)}
 	all := math.Inf(1)
 	if most := s.window.MostClosed; most != nil && rule.Finite(*most) {
@@ -50,7 +50,7 @@ func (s scene) closedBy(kind CauseKind, events []dedup.Event) closed {
 	}
 	if sound(*f) && rule.Finite(f.N) {
 		counted := math.Max(0, f.N)
-		if kind == CauseRestart {
+		if kind == Restart {
 			counted = math.Max(0, counted-s.early)
 		}
 		c.seen = math.Max(c.seen, counted)
@@ -71,11 +71,11 @@ func happenings(events []dedup.Event) float64 {
 }
 
 // figureOf is the figure that counts the closed channels of a kind of cause; nil where the kind closes none that are counted.
-func (s scene) figureOf(kind CauseKind) *dedup.Figure {
+func (s scene) figureOf(kind Kind) *dedup.Figure {
 	switch kind {
-	case CauseRestart:
+	case Restart:
 		return &s.window.ConsumerRestarts
-	case CauseAckTimeout:
+	case AckTimeout:
 		return &s.window.AckTimeouts
 	}
 	return nil
@@ -83,8 +83,8 @@ func (s scene) figureOf(kind CauseKind) *dedup.Figure {
 
 // explains bounds the duplicates that events of a kind can be behind, infinite where nothing bounds them. Closed channels leave
 // behind what they held, of which no more can be duplicates than were redelivered; a job of ours what it published.
-func (s scene) explains(kind CauseKind, events []dedup.Event) float64 {
-	if kind == CauseOwnJob {
+func (s scene) explains(kind Kind, events []dedup.Event) float64 {
+	if kind == OwnJob {
 		return math.Min(published(events), s.mostOf(s.window.ProducerSent, s.window.Redelivered))
 	}
 	c := s.closedBy(kind, events)
@@ -132,11 +132,11 @@ func published(jobs []dedup.Event) float64 {
 
 // enough reports whether causes of a kind can be behind so many of the duplicates that they are named, and behind how many. It is
 // infinite where nothing bounds that: then they are named too, but for closed channels and alarms of the whole broker.
-func (s scene) enough(kind CauseKind, events []dedup.Event) (most float64, ok bool) {
+func (s scene) enough(kind Kind, events []dedup.Event) (most float64, ok bool) {
 	d := s.window.Duplicates
 	most = s.explains(kind, events)
 	if math.IsInf(most, 1) {
-		return most, kind != CauseBroker || slices.ContainsFunc(events, befalls)
+		return most, kind != Broker || slices.ContainsFunc(events, befalls)
 	}
 	if !sound(d) || d.High <= 0 {
 		return 0, false
@@ -154,10 +154,10 @@ func (s scene) tooFew() string {
 	}
 	said, all := "", false
 	for _, f := range []struct {
-		kind   CauseKind
+		kind   Kind
 		word   string
 		figure dedup.Figure
-	}{{CauseRestart, "consumer restart", w.ConsumerRestarts}, {CauseAckTimeout, "ack timeout", w.AckTimeouts}} {
+	}{{Restart, "consumer restart", w.ConsumerRestarts}, {AckTimeout, "ack timeout", w.AckTimeouts}} {
 		c := s.closedBy(f.kind, nil)
 		if _, ok := s.enough(f.kind, nil); ok || c.seen == 0 {
 			continue

@@ -1,4 +1,4 @@
-package alerts
+package cause
 
 import (
 	"math"
@@ -37,7 +37,7 @@ func sceneOf(p *dedup.PipelineStatus, w *dedup.WindowFigures, events []dedup.Eve
 }
 
 // least is the share of the duplicates that a cause of a kind must explain: once named, it stays until there is much less.
-func (s scene) least(kind CauseKind) float64 {
+func (s scene) least(kind Kind) float64 {
 	if kind == s.last.Kind {
 		return stillMostly
 	}
@@ -47,37 +47,37 @@ func (s scene) least(kind CauseKind) float64 {
 // cause names what explains half of the duplicates or more: a job of ours, whose messages are second ones too, the producer
 // where the split says so, else what closes channels. A deploy claims no more than its time.
 func (s scene) cause() Cause {
-	if c, ok := s.byEvents(CauseOwnJob); ok {
+	if c, ok := s.byEvents(OwnJob); ok {
 		return c
 	}
-	if s.split.producer(s.least(CauseProducer)) {
-		return s.begin(Cause{Kind: CauseProducer}, "the producer sends messages twice: "+s.split.producerShare())
+	if s.split.producer(s.least(Producer)) {
+		return s.begin(Cause{Kind: Producer}, "the producer sends messages twice: "+s.split.producerShare())
 	}
-	kinds := []CauseKind{CauseAckTimeout, CauseRestart, CauseBroker}
+	kinds := []Kind{AckTimeout, Restart, Broker}
 	for _, kind := range kinds {
 		if kind == s.last.Kind {
-			kinds = append([]CauseKind{kind}, kinds...)
+			kinds = append([]Kind{kind}, kinds...)
 			break
 		}
 	}
-	for _, look := range []func(CauseKind) (Cause, bool){s.byEvents, s.byPace} {
+	for _, look := range []func(Kind) (Cause, bool){s.byEvents, s.byPace} {
 		for _, kind := range kinds {
 			if c, ok := look(kind); ok {
 				return c
 			}
 		}
 	}
-	if hits := ofCause(s.near, CauseDeploy); s.rose && len(hits) > 0 {
-		return s.atTheTime(CauseDeploy, hits)
+	if hits := ofCause(s.near, Deploy); s.rose && len(hits) > 0 {
+		return s.atTheTime(Deploy, hits)
 	}
-	if s.split.redelivered(s.least(CauseRedeliveries)) {
-		return s.begin(Cause{Kind: CauseRedeliveries}, "no event explains it; "+s.split.redeliveredShare()+s.absent()+s.tooFew())
+	if s.split.redelivered(s.least(Redeliveries)) {
+		return s.begin(Cause{Kind: Redeliveries}, "no event explains it; "+s.split.redeliveredShare()+s.absent()+s.tooFew())
 	}
 	what := "no event explains the duplicates"
 	if s.rose {
 		what = "no event explains it"
 	}
-	return s.begin(Cause{Kind: CauseUnexplained}, what+s.origins()+s.absent()+s.tooFew())
+	return s.begin(Cause{Kind: Unexplained}, what+s.origins()+s.absent()+s.tooFew())
 }
 
 // begin puts the words of a cause behind the time of the rise, or at the beginning of the sentence.
@@ -92,7 +92,7 @@ func (s scene) begin(c Cause, said string) Cause {
 
 // byEvents names the events of a kind that are near, if they can explain enough. The same events stay named however the time
 // of the rise is estimated.
-func (s scene) byEvents(kind CauseKind) (Cause, bool) {
+func (s scene) byEvents(kind Kind) (Cause, bool) {
 	if kind == s.last.Kind && len(s.last.Events) > 0 && s.window.DuplicateRate.At.Sub(s.last.Rose) <= time.Hour {
 		if most, ok := s.enough(kind, s.last.Events); ok {
 			c := s.last
@@ -101,7 +101,7 @@ func (s scene) byEvents(kind CauseKind) (Cause, bool) {
 		}
 	}
 	hits := ofCause(s.near, kind)
-	if len(hits) == 0 || !s.rose && kind != CauseOwnJob {
+	if len(hits) == 0 || !s.rose && kind != OwnJob {
 		return Cause{}, false
 	}
 	most, ok := s.enough(kind, hits)
@@ -114,7 +114,7 @@ func (s scene) byEvents(kind CauseKind) (Cause, bool) {
 }
 
 // byPace names what goes on all the time and closes enough channels.
-func (s scene) byPace(kind CauseKind) (Cause, bool) {
+func (s scene) byPace(kind Kind) (Cause, bool) {
 	f := s.figureOf(kind)
 	if f == nil || !sound(*f) {
 		return Cause{}, false
@@ -122,9 +122,9 @@ func (s scene) byPace(kind CauseKind) (Cause, bool) {
 	seen := s.closedBy(kind, nil).seen
 	said := ""
 	switch {
-	case kind == CauseAckTimeout && seen > 0 && f.Low > 0:
+	case kind == AckTimeout && seen > 0 && f.Low > 0:
 		said = "consumers hold messages for longer than the broker waits, " + s.pace(*f, "ack timeout")
-	case kind == CauseRestart && seen >= restartsFew && s.hourly(*f) >= restartsMany:
+	case kind == Restart && seen >= restartsFew && s.hourly(*f) >= restartsMany:
 		said = "consumers restart " + s.pace(*f, "time")
 	default:
 		return Cause{}, false
@@ -140,7 +140,7 @@ func (s scene) byPace(kind CauseKind) (Cause, bool) {
 }
 
 // atTheTime says when events happened.
-func (s scene) atTheTime(kind CauseKind, hits []dedup.Event) Cause {
+func (s scene) atTheTime(kind Kind, hits []dedup.Event) Cause {
 	last := hits[len(hits)-1]
 	c := Cause{Kind: kind, Events: hits}
 	if s.rose {

@@ -1,4 +1,4 @@
-package alerts
+package cause
 
 import (
 	"math"

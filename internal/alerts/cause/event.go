@@ -1,33 +1,33 @@
-package alerts
+package cause
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // causeOf is the cause that an event of a kind may be; empty for events that make no duplicates, such as a source that is lost
 // to us, and for those of a store, which make double effects.
-func causeOf(kind string) CauseKind {
+func causeOf(kind string) Kind {
 	switch kind {
 	case "consumer_restart":
-		return CauseRestart
+		return Restart
 	case "ack_timeout":
-		return CauseAckTimeout
+		return AckTimeout
 	case "broker_restart", "failover", "node_down", "partition", "alarm", "channels_closed":
-		return CauseBroker
+		return Broker
 	case "job":
-		return CauseOwnJob
+		return OwnJob
 	case "mark":
-		return CauseDeploy
+		return Deploy
 	}
 	return ""
 }
 
 // ofCause returns the events that may be a cause. Of the broker's, what tells most stands alone: a restart closes channels too.
-func ofCause(events []dedup.Event, cause CauseKind) []dedup.Event {
+func ofCause(events []dedup.Event, cause Kind) []dedup.Event {
 	var all, strong []dedup.Event
 	for _, e := range events {
 		if causeOf(e.Kind) != cause {
@@ -87,13 +87,5 @@ func happened(events []dedup.Event) string {
 
 // quoted is what an event says of itself, within a sentence.
 func quoted(e dedup.Event) string {
-	text := strings.TrimRight(strings.TrimSpace(e.Text), ".")
-	if len(text) <= saidOfEvent {
-		return text
-	}
-	cut := saidOfEvent
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return text.Cut(strings.TrimRight(strings.TrimSpace(e.Text), "."), saidOfEvent)
 }

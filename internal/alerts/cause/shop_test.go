@@ -1,4 +1,4 @@
-package alerts
+package cause
 
 import (
 	"math"
@@ -92,64 +92,64 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 		name   string
 		shop   shop
 		events []dedup.Event
-		kind   CauseKind
+		kind   Kind
 		say    string
 	}{
-		{"the producer is named where the split says so, and not seven channels", reviewed(), []dedup.Event{channelsClosed(7)}, CauseProducer, producer},
-		{"and not what else happened then", reviewed(), []dedup.Event{channelsClosed(7), events["restarts"], events["down"], events["deploy"]}, CauseProducer, producer},
-		{"a job of ours that sent as many is named before it", reviewed(), []dedup.Event{events["job"]}, CauseOwnJob,
+		{"the producer is named where the split says so, and not seven channels", reviewed(), []dedup.Event{channelsClosed(7)}, Producer, producer},
+		{"and not what else happened then", reviewed(), []dedup.Event{channelsClosed(7), events["restarts"], events["down"], events["deploy"]}, Producer, producer},
+		{"a job of ours that sent as many is named before it", reviewed(), []dedup.Event{events["job"]}, OwnJob,
 			"Duplicates rose at 02:36, within 60 s of when a job of this dashboard ran (Requeue of 400 messages); that can explain up to 400 of 451 duplicates in 15 m."},
-		{"one that sent seven is not", reviewed(), []dedup.Event{events["small"]}, CauseProducer, producer},
-		{"without a split seven channels explain nothing", with(open), []dedup.Event{channelsClosed(7)}, CauseUnexplained,
+		{"one that sent seven is not", reviewed(), []dedup.Event{events["small"]}, Producer, producer},
+		{"without a split seven channels explain nothing", with(open), []dedup.Event{channelsClosed(7)}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; at least 43 consumer restarts, of which it is not known whether there were more."},
-		{"nor do they where nothing tells what a channel holds, but the broker counts redeliveries", with(func(s *shop) { open(s); s.perChannel = 0 }), []dedup.Event{channelsClosed(7)}, CauseUnexplained,
+		{"nor do they where nothing tells what a channel holds, but the broker counts redeliveries", with(func(s *shop) { open(s); s.perChannel = 0 }), []dedup.Event{channelsClosed(7)}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it."},
-		{"nor where nobody counts anything: they are of the whole broker", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts = 0, -1, 0 }), []dedup.Event{channelsClosed(7), events["alarm"]}, CauseUnexplained,
+		{"nor where nobody counts anything: they are of the whole broker", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts = 0, -1, 0 }), []dedup.Event{channelsClosed(7), events["alarm"]}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it."},
-		{"closed channels that held enough are named with what they held", with(func(s *shop) { open(s); s.perChannel, s.redeliveries = 50, 400 }), []dedup.Event{channelsClosed(7)}, CauseBroker,
+		{"closed channels that held enough are named with what they held", with(func(s *shop) { open(s); s.perChannel, s.redeliveries = 50, 400 }), []dedup.Event{channelsClosed(7)}, Broker,
 			"Duplicates rose at 02:36, 3 m after channels of the broker were closed (7 channels were closed); that can explain up to 350 of 451 duplicates in 15 m."},
-		{"but with as many only as were the pipeline's", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.mostClosed, s.restarts = 50, 400, 5, 0 }), []dedup.Event{channelsClosed(7)}, CauseBroker,
+		{"but with as many only as were the pipeline's", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.mostClosed, s.restarts = 50, 400, 5, 0 }), []dedup.Event{channelsClosed(7)}, Broker,
 			"Duplicates rose at 02:36, 3 m after channels of the broker were closed (7 channels were closed); that can explain up to 250 of 451 duplicates in 15 m."},
-		{"a node that went down is bounded by what was redelivered", with(func(s *shop) { open(s); s.redeliveries = 300; s.restarts = 0 }), []dedup.Event{events["down"]}, CauseBroker,
+		{"a node that went down is bounded by what was redelivered", with(func(s *shop) { open(s); s.redeliveries = 300; s.restarts = 0 }), []dedup.Event{events["down"]}, Broker,
 			"Duplicates rose at 02:36, within 60 s of when a node of the broker went down (rabbit@b went down); that can explain up to 300 of 451 duplicates in 15 m."},
-		{"and is none where little was", with(func(s *shop) { open(s); s.restarts = 0 }), []dedup.Event{events["down"]}, CauseUnexplained, "Duplicates rose at 02:36; no event explains it."},
-		{"restarts that are as many as the duplicates explain them", with(func(s *shop) { open(s); s.redeliveries = 310 }), []dedup.Event{events["restarts"]}, CauseRestart,
+		{"and is none where little was", with(func(s *shop) { open(s); s.restarts = 0 }), []dedup.Event{events["down"]}, Unexplained, "Duplicates rose at 02:36; no event explains it."},
+		{"restarts that are as many as the duplicates explain them", with(func(s *shop) { open(s); s.redeliveries = 310 }), []dedup.Event{events["restarts"]}, Restart,
 			"Duplicates rose at 02:36, within 60 s of when consumers restarted 300 times (crash loop); that can explain up to 300 of 451 duplicates in 15 m."},
-		{"restarts that are as many explain none that were not redelivered", with(open), []dedup.Event{events["restarts"]}, CauseUnexplained,
+		{"restarts that are as many explain none that were not redelivered", with(open), []dedup.Event{events["restarts"]}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; at least 43 consumer restarts, of which it is not known whether there were more."},
-		{"an ack timeout with a large prefetch is named", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts = 300, 310, 0 }), []dedup.Event{events["timeouts"]}, CauseAckTimeout,
+		{"an ack timeout with a large prefetch is named", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts = 300, 310, 0 }), []dedup.Event{events["timeouts"]}, AckTimeout,
 			"Duplicates rose at 02:36, within 60 s of when acks timed out (a consumer held a delivery); that can explain up to 300 of 451 duplicates in 15 m."},
 		{"redeliveries without an event are said to be that", with(func(s *shop) {
 			s.sent = map[time.Duration][2]float64{window15: {20, 51}}
 			s.redeliveries, s.restarts = 500, 0
-		}), []dedup.Event{channelsClosed(7)}, CauseRedeliveries,
+		}), []dedup.Event{channelsClosed(7)}, Redeliveries,
 			"Duplicates rose at 02:36; no event explains it; at least 400 of 451 duplicates in 15 m (89 %) came from redeliveries."},
-		{"restarts in a mixture are named for the redeliveries among them", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {100, 200}}; s.redeliveries = 500 }), []dedup.Event{events["restarts"]}, CauseRestart,
+		{"restarts in a mixture are named for the redeliveries among them", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {100, 200}}; s.redeliveries = 500 }), []dedup.Event{events["restarts"]}, Restart,
 			"Duplicates rose at 02:36, within 60 s of when consumers restarted 300 times (crash loop); that can explain up to 300 of 451 duplicates in 15 m, and at least 251 came from redeliveries."},
-		{"the producer is named where too few channels were closed, though no split is known", with(func(s *shop) { open(s); s.mostClosed = 50 }), []dedup.Event{channelsClosed(7)}, CauseProducer,
+		{"the producer is named where too few channels were closed, though no split is known", with(func(s *shop) { open(s); s.mostClosed = 50 }), []dedup.Event{channelsClosed(7)}, Producer,
 			"Duplicates rose at 02:36; the producer sends messages twice: at most 50 of 451 duplicates in 15 m can be redeliveries."},
-		{"but not where they may be half", with(func(s *shop) { open(s); s.mostClosed = 230 }), []dedup.Event{channelsClosed(7)}, CauseUnexplained,
+		{"but not where they may be half", with(func(s *shop) { open(s); s.mostClosed = 230 }), []dedup.Event{channelsClosed(7)}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; the channels that were closed, 230 at most, can explain at most 230 of 451."},
-		{"a short window tells where the judged one began before channels were counted", with(func(s *shop) { open(s); s.mostClosed = 190 }), []dedup.Event{channelsClosed(7)}, CauseProducer,
+		{"a short window tells where the judged one began before channels were counted", with(func(s *shop) { open(s); s.mostClosed = 190 }), []dedup.Event{channelsClosed(7)}, Producer,
 			"Duplicates rose at 02:36; the producer sends messages twice: at most 190 of 451 duplicates in 15 m can be redeliveries."},
 		{"nor where some are redeliveries for certain that no closed channel left behind", with(func(s *shop) {
 			s.sent = map[time.Duration][2]float64{window15: {200, 300}}
 			s.mostClosed = 100
 			delete(s.messages, 5*time.Minute)
-		}), nil, CauseUnexplained,
+		}), nil, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; 151 to 251 of 451 duplicates in 15 m came from redeliveries; the channels that were closed, 100 at most, can explain at most 100 of 451."},
-		{"all but one are not all", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {450, 450}} }), nil, CauseProducer,
+		{"all but one are not all", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {450, 450}} }), nil, Producer,
 			"Duplicates rose at 02:36; the producer sends messages twice: 450 of 451 duplicates in 15 m (99 %)."},
-		{"two restarts in the first minutes are no pace", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 2, 0 }), nil, CauseUnexplained, "No event explains the duplicates."},
-		{"three of them are one where they can explain enough", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 3, 0 }), nil, CauseRestart,
+		{"two restarts in the first minutes are no pace", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 2, 0 }), nil, Unexplained, "No event explains the duplicates."},
+		{"three of them are one where they can explain enough", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 3, 0 }), nil, Restart,
 			"Consumers restart at least 12 times per hour; that can explain up to 450 of 451 duplicates in 15 m."},
-		{"few duplicates of a short window do not speak for many of the judged one", with(func(s *shop) { s.duplicates[5*time.Minute] = 20; s.sent[5*time.Minute] = [2]float64{20, 20} }), nil, CauseUnexplained,
+		{"few duplicates of a short window do not speak for many of the judged one", with(func(s *shop) { s.duplicates[5*time.Minute] = 20; s.sent[5*time.Minute] = [2]float64{20, 20} }), nil, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; at most 301 of 451 duplicates in 15 m came from redeliveries; at least 43 consumer restarts, of which it is not known whether there were more."},
-		{"what is at least so many has no half", with(func(s *shop) { s.sent[5*time.Minute] = [2]float64{190, 391} }), nil, CauseUnexplained,
+		{"what is at least so many has no half", with(func(s *shop) { s.sent[5*time.Minute] = [2]float64{190, 391} }), nil, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; at most 301 of 451 duplicates in 15 m came from redeliveries; at least 43 consumer restarts, of which it is not known whether there were more."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, ok := LikelyCause(tt.shop.pipeline(), tt.events)
+			c, ok := Likely(tt.shop.pipeline(), tt.events)
 			if !ok || c.Kind != tt.kind || c.Sentence(time.UTC) != tt.say {
 				t.Errorf("names %q and says\n%s\nwant %q,\n%s", c.Kind, c.Sentence(time.UTC), tt.kind, tt.say)
 			}
@@ -162,7 +162,7 @@ func TestOfDuplicatesThatAreAtLeastSoManyNoShareIsSaid(t *testing.T) {
 	for i := range p.Windows {
 		p.Windows[i].Duplicates.AtLeast = true
 	}
-	if c, _ := LikelyCause(p, nil); c.Kind != CauseUnexplained || strings.Contains(c.Sentence(time.UTC), "%") {
+	if c, _ := Likely(p, nil); c.Kind != Unexplained || strings.Contains(c.Sentence(time.UTC), "%") {
 		t.Errorf("names %q: %s", c.Kind, c.Sentence(time.UTC))
 	}
 }
@@ -170,7 +170,7 @@ func TestOfDuplicatesThatAreAtLeastSoManyNoShareIsSaid(t *testing.T) {
 func TestALoopWhileTheStoreIsDownIsSaidToBeOfThat(t *testing.T) {
 	p := causeCase{looping: 900, stuck: 1}.pipeline()
 	p.Down = []dedup.SourceHealth{{Name: "broker main", Kind: "broker", Tried: true, Since: at(1, 0)}, {Name: "store orders", Kind: "store", Tried: true, LastTry: at(2, 0), Err: "connection refused"}}
-	if c, ok := LikelyCause(p, nil); !ok || c.Sentence(time.UTC) != "Store orders cannot be read since 02:02:00 (connection refused)." {
+	if c, ok := Likely(p, nil); !ok || c.Sentence(time.UTC) != "Store orders cannot be read since 02:02:00 (connection refused)." {
 		t.Errorf("says %s", c.Sentence(time.UTC))
 	}
 }
@@ -190,27 +190,27 @@ func TestACauseNeverExplainsLessThanItSays(t *testing.T) {
 		e := dedup.Event{At: at(35, 0), Kind: rapid.SampledFrom([]string{"consumer_restart", "ack_timeout", "job", "channels_closed", "node_down"}).Draw(t, "kind"), Count: int64(draw("count", 600))}
 		var last Cause
 		if rapid.Bool().Draw(t, "named before") {
-			last.Kind = rapid.SampledFrom([]CauseKind{CauseProducer, CauseRestart, CauseBroker}).Draw(t, "before")
+			last.Kind = rapid.SampledFrom([]Kind{Producer, Restart, Broker}).Draw(t, "before")
 		}
-		c, ok := likelyCause(s.pipeline(), []dedup.Event{e}, last)
+		c, ok := likely(s.pipeline(), []dedup.Event{e}, last)
 		if !ok {
 			return
 		}
 		said := c.Sentence(time.UTC)
 		switch claimed := countBefore(said, " of "+rule.Number(d)); {
-		case c.Kind == CauseProducer && strings.Contains(said, "can be redeliveries"):
+		case c.Kind == Producer && strings.Contains(said, "can be redeliveries"):
 			if claimed < again || claimed < 0 || d-claimed < stillMostly*d || last.Kind == "" && d-claimed < mostly*d {
 				t.Fatalf("of %v, %v were redelivered: says %s", d, again, said)
 			}
-		case c.Kind == CauseProducer && (claimed > sent || claimed < stillMostly*d || last.Kind == "" && claimed < mostly*d):
+		case c.Kind == Producer && (claimed > sent || claimed < stillMostly*d || last.Kind == "" && claimed < mostly*d):
 			t.Fatalf("of %v, %v were sent twice: says %s", d, sent, said)
-		case c.Kind == CauseRedeliveries && (claimed > again || claimed < mostly*d):
+		case c.Kind == Redeliveries && (claimed > again || claimed < mostly*d):
 			t.Fatalf("of %v, %v were redelivered: says %s", d, again, said)
-		case c.Kind == CauseOwnJob && e.Count > 0 && (claimed > float64(e.Count) || claimed < mostly*d):
+		case c.Kind == OwnJob && e.Count > 0 && (claimed > float64(e.Count) || claimed < mostly*d):
 			t.Fatalf("a job sent %d of %v: says %s", e.Count, d, said)
-		case c.Kind == CauseBroker && e.Kind == "channels_closed" && s.perChannel > 0 && claimed > float64(max(1, e.Count)*s.perChannel):
+		case c.Kind == Broker && e.Kind == "channels_closed" && s.perChannel > 0 && claimed > float64(max(1, e.Count)*s.perChannel):
 			t.Fatalf("%d channels of %d each: says %s", e.Count, s.perChannel, said)
-		case (c.Kind == CauseBroker || c.Kind == CauseRestart || c.Kind == CauseAckTimeout) && (claimed > s.redeliveries || claimed < stillMostly*d || last.Kind != c.Kind && claimed < mostly*d):
+		case (c.Kind == Broker || c.Kind == Restart || c.Kind == AckTimeout) && (claimed > s.redeliveries || claimed < stillMostly*d || last.Kind != c.Kind && claimed < mostly*d):
 			t.Fatalf("%v redeliveries of %v: says %s", s.redeliveries, d, said)
 		}
 	})
@@ -235,10 +235,10 @@ func TestARestartThatIsSeenWhenWatchingBeginsIsNone(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		covered time.Duration
-		kind    CauseKind
+		kind    Kind
 	}{
-		{"it is seen a minute after the start", 7 * time.Minute, CauseUnexplained},
-		{"it is seen ten minutes after the start", 17 * time.Minute, CauseRestart},
+		{"it is seen a minute after the start", 7 * time.Minute, Unexplained},
+		{"it is seen ten minutes after the start", 17 * time.Minute, Restart},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := reviewed()
@@ -248,7 +248,7 @@ func TestARestartThatIsSeenWhenWatchingBeginsIsNone(t *testing.T) {
 				w := &p.Windows[i]
 				w.DuplicateRate.Covered, w.ConsumerRestarts.Covered = min(w.Window, tt.covered), min(w.Window, tt.covered)
 			}
-			c, _ := LikelyCause(p, []dedup.Event{{At: at(34, 0), Kind: "consumer_restart", Text: "40 consumers were restarted", Count: 40}})
+			c, _ := Likely(p, []dedup.Event{{At: at(34, 0), Kind: "consumer_restart", Text: "40 consumers were restarted", Count: 40}})
 			if c.Kind != tt.kind {
 				t.Errorf("names %q: %s", c.Kind, c.Sentence(time.UTC))
 			}

@@ -1,4 +1,4 @@
-package alerts
+package cause
 
 import (
 	"math"
@@ -69,7 +69,7 @@ func (s scene) splitOf(p *dedup.PipelineStatus) split {
 				continue
 			}
 			x := look(w)
-			decides := x.producer(s.least(CauseProducer)) || x.redelivered(mostly)
+			decides := x.producer(s.least(Producer)) || x.redelivered(mostly)
 			if decides && splitOf(w).low <= x.high {
 				return x
 			}

@@ -1,4 +1,5 @@
-package alerts
+// Package cause names what is most likely behind an alert: why a pipeline has duplicates, loops, or a source that cannot be read.
+package cause
 
 import (
 	"math"
@@ -10,29 +11,29 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// CauseKind names a likely cause for machines.
-type CauseKind string
+// Kind names a likely cause for machines.
+type Kind string
 
 // The causes that can be named.
 const (
-	CauseProducer     CauseKind = "producer_sends_twice"
-	CauseRestart      CauseKind = "consumer_restart"
-	CauseAckTimeout   CauseKind = "ack_timeout"
-	CauseBroker       CauseKind = "broker"
-	CauseOwnJob       CauseKind = "own_job"
-	CauseDeploy       CauseKind = "deploy"
-	CauseLoop         CauseKind = "loop"
-	CauseRedeliveries CauseKind = "redeliveries"
-	// CauseOutage says that a store, a broker or reported counters cannot be read.
-	CauseOutage CauseKind = "source_down"
-	// CauseUnexplained says that duplicates are many, and that nothing that was seen explains them.
-	CauseUnexplained CauseKind = "unexplained"
+	Producer     Kind = "producer_sends_twice"
+	Restart      Kind = "consumer_restart"
+	AckTimeout   Kind = "ack_timeout"
+	Broker       Kind = "broker"
+	OwnJob       Kind = "own_job"
+	Deploy       Kind = "deploy"
+	Loop         Kind = "loop"
+	Redeliveries Kind = "redeliveries"
+	// Outage says that a store, a broker or reported counters cannot be read.
+	Outage Kind = "source_down"
+	// Unexplained says that duplicates are many, and that nothing that was seen explains them.
+	Unexplained Kind = "unexplained"
 )
 
 // A Cause is the likely cause of a pipeline's duplicates, with its evidence. It is an inference from what happened at the same
 // time, and no proof.
 type Cause struct {
-	Kind CauseKind
+	Kind Kind
 	// Rose is when the duplicates began to rise, to the resolution of the sparkline; zero where they did not within its hour.
 	Rose time.Time
 	// Events are those that it rests on, oldest first; empty where it rests on figures alone.
@@ -47,6 +48,9 @@ type Cause struct {
 	kept string
 }
 
+// Kept returns a cause of before a restart, of which the sentence alone is known.
+func Kept(sentence string) Cause { return Cause{kept: sentence} }
+
 // Told reports whether there is anything to say.
 func (c Cause) Told() bool { return c.Kind != "" || c.kept != "" }
 
@@ -55,7 +59,7 @@ func (c Cause) Sentence(zone *time.Location) string {
 	switch {
 	case c.Kind == "":
 		return c.kept
-	case c.Kind == CauseOutage:
+	case c.Kind == Outage:
 		return c.lost.sentence(zone)
 	}
 	said := c.said + c.claim
@@ -82,20 +86,20 @@ const (
 	saidOfEvent = 160
 )
 
-// LikelyCause names the likely cause of a pipeline's duplicates, or of a loop without duplicates, from its figures and from
+// Likely names the likely cause of a pipeline's duplicates, or of a loop without duplicates, from its figures and from
 // the events of it, its broker and its stores, oldest first. False means that there is nothing to explain: the rate is
 // below its warning limit or not known, and nothing loops. Where they come from decides first; an event is named only if it
 // can explain half of them, and lies within five minutes before their rise. A loop while a source is down is said to be of that.
-func LikelyCause(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
-	c, ok := likelyCause(p, events, Cause{})
-	if lost, down := outageOf(p.Down); down && c.Kind == CauseLoop {
-		return Cause{Kind: CauseOutage, lost: lost}, true
+func Likely(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
+	c, ok := likely(p, events, Cause{})
+	if lost, down := outageOf(p.Down); down && c.Kind == Loop {
+		return Cause{Kind: Outage, lost: lost}, true
 	}
 	return c, ok
 }
 
-// likelyCause is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
-func likelyCause(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
+// likely is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
+func likely(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
 	w := rule.JudgedWindow(p)
 	if c, alone, ok := loopCause(p, w); ok && alone {
 		return c, true
@@ -144,7 +148,7 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone,
 	default:
 		said += ", which are no duplicates"
 	}
-	return Cause{Kind: CauseLoop, said: said}, alone, true
+	return Cause{Kind: Loop, said: said}, alone, true
 }
 
 func one(f dedup.Figure) bool { return f.Known() && f.Low == 1 && f.High == 1 && !f.AtLeast }
