@@ -73,8 +73,8 @@ func (c Cause) Sentence(zone *time.Location) string {
 }
 
 const (
-	// causeLead is how long before a rise an event may lie that explains it.
-	causeLead = 5 * time.Minute
+	// leadTime is how long before a rise an event may lie that explains it.
+	leadTime = 5 * time.Minute
 	// mostly is the least share of the duplicates that a cause must explain to be named; stillMostly is it for one that was named.
 	mostly, stillMostly = 0.5, 0.4
 	// restartsMany are the consumer restarts per hour from which on they explain redeliveries without a rise, restartsFew how many
@@ -98,7 +98,7 @@ func Likely(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 	return c, ok
 }
 
-// likely is LikelyCause for an alert that was told a cause before, which is kept while it still qualifies.
+// likely is Likely for an alert that was told a cause before, which is kept while it still qualifies.
 func likely(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
 	w := rule.JudgedWindow(p)
 	if c, alone, ok := loopCause(p, w); ok && alone {
@@ -192,7 +192,7 @@ func apart(r rise, at time.Time) string {
 	return "within " + rule.Seconds(r.At.Sub(r.From)) + " of when"
 }
 
-// upToCount is count, but of an interval that begins at none.
+// upToCount is rule.CountText, but of an interval that begins at none.
 func upToCount(f dedup.Figure) string {
 	if f.Low == 0 && !f.AtLeast {
 		return "up to " + rule.Number(f.High)

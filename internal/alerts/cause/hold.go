@@ -7,8 +7,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// causeHold is how long a cause is kept that figures showed, and neither show nor exclude any more.
-const causeHold = 5 * time.Minute
+// heldFor is how long a cause is kept that figures showed, and neither show nor exclude any more.
+const heldFor = 5 * time.Minute
 
 // vague reports whether a cause names nothing that anybody could mend.
 func (k Kind) vague() bool {
@@ -23,10 +23,10 @@ func (k Kind) vague() bool {
 // store; and the time of the rise, which is an estimate.
 func (s scene) hold(c Cause) Cause {
 	last := s.last
-	if c.Kind == last.Kind && !c.Rose.IsZero() && !last.Rose.IsZero() && len(c.Events) == 0 && c.Rose.Sub(last.Rose).Abs() <= causeLead {
+	if c.Kind == last.Kind && !c.Rose.IsZero() && !last.Rose.IsZero() && len(c.Events) == 0 && c.Rose.Sub(last.Rose).Abs() <= leadTime {
 		c.Rose = last.Rose
 	}
-	if last.Kind != Producer || !c.Kind.vague() || s.split.redelivered(mostly) || c.shown.Sub(last.shown) > causeHold {
+	if last.Kind != Producer || !c.Kind.vague() || s.split.redelivered(mostly) || c.shown.Sub(last.shown) > heldFor {
 		return c
 	}
 	last.held = true

@@ -30,7 +30,7 @@ func sceneOf(p *dedup.PipelineStatus, w *dedup.WindowFigures, events []dedup.Eve
 	end := w.DuplicateRate.At
 	from := end.Add(-w.Window)
 	if s.rise, s.rose = riseOf(p.Spark); s.rose {
-		from, end = s.rise.From.Add(-causeLead), s.rise.At
+		from, end = s.rise.From.Add(-leadTime), s.rise.At
 	}
 	s.near = between(s.events, from, end)
 	return s

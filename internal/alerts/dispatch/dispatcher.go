@@ -98,7 +98,7 @@ func (d *Dispatcher) Restore(log []alerts.Sent) {
 	}
 }
 
-// Recall tells the dispatcher the edges of before a restart, as far back as DispatchConfig.Recalls says, so that alerts that were flapping
+// Recall tells the dispatcher the edges of before a restart, as far back as Config.Recalls says, so that alerts that were flapping
 // go on to, and that what ended is told to those who forget.
 func (d *Dispatcher) Recall(edges []alerts.Transition) {
 	for _, e := range inOrder(edges) {

@@ -14,7 +14,7 @@ type Limits struct {
 	Leave float64
 }
 
-// Limit returns a limit for RuleLimits.
+// Limit returns a limit for Limits.
 func Limit(limit float64) *float64 { return &limit }
 
 // leave returns the value below which a tier is left that is entered at a limit.

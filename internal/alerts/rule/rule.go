@@ -162,7 +162,7 @@ func (e *Error) Error() string { return fmt.Sprintf("rule %q: %s", e.Rule, e.Err
 // Unwrap returns the mistake without the name of the rule.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Check returns everything that is wrong with a rule as RuleErrors, joined.
+// Check returns everything that is wrong with a rule as Errors, joined.
 func (r Rule) Check() error {
 	var errs []error
 	say := func(format string, args ...any) {
