@@ -8,7 +8,7 @@ import (
 
 // A Verdict is what one pipeline's figures amount to now: the tier and, on its own scale, the risk.
 type Verdict struct {
-	// Tier is the worst tier of the judged figures, of the findings; Possible is the tier of the high end of an interval, or of the
+	// Tier is the worst tier of the judged figures and of the findings; Possible is the tier of the high end of an interval, or of the
 	// higher of two disputed rates, equal to Tier when there is no doubt. Why is one sentence with value against limit, or why nothing
 	// can be told. More counts the findings above normal that Why does not tell of.
 	Tier     dedup.Tier
@@ -38,8 +38,9 @@ func (v Verdict) Sentence() string {
 }
 
 // Judge returns the verdict on a pipeline: the worst tier of its duplicate rate, its ack latency and its findings, and the
-// risk of the two figures. What is only estimated, or too wide to be shown as a rate, is judged as far as its ends decide. What cannot be told is unknown, never normal: so
-// a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps any worse tier.
+// risk of the two figures. What is only estimated, or too wide to be shown as a rate, is judged as far as its ends decide. What cannot be
+// told is unknown, never normal: so a pipeline with a source that is down is at best unknown, whatever its other sources show, and keeps
+// any worse tier.
 func Judge(p *dedup.PipelineStatus) Verdict {
 	limits := p.Pipeline.Limits
 	dup := judgeDuplicates(p.Windows, limits)
