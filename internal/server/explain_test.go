@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/job"
@@ -146,7 +147,7 @@ func TestPagesAndAPISayTheCauseThatTheAlertOfThePipelineSays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, nil, testUsers())
 			s.snapshots.snap.Store(demo.Scene("explained", time.Now()))
-			a := alertIn(t, tt.rule, alerts.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
+			a := alertIn(t, tt.rule, rule.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
 			a.Cause = tt.cause
 			s.tower.show(a)
 			if got := oneLine(s.page("viewer", "/").Find("#row-looping .cause")); !strings.Contains(got, tt.want) {

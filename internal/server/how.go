@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -36,7 +36,7 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 			check = lower(row.Source)
 		}
 	}
-	v.Line = howLine(w, shown, check, alerts.Disputed(w, p.Pipeline.Limits))
+	v.Line = howLine(w, shown, check, rule.Disputed(w, p.Pipeline.Limits))
 	if shown == "" && (!stored || len(st.Scheme.Told()) == 0) {
 		v.Line += "; this pipeline can have no rate unless its consumers report"
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
@@ -32,7 +33,7 @@ func (j *judging) at(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
 	}
 	out := make([]alerts.Verdict, len(snap.Pipelines))
 	for i := range out {
-		out[i] = alerts.Verdict{Why: why}
+		out[i] = alerts.Verdict{Verdict: rule.Verdict{Why: why}}
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/overview"
@@ -53,7 +54,7 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 
 func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
-	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
+	p.Verdict.Cause = cause.Cause{Kind: cause.Producer}
 	snap := &dedup.Snapshot{}
 	if text := show.CauseText(snap, p, "", noon); text.Short != "" {
 		t.Errorf("while the broker is down it blames: %q", text.Short)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/web/templates"
 )
 
@@ -24,14 +25,14 @@ func Fires(a *alerts.AlertView) bool {
 
 // PipelineOf is the pipeline that an alert is about; empty for one of a broker, a store or the dashboard.
 func PipelineOf(a *alerts.AlertView) string {
-	if a.Key.Kind == alerts.OfPipeline {
+	if a.Key.Kind == rule.OfPipeline {
 		return a.Key.Subject
 	}
 	return ""
 }
 
 // AlertAddress is the page of one alert.
-func AlertAddress(base string, k alerts.Key) string {
+func AlertAddress(base string, k rule.Key) string {
 	return base + "/alerts/one?key=" + url.QueryEscape(k.String())
 }
 

@@ -3,7 +3,7 @@ package show
 import (
 	"strings"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -36,7 +36,7 @@ func JudgedRate(p Judged, w *dedup.WindowFigures, v templates.Figure, path strin
 	if !f.Known() && Bounds(f) == "" {
 		return v
 	}
-	low, high := alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l)
+	low, high := rule.DuplicateTier(f.Low, f.N, l), rule.DuplicateTier(f.High, f.N, l)
 	if f.Low < f.High && !f.AtLeast && (low != high || low == dedup.TierUnknown) {
 		v.Band = templates.NewBand(f.Low, f.High, []float64{l.DuplicateWarning, l.DuplicateSevere, l.DuplicateEmergency},
 			"between "+templates.Percent(f.Low)+" and "+templates.Percent(f.High)+": "+TiersFrom(low, high))
@@ -57,7 +57,7 @@ func JudgedLatency(p Judged, w *dedup.WindowFigures, v templates.Figure, path st
 	case f.Bounded():
 		v.Origin = "bound"
 	}
-	low, high := alerts.LatencyTier(f.Low, l), alerts.LatencyTier(f.High, l)
+	low, high := rule.LatencyTier(f.Low, l), rule.LatencyTier(f.High, l)
 	if f.Low < f.High && !f.AtLeast && low != high {
 		v.Band = templates.NewBand(f.Low, f.High, []float64{l.LatencyWarning, l.LatencySevere},
 			"between "+templates.Latency(f.Low)+" and "+templates.Latency(f.High)+": "+TiersFrom(low, high))

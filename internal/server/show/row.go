@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -36,7 +38,7 @@ func unknownTier(p Judged) string {
 		return p.Verdict.Why
 	case Bounds(f) != "":
 		l := p.Pipeline.Limits
-		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + TiersFrom(alerts.DuplicateTier(f.Low, f.N, l), alerts.DuplicateTier(f.High, f.N, l))
+		return "duplicate rate " + templates.PercentRange(f.Low, f.High) + ": " + TiersFrom(rule.DuplicateTier(f.Low, f.N, l), rule.DuplicateTier(f.High, f.N, l))
 	}
 	return unknown + Brief(why)
 }
@@ -135,7 +137,7 @@ type Judge func(*dedup.PipelineStatus) alerts.Verdict
 // VerdictOf is the verdict on a pipeline; while rounds are late nothing can be told.
 func VerdictOf(p *dedup.PipelineStatus, judge Judge, late string) alerts.Verdict {
 	if late != "" {
-		return alerts.Verdict{Why: late}
+		return alerts.Verdict{Verdict: rule.Verdict{Why: late}}
 	}
 	return judge(p)
 }
@@ -143,7 +145,7 @@ func VerdictOf(p *dedup.PipelineStatus, judge Judge, late string) alerts.Verdict
 // CauseText is the likely cause in words, in the zone of now; empty when there is nothing to explain.
 func CauseText(snap *dedup.Snapshot, p Judged, late string, now time.Time) templates.Text {
 	c, ok := LikelyCause(snap, p, late)
-	if !ok || c.Kind == alerts.CauseOutage && slices.ContainsFunc(p.Down, IsLost) { // which the reason of the tier begins with
+	if !ok || c.Kind == cause.Outage && slices.ContainsFunc(p.Down, IsLost) { // which the reason of the tier begins with
 		return templates.Text{}
 	}
 	return templates.Sentence(c.Sentence(now.Location()))

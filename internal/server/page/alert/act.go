@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
@@ -72,8 +73,8 @@ func (s pages) attendViews(r *web.Request, v *templates.AlertView, view *alerts.
 // silenceFor is the form of a silence for one alert, so that it covers it as it is.
 func silenceFor(base string, a *alerts.AlertView) string {
 	k := a.Key
-	q := url.Values{"label": {alerts.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
-	if k.Kind != alerts.OfDashboard {
+	q := url.Values{"label": {rule.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
+	if k.Kind != rule.OfDashboard {
 		q.Add("label", string(k.Kind))
 		q.Add("op", string(alerts.MatchEqual))
 		q.Add("value", k.Subject)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -96,7 +97,7 @@ func alertOf(a *alerts.AlertView) JSON {
 	if a.Rule != nil {
 		out.Step, out.Runbook = a.Rule.Step, a.Rule.Runbook
 	}
-	if j.Health == alerts.HealthOK {
+	if j.Health == rule.HealthOK {
 		out.Value = web.Number(j.Value)
 		if j.Limit != 0 {
 			out.Limit = web.Number(j.Limit)
@@ -190,8 +191,8 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	}
 	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
 	if a.Rule != nil && ruleJudges(a.Rule) {
-		rule := ruleOf(a.Rule)
-		body.Definition = &rule
+		one := ruleOf(a.Rule)
+		body.Definition = &one
 	}
 	for i := range a.History {
 		body.Evaluations = append(body.Evaluations, evaluationOf(&a.History[i]))
@@ -206,7 +207,7 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
 	out := evaluationJSON{At: web.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
-	if e.Health == alerts.HealthOK {
+	if e.Health == rule.HealthOK {
 		out.Value = web.Number(e.Value)
 		if e.N > 0 {
 			out.N = web.Number(e.N)

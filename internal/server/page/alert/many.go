@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -67,7 +68,7 @@ func seenTiers(given []string) (map[string]dedup.Tier, error) {
 }
 
 // worseThanSeen returns an alert as it is now, and whether it was refused because that is worse than what was seen of it.
-func (s pages) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
+func (s pages) worseThanSeen(k rule.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
 	a, ok := s.deps.View.View().Alert(k)
 	return a, ok && dedup.KindOf(refused) == dedup.Conflict && alerts.WorseThanSeen(a.State, seen)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -192,24 +193,24 @@ func firingByTier(view *alerts.View, which func(*alerts.AlertView) bool) map[ded
 }
 
 // subjectOf says what an alert is about: "pipeline orders".
-func subjectOf(k alerts.Key) string {
-	if k.Kind == alerts.OfDashboard {
+func subjectOf(k rule.Key) string {
+	if k.Kind == rule.OfDashboard {
 		return "the dashboard itself"
 	}
-	if k.Kind == alerts.OfQueue {
+	if k.Kind == rule.OfQueue {
 		return "shared queue " + k.Subject
 	}
 	return string(k.Kind) + " " + k.Subject
 }
 
 // subjectAddress is the page of what an alert is about.
-func subjectAddress(base string, k alerts.Key) string {
+func subjectAddress(base string, k rule.Key) string {
 	switch k.Kind {
-	case alerts.OfPipeline:
+	case rule.OfPipeline:
 		return base + "/pipelines/" + url.PathEscape(k.Subject)
-	case alerts.OfBroker, alerts.OfStore:
+	case rule.OfBroker, rule.OfStore:
 		return base + "/#sources"
-	case alerts.OfQueue:
+	case rule.OfQueue:
 		return base + "/dead-letters"
 	default:
 		return ""

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
@@ -19,13 +19,13 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
 	for name, tt := range map[string]struct {
 		sent admin.Counts
-		want alerts.CauseKind
+		want cause.Kind
 		says string
 	}{
-		"as many as there are duplicates": {admin.Counts{Moved: 600}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"few":                             {admin.Counts{Moved: 7}, alerts.CauseUnexplained, "No event explains the duplicates."},
-		"as many, without an answer":      {admin.Counts{Moved: 7, Unknown: 593}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"none":                            {admin.Counts{Left: 600}, alerts.CauseUnexplained, "No event explains the duplicates."},
+		"as many as there are duplicates": {admin.Counts{Moved: 600}, cause.OwnJob, "that can explain up to 600 of 600 duplicates"},
+		"few":                             {admin.Counts{Moved: 7}, cause.Unexplained, "No event explains the duplicates."},
+		"as many, without an answer":      {admin.Counts{Moved: 7, Unknown: 593}, cause.OwnJob, "that can explain up to 600 of 600 duplicates"},
+		"none":                            {admin.Counts{Left: 600}, cause.Unexplained, "No event explains the duplicates."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rate := dedup.Exact(dedup.Measured, dedup.Ratio, 0.06, noon, "a test")
