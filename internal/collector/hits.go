@@ -174,7 +174,9 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v, span, gain, p.comeAgain(v, span, gain, died))
+		again := p.comeAgain(v, span, gain, died)
+		h.Undone = undoneRows(v, span, gain, again)
+		h.Least = max(h.Least, p.leastByRows(v, span, gain, again))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}

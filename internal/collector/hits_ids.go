@@ -29,13 +29,13 @@ func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
 
 // takenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
 // less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
-// than had not ended then, or had been given since. It is 0 where rows are not counted.
-func (p *pipeline) takenBack(span hitsSpan) float64 {
+// than had not ended then, or had been given since. until is when the rows were counted to, zero where they are not.
+func (p *pipeline) takenBack(span hitsSpan) (n float64, until time.Time) {
 	rows, statements := p.store.inserts.readings, p.store.statements.readings
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > span.FirstIDs[0] })
 	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > span.LastIDs[1]+1 }) - 1
 	if j <= i {
-		return 0
+		return 0, time.Time{}
 	}
 	a, b := &rows[i], &rows[j]
 	most, before := math.Inf(-1), math.Inf(1)
@@ -51,9 +51,9 @@ func (p *pipeline) takenBack(span hitsSpan) float64 {
 		}
 	}
 	if math.IsInf(most, -1) {
-		return 0
+		return 0, time.Time{}
 	}
-	return most - float64(b.Rows-a.Rows)
+	return most - float64(b.Rows-a.Rows), b.At
 }
 
 // depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
@@ -68,32 +68,30 @@ func (r reel) depthBefore(t time.Time) float64 {
 	return f.Depth
 }
 
-// leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
-// does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
-// It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
-func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64) float64 {
+// leastByRows bounds the duplicates of a span from below by the rows that are there: what was acked and wrote no row that stayed met one. Of what met a
+// row some may not have met done work: those rows are there, too, but for those from before the span, those that closed channels left since rows were
+// counted, of which each lost one delivery or all that it held, and what copies met. It is 0 where nothing tells so; a failure must leave no row, or
+// not come back.
+func (p *pipeline) leastByRows(v view, span hitsSpan, gain brokerGain, again comeAgain) float64 {
 	frames, rows := reel(p.frames.frames), &p.store.inserts
-	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
-		return math.Inf(1)
+	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.stats.Pass == nil || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
+		return 0
 	}
+	back, until := p.takenBack(span)
 	s := idGapSample{Scheme: v.scheme, From: rows.at(span.From), To: rows.at(span.To)}
 	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
-	if s.From.At.After(span.From) || each <= 0 {
-		return math.Inf(1)
+	if s.From.At.After(span.From) || each <= 0 || until.IsZero() {
+		return 0
 	}
 	p.reachBack(&s)
 	last, ok := frames.after(span.To.Add(counterLag))
 	if !ok {
 		last = &frames[len(frames)-1]
 	}
-	closed := gain.Closed
-	if g, ok := p.brokerBetween(s.From.At, span.To); ok {
-		closed = max(closed, g.Closed)
+	lately := gain.Closed
+	if g, ok := p.brokerBetween(until, span.To); ok {
+		lately = g.Closed
 	}
-	lately := closed
-	if g, ok := p.brokerBetween(s.To.At, span.To); ok {
-		lately = min(lately, g.Closed)
-	}
-	waiting := p.waitingAround(s.From.At)
-	return min(closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
+	left := s.stuckBefore(p.waitingAround(s.From.At)) + lately*each + p.returned(s, last)
+	return max(0, gain.Acked[0]-gain.Fetched-p.askedAround(v, span.From)-(span.Written-back)-left-copiesOf(v, span, again))
 }

@@ -137,17 +137,17 @@ func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float6
 type comeAgain struct {
 	Died     float64 // whose consumer died before the ack
 	Returned float64 // that were returned, see returnedHits
-	Left     float64 // that met a row that work left undone; +Inf where nothing bounds them
 	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
 	Unacked  float64 // questions of deliveries that were not acked
 }
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
 func (p *pipeline) comeAgain(v view, span hitsSpan, gain brokerGain, died float64) comeAgain {
-	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
+	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if span.ByIDs {
-		a.Strange = max(0, a.Unacked-p.takenBack(span))
+		back, _ := p.takenBack(span)
+		a.Strange = max(0, a.Unacked-back)
 	}
 	return a
 }
@@ -184,21 +184,25 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, again comeAgain) [2]floa
 	if v.stats.Pass == nil {
 		return [2]float64{0, hits}
 	}
-	// What came back had not been acked, or was a dead letter that somebody took out; what a producer sent again met such rows no more often than there are.
+	// What came back had not been acked, or was a dead letter that somebody took out.
+	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+again.Strange+copiesOf(v, span, again))}
+}
+
+// copiesOf bounds the hits of messages that a producer sent again and that met a row whose work was not done: they met such rows no more often than
+// there are. Of work that failed and deleted its row none is left: it is among what was not acked.
+func copiesOf(v view, span hitsSpan, again comeAgain) float64 {
 	var undone, all float64
 	for state, n := range v.stats.Pass.States {
 		if all += float64(n); state != dedup.Done {
 			undone += float64(n)
 		}
 	}
-	copies := 0.0
-	if all > 0 {
-		copies = hits * undone / all
+	share := undone / max(1, all)
+	if v.scheme.OnFail == "delete" {
+		share = max(share, min(1, again.Unacked/max(1, span.Asked[1])))
 	}
-	if s.OnFail == "delete" { // of work that failed no row is left: it is among what was not acked
-		copies = max(copies, hits*min(1, again.Unacked/max(1, span.Asked[1])))
-	}
-	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, again.Left)+again.Strange+copies+3*math.Sqrt(copies+1))}
+	copies := span.Hits[1] * share
+	return copies + 3*math.Sqrt(copies+1)
 }
 
 // newestWithin returns the first reading that is not before a time, of n.
