@@ -26,8 +26,6 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/page/account"
-	"dedup-dashboard/internal/server/page/deadletter"
-	"dedup-dashboard/internal/server/page/job"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/session"
 )
@@ -89,21 +87,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	sessions := session.New(cfg.Server.Sessions(), db.Sessions())
 	behind := services{
-		accounts: account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log},
-		observer: observer, history: history, markers: single, letters: letters, alerting: alerting, log: log,
-		marks:     admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		baselines: deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly})),
-		jobs:      job.New(job.Deps{Letters: letters, Log: log}), measured: measurement.New(exact),
+		accounts: account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: session.New(cfg.Server.Sessions(), db.Sessions()), Log: log},
+		observer: observer, history: history, markers: single, letters: letters, alerting: alerting, measured: measurement.New(exact), log: log,
 	}
-	a.server, err = server.New(cfg.Server, server.Deps{
-		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first, Gate: gate, Pages: behind.pages(),
-		Alerts: alerting, Baselines: behind.baselines, Jobs: behind.jobs, Measured: behind.measured,
-		Sessions: sessions, Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
-	})
-	if err != nil {
-		return nil, unusable("%w", err)
+	if err := a.openServer(cfg, db, behind); err != nil {
+		return nil, err
 	}
 	return a, nil
 }

@@ -5,8 +5,11 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
@@ -37,6 +40,23 @@ type services struct {
 	jobs      job.Jobs
 	measured  measurement.Measurements
 	log       *slog.Logger
+}
+
+// openServer opens the web server with the pages of what stands behind them.
+func (a *App) openServer(cfg *config.Config, db *journal.DB, behind services) (err error) {
+	who, known := behind.accounts, behind.observer
+	behind.marks = admin.NewMarks(admin.MarksDeps{Gate: who.Gate, Journal: db.Marks(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly})
+	behind.baselines = deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: who.Gate, Journal: db.Baselines(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly}))
+	behind.jobs = job.New(job.Deps{Letters: behind.letters, Log: a.log})
+	a.server, err = server.New(cfg.Server, server.Deps{
+		Snapshots: known, History: behind.history, Auth: who.Auth, FirstAdmin: who.FirstAdmin, Gate: who.Gate, Sessions: who.Sessions, Pages: behind.pages(),
+		Alerts: behind.alerting, Baselines: behind.baselines, Jobs: behind.jobs, Measured: behind.measured,
+		Log: a.log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
+	})
+	if err != nil {
+		return unusable("%w", err)
+	}
+	return nil
 }
 
 // pages are the pages that register with the server.

@@ -281,7 +281,7 @@ func TestAProxyThatIsNotTrustedIsToldOfOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted }, testUsers())
 			var log bytes.Buffer
-			s.log = slog.New(slog.NewTextHandler(&log, nil))
+			s.proxies.log = slog.New(slog.NewTextHandler(&log, nil))
 			for range 3 {
 				s.do("GET", "/", "", c.headers...)
 			}

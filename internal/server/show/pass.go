@@ -22,6 +22,7 @@ func SourceWord(h dedup.SourceHealth) (word, tier string) {
 	}
 }
 
+// PassText says when a store was last walked over as a whole.
 func PassText(s dedup.StoreStats, now time.Time) string {
 	if s.Pass == nil {
 		return "none complete yet"
@@ -35,6 +36,7 @@ func PassText(s dedup.StoreStats, now time.Time) string {
 // UnderWay reports whether a pass has begun and has not seen everything yet.
 func UnderWay(p dedup.Progress) bool { return !p.Started.IsZero() && p.Coverage < 0.995 }
 
+// CoverageText says how much of a store the pass under way has seen.
 func CoverageText(p dedup.Progress) string {
 	text := templates.Number(p.Coverage*100) + " %"
 	if p.Waiting != "" {

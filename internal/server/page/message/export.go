@@ -99,7 +99,7 @@ func (s pages) lettersNDJSON(r *web.Request) (web.Response, error) {
 		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []admin.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
-					if !yield(ExportOf(s.site.Masker, r.Who, l)) {
+					if !yield(exportOf(s.site.Masker, r.Who, l)) {
 						return
 					}
 				}

@@ -86,7 +86,7 @@ func bodyHashesOf(m web.Masker, who auth.Principal, sum string) bodyHashes {
 	return bodyHashes{Keyed: m.Hash(who, sum)}
 }
 
-func ExportOf(m web.Masker, who auth.Principal, l admin.Letter) export {
+func exportOf(m web.Masker, who auth.Principal, l admin.Letter) export {
 	return export{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
 		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: bodyHashesOf(m, who, l.Hash), BodyMissing: l.Hidden,

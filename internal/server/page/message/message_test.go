@@ -119,7 +119,7 @@ func TestAMessageWithoutATableOfHeadersIsToldFromOneWithAnEmptyTable(t *testing.
 	for want, headers := range map[string]map[string]any{`"headers":null`: nil, `"headers":{}`: {}} {
 		l := admin.Letter{}
 		l.Headers = headers
-		if text, err := json.Marshal(ExportOf(web.NewMasker(nil), auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
+		if text, err := json.Marshal(exportOf(web.NewMasker(nil), auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %s, %v", want, text, err)
 		}
 	}
