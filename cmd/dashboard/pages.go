@@ -24,6 +24,7 @@ import (
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
 	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -50,8 +51,7 @@ func (a *App) openServer(cfg *config.Config, db *journal.DB, behind services) (e
 	behind.jobs = job.New(job.Deps{Letters: behind.letters, Log: a.log})
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: known, History: behind.history, Auth: who.Auth, FirstAdmin: who.FirstAdmin, Gate: who.Gate, Sessions: who.Sessions, Pages: behind.pages(),
-		Alerts: behind.alerting, Baselines: behind.baselines, Jobs: behind.jobs, Measured: behind.measured,
-		Log: a.log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
+		Alerts: behind.alerting, Log: a.log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
 	if err != nil {
 		return unusable("%w", err)
@@ -61,9 +61,13 @@ func (a *App) openServer(cfg *config.Config, db *journal.DB, behind services) (e
 
 // pages are the pages that register with the server.
 func (s services) pages() []web.Pages {
+	charts := chart.New(chart.Deps{Snapshots: s.observer, History: s.history})
 	messages := message.New(message.Deps{Snapshots: s.observer, Letters: s.letters})
 	return []web.Pages{
 		overview.New(overview.Deps{Snapshots: s.observer, Alerts: s.alerting.View, Measured: s.measured}),
+		pipeline.New(pipeline.Deps{
+			Snapshots: s.observer, Jobs: s.jobs, Charts: charts, Effects: effects.Section, Alerts: s.alerting, Baselines: s.baselines, Measured: s.measured,
+		}),
 		api.New(api.Deps{Snapshots: s.observer, Marks: s.marks, Jobs: s.jobs}),
 		account.New(s.accounts),
 		alert.New(s.alerting),
@@ -73,7 +77,7 @@ func (s services) pages() []web.Pages {
 		move.New(s.letters),
 		s.jobs.Pages,
 		marker.New(marker.Deps{Snapshots: s.observer, Markers: s.markers, Judge: dedup.Judge, Stories: messages, Log: s.log}),
-		chart.New(chart.Deps{Snapshots: s.observer, History: s.history}),
+		charts.Pages,
 		effects.New(s.observer),
 		s.measured.Pages,
 		audit.New(audit.Deps{Snapshots: s.observer, Trail: s.markers}),

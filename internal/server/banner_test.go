@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -180,7 +181,7 @@ func TestAChartSaysNowOnlyOfAValueOfNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := chart.ParseQuery(values, noon)
+			q, err := web.ParseRange(values, noon)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,12 +8,10 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
-	"dedup-dashboard/internal/server/page/job"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
@@ -305,15 +303,5 @@ func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
 	p.Verdict.Judged = hour
 	if got := text(show.ShownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
 		t.Errorf("judged: %q", got)
-	}
-}
-
-func TestARequeueIsOneMarkWhateverItSent(t *testing.T) {
-	e := job.Events([]admin.JobSummary{{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon, Counts: admin.Counts{Moved: 1200}}})["orders"][0]
-	if got := trackEvent([]dedup.Event{e}, noon).Kind; got != "requeue by us" {
-		t.Errorf("one reads %q", got)
-	}
-	if got := trackEvent([]dedup.Event{e, e}, noon).Kind; got != "2 requeues by us" {
-		t.Errorf("two read %q", got)
 	}
 }

@@ -44,7 +44,7 @@ func (s *Server) bareFrame(r *web.Request, title string) templates.Frame {
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
 		f.Looks, f.Audit = s.serves("/lookup"), s.serves("/audit") && r.Who.Can(operator)
-		f.Jobs, f.Alerts = s.jobs != nil && r.Who.Can(operator), s.alerts.View != nil
+		f.Jobs, f.Alerts = s.serves("/jobs") && r.Who.Can(operator), s.alerts.View != nil
 	}
 	return f
 }

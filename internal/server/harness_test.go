@@ -37,9 +37,11 @@ import (
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
 	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
+	"dedup-dashboard/web/templates"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -165,15 +167,16 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	exact := measurement.New(s.bench.service)
 	s.deadLetters = s.morgue
 	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}))
+	charts := chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history})
 	sessions := session.New(cfg.Sessions(), db.Sessions())
 	s.Server, err = New(cfg, Deps{
-		Measured: exact, Jobs: s, Baselines: baselines,
 		Pages: []web.Pages{
 			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
 			guide.New(), exact.Pages, s.overviewPages(exact), s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
 			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
 			effects.New(s.snapshots),
-			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
+			charts.Pages,
+			pipeline.New(pipeline.Deps{Snapshots: s.snapshots, Jobs: s, Charts: charts, Effects: effects.Section, Alerts: s, Baselines: baselines, Measured: exact}),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},
 		Alerts:    s.alerting,
@@ -244,6 +247,11 @@ func (s *site) messages() message.Messages {
 // Stories tells what the dead letters of the moment know of an id.
 func (s *site) Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) ([]web.Dated, string) {
 	return s.messages().Stories(r, base, term, found, now)
+}
+
+// Line tells what fires by the alerts of the moment.
+func (s *site) Line(base, name string, now time.Time) templates.AlertLine {
+	return s.alerting.Line(base, name, now)
 }
 
 // WithEvents tells what the jobs of the moment did.

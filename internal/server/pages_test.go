@@ -15,7 +15,9 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
@@ -66,7 +68,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h char
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := chart.ParseQuery(values, noon)
+	q, err := web.ParseRange(values, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +76,13 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h char
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
-	drawCharts(t.Context(), &v, chart.NewData(h, p, q, snap.Interval, noon))
+	v := pipeline.View(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
+	path := "/pipelines/" + url.PathEscape(name)
+	v.Effects = effects.Section(p, path, 1, 50, noon)
+	v.Charts, v.ChartsMissing = chart.New(chart.Deps{History: h}).Draw(t.Context(), p, q, path, snap.Interval, noon)
+	for i := range v.Charts {
+		v.Charts[i].Events = v.Track.Events
+	}
 	return render(t, templates.Pipeline(v))
 }
 
@@ -270,7 +277,7 @@ func TestABadParameterIsNamed(t *testing.T) {
 	}
 	for query, name := range map[string]string{"range=2h": "range", "scale=sqrt": "scale", "from=last week": "from", "to=x": "to", "from=2026-11-21T11:00&to=2026-11-21T10:00": "from", "from=2020-01-01T00:00": "from"} {
 		values, _ := url.ParseQuery(query)
-		_, err := chart.ParseQuery(values, noon)
+		_, err := web.ParseRange(values, noon)
 		if err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}

@@ -27,7 +27,6 @@ func (s *Server) routes() []web.Route {
 
 func (s *Server) ownRoutes() []web.Route {
 	return []web.Route{
-		{Method: "GET", Path: "/pipelines/{name}", Needs: viewer, Kind: web.PageKind, Handler: s.pipeline},
 		{Method: "GET", Path: "/events", Needs: viewer, Kind: web.StreamKind, Handler: s.events},
 		{Method: "GET", Path: "/metrics", Needs: viewer, Kind: web.ProbeKind, Handler: by(s.metrics.Handler())},
 		{Method: "GET", Path: "/healthz", Needs: anybody, Kind: web.ProbeKind, Handler: healthz},

@@ -46,12 +46,6 @@ type Deps struct {
 	Sessions   *session.Sessions
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
-	// Jobs tells what jobs did, job.Jobs; without it no event is one of theirs.
-	Jobs jobs
-	// Baselines is what the page of a pipeline says of acknowledged dead letters, deadletter.Baselines; without it nothing.
-	Baselines baselines
-	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
-	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
 	Alerts  alert.Deps
 	Log     *slog.Logger
@@ -74,11 +68,8 @@ type Server struct {
 	hub        *hub
 	metrics    *metrics.Metrics
 	judging    judging
-	jobs       jobs
-	baselines  baselines
 	// registered are the routes of packages outside the server.
 	registered []web.Route
-	measured   measured
 	alerts     alert.Deps
 	// site is what pages are offered, those of the server itself too.
 	site    web.Site
@@ -111,7 +102,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		jobs: deps.Jobs, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
+		alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
 	}
 	s.judging.alerts, s.proxies.log = &s.alerts, deps.Log
 	s.site = web.Site{Base: cfg.base(), Secure: cfg.secure(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxies.problem, Judge: s.judging.by, Verdicts: s.judging.at}

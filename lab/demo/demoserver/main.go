@@ -37,6 +37,7 @@ import (
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
 	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -100,11 +101,13 @@ func run(ctx context.Context, listen, dir, password string) error {
 	alerting.Snapshots, alerting.Log = st, log
 	jobs, messages := job.New(job.Deps{Letters: st.morgue, Log: log}), message.New(message.Deps{Snapshots: st, Letters: st.morgue})
 	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}))
+	charts := chart.New(chart.Deps{Snapshots: st, History: st})
 	sessions := session.New(cfg.Sessions(), db.Sessions())
 	srv, err = server.New(cfg, server.Deps{
-		Alerts: alerting, Jobs: jobs, Baselines: baselines,
+		Alerts:    alerting,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
+			pipeline.New(pipeline.Deps{Snapshots: st, Jobs: jobs, Charts: charts, Effects: effects.Section, Alerts: alerting, Baselines: baselines, Measured: measured}),
 			overview.New(overview.Deps{Snapshots: st, Alerts: alerting.View, Measured: measured}),
 			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
 			account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}),
@@ -112,10 +115,10 @@ func run(ctx context.Context, listen, dir, password string) error {
 			deadletter.New(deadletter.Deps{Snapshots: st, Letters: st.morgue, Log: log}),
 			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Stories: messages, Log: log}),
 			effects.New(st),
-			chart.New(chart.Deps{Snapshots: st, History: st}),
+			charts.Pages,
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
-		Sessions: sessions, Measured: measured, Log: log, Version: "demo",
+		Sessions: sessions, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

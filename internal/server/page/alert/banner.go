@@ -116,7 +116,11 @@ func (c firingCount) ofOldest() string {
 }
 
 // Line says what fires or is pending of a pipeline, for its page.
-func Line(view *alerts.View, base, name string, now time.Time) templates.AlertLine {
+func (d Deps) Line(base, name string, now time.Time) templates.AlertLine {
+	if d.View == nil {
+		return templates.AlertLine{}
+	}
+	view := d.View.View()
 	var worst *alerts.AlertView
 	firing, pending := 0, 0
 	for _, a := range view.Alerts {

@@ -1,4 +1,4 @@
-package chart
+package web
 
 import (
 	"net/url"
@@ -9,14 +9,14 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// Query is the state of a pipeline's page that lives in its address: the range and the scale of its charts.
-type Query struct {
+// Range is the state of a pipeline's page that lives in its address: the range and the scale of its charts.
+type Range struct {
 	// preset is one of presets(), or empty for an absolute range.
 	preset string
 	from   time.Time
 	to     time.Time
-	// linear draws latency on a linear axis instead of a logarithmic one.
-	linear bool
+	// Linear draws latency on a linear axis instead of a logarithmic one.
+	Linear bool
 }
 
 // maxRange is the longest range that is drawn; what is older than the retention is a gap anyway.
@@ -36,13 +36,13 @@ func presets() []preset {
 	}
 }
 
-// ParseQuery reads range, from, to and scale. Times without a zone are in the zone of now.
-func ParseQuery(values url.Values, now time.Time) (Query, error) {
-	q := Query{}
+// ParseRange reads range, from, to and scale. Times without a zone are in the zone of now.
+func ParseRange(values url.Values, now time.Time) (Range, error) {
+	q := Range{}
 	switch values.Get("scale") {
 	case "", "log":
 	case "lin":
-		q.linear = true
+		q.Linear = true
 	default:
 		return q, list.Bad("scale", "must be lin or log")
 	}
@@ -62,7 +62,7 @@ func ParseQuery(values url.Values, now time.Time) (Query, error) {
 	return q, list.Bad("range", "must be 15m, 1h, 6h, 24h or 7d")
 }
 
-func (q Query) absolute(values url.Values, now time.Time) (Query, error) {
+func (q Range) absolute(values url.Values, now time.Time) (Range, error) {
 	const how = "is not a time; write it as 2026-11-21T14:00, yesterday 14:00 or 2h"
 	q.to = now
 	if s := values.Get("to"); s != "" {
@@ -89,8 +89,8 @@ func (q Query) absolute(values url.Values, now time.Time) (Query, error) {
 	return q, nil
 }
 
-// values writes the query back, without its defaults.
-func (q Query) values() url.Values {
+// Values writes the query back, without its defaults.
+func (q Range) Values() url.Values {
 	v := url.Values{}
 	switch q.preset {
 	case "1h":
@@ -100,22 +100,22 @@ func (q Query) values() url.Values {
 	default:
 		v.Set("range", q.preset)
 	}
-	if q.linear {
+	if q.Linear {
 		v.Set("scale", "lin")
 	}
 	return v
 }
 
 // Address is the page with this query.
-func (q Query) Address(path string) string {
-	if v := q.values(); len(v) > 0 {
+func (q Range) Address(path string) string {
+	if v := q.Values(); len(v) > 0 {
 		return path + "?" + v.Encode()
 	}
 	return path
 }
 
 // step is the distance of two points: the interval of the collector, or a multiple of it on long ranges.
-func (q Query) step(interval time.Duration) time.Duration {
+func (q Range) step(interval time.Duration) time.Duration {
 	if interval <= 0 {
 		interval = 15 * time.Second
 	}
@@ -124,7 +124,7 @@ func (q Query) step(interval time.Duration) time.Duration {
 }
 
 // Window returns the range on whole steps, so that points stay where they are from one drawing to the next.
-func (q Query) Window(interval time.Duration) (from, to time.Time, step time.Duration) {
+func (q Range) Window(interval time.Duration) (from, to time.Time, step time.Duration) {
 	step = q.step(interval)
 	grid := max(interval, time.Second)
 	to = q.to.Truncate(grid)
@@ -132,10 +132,10 @@ func (q Query) Window(interval time.Duration) (from, to time.Time, step time.Dur
 }
 
 // RangeView is the form with its links.
-func RangeView(q Query, path string, now time.Time) templates.Range {
+func RangeView(q Range, path string, now time.Time) templates.Range {
 	span := q.to.Sub(q.from)
 	shifted := func(from, to time.Time) string {
-		return Query{from: from, to: to, linear: q.linear}.Address(path)
+		return Range{from: from, to: to, Linear: q.Linear}.Address(path)
 	}
 	r := templates.Range{
 		Action: path, Zone: now.Location().String(), Earlier: shifted(q.from.Add(-span), q.from),
@@ -149,10 +149,10 @@ func RangeView(q Query, path string, now time.Time) templates.Range {
 	}
 	for _, p := range presets() {
 		r.Links = append(r.Links, templates.PageLink{
-			Label: p.word, Href: Query{preset: p.word, linear: q.linear}.Address(path), Current: q.preset == p.word,
+			Label: p.word, Href: Range{preset: p.word, Linear: q.Linear}.Address(path), Current: q.preset == p.word,
 		})
 	}
-	if q.linear {
+	if q.Linear {
 		r.Scale = "lin"
 	}
 	r.Text = q.from.Format("2 Jan 15:04") + " to " + q.to.Format("2 Jan 15:04 MST")
@@ -164,9 +164,9 @@ func RangeView(q Query, path string, now time.Time) templates.Range {
 		r.Text = "last " + templates.Window(span)
 	}
 	other := q
-	other.linear = !q.linear
+	other.Linear = !q.Linear
 	r.ScaleLink = templates.PageLink{Label: "Linear latency axis", Href: other.Address(path)}
-	if q.linear {
+	if q.Linear {
 		r.ScaleLink.Label = "Logarithmic latency axis"
 	}
 	return r

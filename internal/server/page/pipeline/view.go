@@ -1,32 +1,24 @@
-package server
+package pipeline
 
 import (
-	"context"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/page/alert"
-	"dedup-dashboard/internal/server/page/chart"
-	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
-// effectsShown is how many business keys the page of a pipeline lists; the list of its own has all of them.
-const effectsShown = 50
-
-// pipelineView builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
+// View builds the page of one pipeline from a snapshot, as who asks may see it, without its charts. Times are shown in
 // the zone of now.
-func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q chart.Query, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
+func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web.Range, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
 		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
-		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: chart.RangeView(q, path, now),
+		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: web.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.Verdict.Tier.String(), show.Possible(j.Verdict.Tier, j.Verdict.Possible)
@@ -59,7 +51,6 @@ func pipelineView(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judg
 	windowTable(&v, p, now)
 	v.Track = track(snap, p, q, now)
 	markerViews(&v, snap, p, who, now)
-	v.Effects = effects.Section(p, path, 1, effectsShown, now)
 	deadLetterViews(&v, p, now)
 	v.Sources = sourceRows(snap, p, now)
 	v.Identity, v.Limits = identity(p), limitFacts(p.Pipeline.Limits)
@@ -204,56 +195,4 @@ func limitFacts(l dedup.Limits) []templates.Fact {
 		{Label: "Ack latency limits", Value: templates.Latency(l.LatencyWarning) + " warning, " + templates.Latency(l.LatencySevere) + " severe"},
 		{Label: "Judged over", Value: templates.Window(l.Window) + ", at least " + templates.Number(l.MinMessages) + " messages and " + templates.Number(l.MinDuplicates) + " duplicates"},
 	}
-}
-
-// drawCharts adds the charts to the view. A history that does not answer takes the place of all of them, in words.
-func drawCharts(ctx context.Context, v *templates.PipelineView, d chart.Data) {
-	for _, id := range chart.IDs() {
-		c, err := d.Chart(ctx, id)
-		if err != nil {
-			v.Charts, v.ChartsMissing = nil, chart.MissingText(err)
-			return
-		}
-		c.CSV = d.CSVAddress(v.Range.Action, id)
-		c.Events = v.Track.Events
-		v.Charts = append(v.Charts, c)
-	}
-}
-
-// pipeline answers the page of one pipeline. Live regions other than the charts do not ask the history.
-func (s *Server) pipeline(r *web.Request) (web.Response, error) {
-	snap := s.withJobs(r)
-	p, ok := snap.Pipeline(r.PathValue("name"))
-	if !ok {
-		return nil, web.NoPipeline(r.PathValue("name"))
-	}
-	now := time.Now().In(web.Zone(r))
-	q, err := chart.ParseQuery(r.URL.Query(), now)
-	if err != nil {
-		return nil, err
-	}
-	frame := s.frame(r, templates.Plain(p.Pipeline.Name, show.NameLimit).Short)
-	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
-	view := pipelineView(snap, p, s.judging.by(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
-	if s.measurable(r)(p.Pipeline.Name) {
-		for i := range view.Parts {
-			show.OfferMeasure("", &view.Parts[i].Figure)
-		}
-	}
-	if s.alerts.View != nil {
-		view.Alerts = alert.Line(s.alerts.View.View(), frame.Base, p.Pipeline.Name, now)
-	}
-	if s.baselines != nil {
-		view.Baseline = s.baselines.View(r, p, frame.Base+"/pipelines/"+url.PathEscape(p.Pipeline.Name), now)
-	}
-	if s.measured != nil && (r.Fragment == "" || r.Fragment == "status") {
-		if view.Measure, err = s.measured.Section(r, frame.Base, p.Pipeline.Name, measurementsShown, now); err != nil {
-			view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
-		}
-		view.How.Measured = view.Measure.Last
-	}
-	if r.Fragment == "" || r.Fragment == "charts" {
-		drawCharts(r.Context(), &view, chart.NewData(s.history, p, q, snap.Interval, now))
-	}
-	return web.Page{Status: http.StatusOK, Component: templates.Pipeline(view)}, nil
 }

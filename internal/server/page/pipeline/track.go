@@ -1,4 +1,4 @@
-package server
+package pipeline
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // track is the events within the range as marks in time order; the newest are kept. Events that lie too close to be told
 // apart share a mark.
-func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q chart.Query, now time.Time) templates.Track {
+func track(snap *dedup.Snapshot, p *dedup.PipelineStatus, q web.Range, now time.Time) templates.Track {
 	from, to, _ := q.Window(snap.Interval)
 	events := slices.DeleteFunc(snap.EventsOf(p), func(e dedup.Event) bool { return e.At.Before(from) || e.At.After(to) })
 	t := templates.Track{Ticks: templates.TimeTicks(from.In(now.Location()), to.In(now.Location()))}
