@@ -27,10 +27,11 @@ func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
 	s.Hits = [2]float64{max(0, given[0]-s.Written), given[1] - s.Written}
 }
 
-// takenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
-// less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
-// than had not ended then, or had been given since. until is when the rows were counted to, zero where they are not.
-func (p *pipeline) takenBack(span hitsSpan) (n float64, until time.Time) {
+// unackedRows is how many inserts of a span at least wrote a row while nobody acked their message, because the work failed: the row is not there any
+// more, or says so where failures are not acked. Rows that are gone are those that the server counted less those that there are, of the ids that were
+// counted in the span. Some of the inserts that it counted had ids from before or after these: no more than had not ended then, or had been given
+// since. until is when the rows were counted to, zero where they are not.
+func (p *pipeline) unackedRows(v view, span hitsSpan) (n float64, until time.Time) {
 	rows, statements := p.store.inserts.readings, p.store.statements.readings
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > span.FirstIDs[0] })
 	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > span.LastIDs[1]+1 }) - 1
@@ -53,7 +54,10 @@ func (p *pipeline) takenBack(span hitsSpan) (n float64, until time.Time) {
 	if math.IsInf(most, -1) {
 		return 0, time.Time{}
 	}
-	return most - float64(b.Rows-a.Rows), b.At
+	if n = most - float64(b.Rows-a.Rows); v.scheme.OnFail != "ack" {
+		n += float64(b.Failed - a.Failed)
+	}
+	return n, b.At
 }
 
 // depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
@@ -68,16 +72,15 @@ func (r reel) depthBefore(t time.Time) float64 {
 	return f.Depth
 }
 
-// leastByRows bounds the duplicates of a span from below by the rows that are there: what was acked and wrote no row that stayed met one. Of what met a
+// leastByRows bounds the duplicates of a span from below by the rows that are there: what was acked and has no row of its own met one. Of what met a
 // row some may not have met done work: those rows are there, too, but for those from before the span, those that closed channels left since rows were
-// counted, of which each lost one delivery or all that it held, and what copies met. It is 0 where nothing tells so; a failure must leave no row, or
-// not come back.
+// counted, of which each lost one delivery or all that it held, and what copies met. It is 0 where nothing tells so.
 func (p *pipeline) leastByRows(v view, span hitsSpan, gain brokerGain, again comeAgain) float64 {
 	frames, rows := reel(p.frames.frames), &p.store.inserts
-	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.stats.Pass == nil || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
+	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.stats.Pass == nil {
 		return 0
 	}
-	back, until := p.takenBack(span)
+	unacked, until := p.unackedRows(v, span)
 	s := idGapSample{Scheme: v.scheme, From: rows.at(span.From), To: rows.at(span.To)}
 	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
 	if s.From.At.After(span.From) || each <= 0 || until.IsZero() {
@@ -93,5 +96,5 @@ func (p *pipeline) leastByRows(v view, span hitsSpan, gain brokerGain, again com
 		lately = g.Closed
 	}
 	left := s.stuckBefore(p.waitingAround(s.From.At)) + lately*each + p.returned(s, last)
-	return max(0, gain.Acked[0]-gain.Fetched-p.askedAround(v, span.From)-(span.Written-back)-left-copiesOf(v, span, again))
+	return max(0, gain.Acked[0]-gain.Fetched-p.askedAround(v, span.From)-(span.Written-unacked)-left-copiesOf(v, span, again))
 }

@@ -146,8 +146,8 @@ func (p *pipeline) comeAgain(v view, span hitsSpan, gain brokerGain, died float6
 	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if span.ByIDs {
-		back, _ := p.takenBack(span)
-		a.Strange = max(0, a.Unacked-back)
+		unacked, _ := p.unackedRows(v, span)
+		a.Strange = max(0, a.Unacked-unacked)
 	}
 	return a
 }
