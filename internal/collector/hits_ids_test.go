@@ -107,10 +107,10 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 				r.Failed, r.Rows, r.Undone = int64(i)/2, r.Rows+int64(i)/2, r.Undone+int64(i)/2
 			}
 		}, -24 + 16}, // each may have come back, and copies met no rows of work that failed but these
-		"nobody counts rows":                           {func(p *pipeline, v *view) { p.store.inserts.readings = nil }, none},
-		"no row was read yet":                          {func(p *pipeline, v *view) { v.stats.Pass = nil }, none},
-		"rows are counted since the window began":      {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[125:] }, none},
-		"rows are counted since shortly before":        {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[117:] }, 0},
+		"nobody counts rows":                      {func(p *pipeline, v *view) { p.store.inserts.readings = nil }, none},
+		"no row was read yet":                     {func(p *pipeline, v *view) { v.stats.Pass = nil }, none},
+		"rows are counted since the window began": {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[125:] }, none},
+		"rows are counted since shortly before":   {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[117:] }, 0},
 		"nothing waited": {func(p *pipeline, v *view) {
 			p.capacities = nil
 			p.capacities.add(time.Unix(1000, 0), 1)
