@@ -150,7 +150,7 @@ func (c *insertCounter) recount(now time.Time) (insertRange, int64, bool) {
 	for len(c.counted) > 0 && now.Sub(c.counted[0].at) > recountFor {
 		c.counted = c.counted[1:]
 	}
-	if c.stats.Lower || len(c.counted) == 0 || now.Sub(c.recountedAt) < min(recountEvery, c.settle) {
+	if len(c.counted) == 0 || now.Sub(c.recountedAt) < min(recountEvery, c.settle) {
 		return insertRange{}, 0, false
 	}
 	c.recountedAt = now
@@ -165,7 +165,7 @@ func (c *insertCounter) recount(now time.Time) (insertRange, int64, bool) {
 // recounted compares a second count with the first one.
 func (c *insertCounter) recounted(now time.Time, first, second int64) {
 	switch {
-	case second < first:
+	case second < first && !c.stats.Lower: // else work that failed late has taken its row back
 		c.spoil(now, deletedWords(first-second))
 	case second > first:
 		c.spoil(now, fmt.Sprintf("%s of the last 10 min came only after %s, when they had been counted as failed inserts: transactions last longer than insert_settle. "+

@@ -208,6 +208,7 @@ func TestIDsAreReadOnlyWhereTheyCountInserts(t *testing.T) {
 		"the column with ids is no one": {"", nil, "nowhere", false},
 		"consumers look first":          {"", nil, "look first", false},
 		"a function may insert, too":    {"CREATE FUNCTION mark(text) RETURNS void LANGUAGE sql AS 'INSERT INTO message_dedup (message_id) VALUES ($1)'", nil, "id", false},
+		"a function with a parsed body": {"CREATE FUNCTION mark(text) RETURNS void BEGIN ATOMIC INSERT INTO message_dedup (message_id) VALUES ($1); END", nil, "id", false},
 		"uniqueness is looked at late":  {"ALTER TABLE message_dedup ADD CONSTRAINT late UNIQUE (message_id) DEFERRABLE INITIALLY DEFERRED", nil, "id", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,9 +21,12 @@ func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l
 	var twins string
 	err := q.QueryRowContext(ctx, `SELECT (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'),
 		(SELECT extversion FROM pg_extension WHERE extname = 'pg_stat_statements'), pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
-		COALESCE((SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1 AND oid <> $2::oid), ''),
+		COALESCE((SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_class WHERE relkind IN ('r', 'p', 'v', 'f') AND relpersistence <> 't' AND relname = $1 AND oid <> $2::oid), ''),
 		current_setting('server_version_num')::int >= 180000,
-		COALESCE(current_setting('pg_stat_statements.track', true), '') <> 'all' AND EXISTS (SELECT FROM pg_proc WHERE prosrc ILIKE $3 ESCAPE '|'),
+		EXISTS (SELECT FROM pg_db_role_setting, unnest(setconfig) AS set (text) WHERE set.text LIKE 'pg_stat_statements.track=%')
+		OR COALESCE(current_setting('pg_stat_statements.track', true), '') <> 'all' AND (
+			EXISTS (SELECT FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang WHERE l.lanname NOT IN ('internal', 'c') AND p.prosrc ILIKE $3 ESCAPE '|')
+			OR EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass AND refclassid = 'pg_class'::regclass AND refobjid = $2::oid)),
 		EXISTS (SELECT FROM pg_constraint WHERE conrelid = $2::oid AND contype IN ('p', 'u') AND condeferrable)`, t.Name, t.OID, likeName(t.Name)).
 		Scan(&schema, &version, &reads, &twins, &s.table.NamesAlone, &hidden, &late)
 	switch {
