@@ -8,61 +8,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A consumer that settles each delivery of a channel before it takes up the next one (dedup.Scheme.AcksEach) has at most one
-// completed delivery whose ack is not sent yet, however many it has prefetched. A channel that is closed takes that one along
-// at most.
-
-// trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
-func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
-
-// lostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound.
-func (s residualSample) lostPerChannel() int64 {
-	if s.trusted() {
-		return 1
-	}
-	return s.Prefetch
-}
-
-// unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
-func (s residualSample) unackedWork(f frame) float64 {
-	if !s.trusted() {
-		return f.Unacked
-	}
-	later, ok := s.Frames.after(f.Ended.Add(depthLag))
-	if !ok {
-		return f.Unacked
-	}
-	if channels, ok := s.Frames.channels(f.DepthFrom, later); ok {
-		return min(f.Unacked, channels)
-	}
-	return f.Unacked
-}
-
-// overruled says, where channels were closed since a cut, why the scheme was not trusted; empty where it was, or says nothing.
-func (s residualSample) overruled(from cut) string {
-	if s.Scheme.AcksEach && !noneClosed(s.Own, from, &s.Frames[len(s.Frames)-1]) {
-		return s.Several
-	}
-	return ""
-}
-
-// channels bounds the channels that consumers had at a time, by what was read from before it to a reading that is later by depthLag:
-// each consumer has one at most of its own. It is false when the broker did not tell.
-func (r reel) channels(at time.Time, later *frame) (float64, bool) {
-	before, ok := r.before(at)
-	if !ok {
-		return 0, false
-	}
-	var most float64
-	for _, f := range r.span(before.Began, later.Began) {
-		if !f.ConsumersKnown {
-			return 0, false
-		}
-		most = max(most, f.Consumers)
-	}
-	return most, true
-}
-
 // several says how the open claims of a store speak against consumers that work on one delivery of a channel after another;
 // empty when they do not.
 //
@@ -120,5 +65,5 @@ func (p *pipeline) several(s dedup.Scheme) string {
 	if p.store == nil || p.partner != "" || !s.AcksEach {
 		return ""
 	}
-	return several(p.store.tape.epoch(), p.frames.frames, p.own, s.ProcessingTTL)
+	return several(p.store.tape.epoch(), p.frames, p.own, s.ProcessingTTL)
 }

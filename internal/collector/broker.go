@@ -174,7 +174,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
 		b.noteTimeouts(&sample.BrokerSample)
-		b.loss.absorb(&sample, b.moved)
+		b.loss.absorb(&sample.BrokerSample, sample.counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh

@@ -18,9 +18,6 @@ const (
 	// listCost is the share of the time that listing channels may take: 5 %. A busy broker takes 0.2 s for a hundred
 	// channels.
 	listCost = 20
-	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
-	// vanished.
-	listRefresh = time.Minute
 	// listRetry is how long a broker is left alone that did not list its channels.
 	listRetry = 3 * time.Minute
 	// listAgain is how long after one that failed the next is tried: clients reconnect just when a broker does not answer.

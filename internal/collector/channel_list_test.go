@@ -59,7 +59,7 @@ func TestTheCollectorListsChannelsBesideItsSamples(t *testing.T) {
 			f.channels = *channelList(0, rows()[0], rows()[2])
 		})
 		pass(time.Minute)
-		frames := b.pipelines[0].frames.frames
+		frames := b.pipelines[0].frames
 		if n := len(b.brokers[0].owners.pipelines[0].others); n != 1 {
 			t.Fatalf("%d disappearances are known, want 1", n)
 		}

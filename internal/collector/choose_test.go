@@ -95,7 +95,7 @@ func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
 				tt.events.Asked = &asked
 				p.store.tape.add(tt.events)
 			}
-			p.frames.frames = []frame{{}, {}}
+			p.frames = []frame{{}, {}}
 			v := view{now: time.Now(), scheme: dedup.Scheme{Kind: tt.kind, Mark: "before", OnInFlight: "nack", OnFail: "delete"}, stats: dedup.StoreStats{Events: tt.events}}
 			p.partner = ""
 			r := b.eventEstimate(p, v, 15*time.Minute)

@@ -13,6 +13,9 @@ const (
 	listLag = 2 * counterLag
 	// listSlowest is the longest that a list may take to be believed; see listLag.
 	listSlowest = time.Second
+	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
+	// vanished.
+	listRefresh = time.Minute
 	// listsApart is the most time between two lists that are compared: who consumed and closed in between is not known.
 	listsApart = 2 * listRefresh
 	// settledConnection is how long a connection must have been in every list before its channels prove anything: whoever opens

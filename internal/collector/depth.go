@@ -92,11 +92,11 @@ func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
 // completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
 // after it.
 func (p *pipeline) completeFrame(s *brokerReading) {
-	n := len(p.frames.frames)
+	n := len(p.frames)
 	if n == 0 {
 		return
 	}
-	if f := &p.frames.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+	if f := &p.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
 		p.measureDepths(f, s)
 	}
 }
@@ -156,7 +156,7 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 // may be later than the first frame.
 func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
 	take := func(raw *counter, value *int64, sum *float64) {
-		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
+		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames) > 0
 		st := p.observe(raw, value)
 		*sum += float64(st.Delta)
 		dropped = dropped || st.Dropped || late

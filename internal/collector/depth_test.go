@@ -65,7 +65,7 @@ func TestFramesWaitUntilTheDeadLettersAreKnownToBeKept(t *testing.T) {
 			p := &pipeline{keeps: keepsPerhaps, broker: &brokerWatch{}}
 			p.frames.add(frame{Presumed: true})
 			p.settleKeeping(tt.then, &brokerReading{BrokerSample: dedup.BrokerSample{At: time.Unix(1, 0)}})
-			if f := p.frames.frames[0]; f.Whole != tt.want {
+			if f := p.frames[0]; f.Whole != tt.want {
 				t.Errorf("whole %v, want %v", f.Whole, tt.want)
 			}
 		})

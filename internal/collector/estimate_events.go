@@ -175,7 +175,9 @@ func eventEnds(s eventSample) (from, to eventCut, why string) {
 // among the newest, so that the end of the window goes along with the time.
 func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 	if late {
-		from = later(from, s.newestCut(from, to).Add(-standsStill))
+		if newest := s.newestCut(from, to).Add(-standsStill); newest.After(from) {
+			from = newest
+		}
 	}
 	var best eventCut
 	var least float64

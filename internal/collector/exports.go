@@ -162,7 +162,7 @@ func (p *pipeline) settleCompletions(r *exportReading) {
 // settleAcks bounds the acks that the broker had counted when the processes were read: by live counts where there are any, else by its
 // counters, which come late. What was handled may be unacked for a while more.
 func (p *pipeline) settleAcks(r *exportReading) {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	low, okLow := frames.before(r.first)
 	high, okHigh := frames.after(r.end.Add(counterLag))
 	if !okLow || !okHigh || low.Gaps != high.Gaps || high.Blind {

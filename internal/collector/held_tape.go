@@ -46,7 +46,7 @@ func (t *flowTape) counted(at time.Time) (delivered, acked liveSum, less, more f
 
 // estimatedLatency is what the samples of unacked messages tell of the ack latency in a window, with the work that the store tells.
 func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	from := v.now.Add(-w)
 	l := estimate.Latency{Window: w, Tape: frames, Capacity: float64(p.capacity())}
 	within := p.flows.within(frames, from)
@@ -75,17 +75,6 @@ func (w *storeWatch) works(from, to time.Time) (estimate.Works, bool) {
 	}
 	first, last := readings[i].Work.Sketch(), readings[j].Work.Sketch()
 	return estimate.Works{From: readings[i].At, To: readings[j].At, Times: last.Since(first)}, true
-}
-
-// countsAll reports whether no closed channel and no reset can have taken counts along since a time.
-func (r reel) countsAll(from time.Time) bool {
-	n := len(r)
-	if n == 0 {
-		return false
-	}
-	i := sort.Search(n, func(i int) bool { return r[i].Began.After(from) })
-	a, b := &r[max(0, i-1)], &r[n-1]
-	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
 // within returns the frames that live counts reach around without counting anew, nil where these begin well after a window does: then the

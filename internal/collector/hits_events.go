@@ -131,8 +131,8 @@ func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died fl
 // consumersMost is how many consumers the source queues had at most since a time; infinitely many where that is not known.
 func (p *pipeline) consumersMost(since time.Time) float64 {
 	most := 0.0
-	for i := len(p.frames.frames) - 1; i >= 0; i-- {
-		f := &p.frames.frames[i]
+	for i := len(p.frames) - 1; i >= 0; i-- {
+		f := &p.frames[i]
 		if !f.ConsumersKnown {
 			return math.Inf(1)
 		}

@@ -79,7 +79,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
 	for n, p := range map[float64]*pipeline{1: one, 2: two} {
 		for s := 0; s < 300; s += 5 {
-			p.frames.frames = append(p.frames.frames, frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
+			p.frames = append(p.frames, frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
 		}
 	}
 	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}

@@ -208,7 +208,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 		g.Taken = p.takenBetween(from, to)
 		return g, true
 	}
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	a, okA := cutBetween(frames, from, from)
 	b, okB := cutBetween(frames, to, to)
 	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
@@ -226,7 +226,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 
 // takenBetween counts the dead letters that were taken out between two times and undoneReach before; 0 where nobody counted them.
 func (p *pipeline) takenBetween(from, to time.Time) float64 {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	last, ok := frames.after(to.Add(counterLag))
 	if !ok && len(frames) > 0 {
 		last, ok = &frames[len(frames)-1], true
@@ -254,7 +254,7 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 		most = float64(capacity)
 	}
 	best := most
-	for _, f := range reel(p.frames.frames).span(at.Add(-about), at.Add(about)) {
+	for _, f := range p.frames.span(at.Add(-about), at.Add(about)) {
 		seen = max(seen, f.Unacked)
 		if g, ok := p.flows.between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
 			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])

@@ -80,37 +80,11 @@ func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 
 	return span.Asked[0] - g.Acked[1] - (span.Written - done) - g.Closed*float64(each) - p.unackedAround(span.To)
 }
 
-// around returns the newest reading before a time, but none from before begun, and the oldest that was asked for after another; not ok where there is
-// none.
-func (t *statementTape) around(from, to, begun time.Time) (first, last *dedup.StatementStats, ok bool) {
-	since := func(at time.Time) int {
-		return newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At }, at)
-	}
-	i := max(since(from)-1, since(begun))
-	j := newestWithin(len(t.readings), func(i int) time.Time { return t.readings[i].At.Add(-t.readings[i].Took) }, to)
-	if j == len(t.readings) || j <= i {
-		return nil, nil, false
-	}
-	return &t.readings[i], &t.readings[j], true
-}
-
-// depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
-func (r reel) depthBefore(t time.Time) float64 {
-	f, ok := r.before(t)
-	if !ok {
-		f = &r[0]
-	}
-	if f.Blind {
-		return math.Inf(1)
-	}
-	return f.Depth
-}
-
 // leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
 // does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
 // It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
 func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64) float64 {
-	frames, rows := reel(p.frames.frames), &p.store.inserts
+	frames, rows := p.frames, &p.store.inserts
 	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
 		return math.Inf(1)
 	}

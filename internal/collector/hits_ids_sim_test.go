@@ -155,7 +155,7 @@ func (s *insertFirst) watch(seconds int) *pipeline {
 		for i := range s.held {
 			unacked += len(s.held[i])
 		}
-		p.frames.frames = append(p.frames.frames, frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked)})
+		p.frames = append(p.frames, frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked)})
 		given := int64(len(s.tries))
 		p.store.statements.add(&dedup.StatementStats{At: now, Epoch: 1, Unfailed: int64(s.wrote), IDs: &[2]int64{given - int64(s.r.IntN(2)), given}})
 		if s.tick > 60*ticks {

@@ -58,7 +58,7 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 		if i%5 != 0 {
 			continue
 		}
-		p.frames.frames = append(p.frames.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
+		p.frames = append(p.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
 		now := int64(s.ids * n)
 		p.store.statements.readings = append(p.store.statements.readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
 		if i >= 60 {
@@ -124,11 +124,11 @@ func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
 			p.store.inserts.readings = p.store.inserts.readings[117:]
 			p.capacities = nil
 			p.capacities.add(time.Unix(1000, 0), 1)
-			raise(p.frames.frames, func(f *frame) { f.Depth, f.Unacked = 0, 0 })
+			raise(p.frames, func(f *frame) { f.Depth, f.Unacked = 0, 0 })
 		}, 5 + 0 + 6 + 2},
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, math.Inf(1)},
 		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, math.Inf(1)},
-		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames.frames[150:], func(f *frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
+		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
 		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.readings = p.flows.readings[:800] }, 4 + 30},
 	} {
 		p, span := shop.pipeline()

@@ -4,44 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
-
-// A statementTape is what a database counted of the statements on the table of one store, in time order, of one epoch.
-type statementTape struct {
-	readings []dedup.StatementStats
-	// why is the newest refusal and better what would help; empty when statements are counted. told is whether anything was ever said of them.
-	why, better string
-	told        bool
-}
-
-// add takes a reading. One of another epoch begins the tape anew: nothing can be said about spans across two.
-func (t *statementTape) add(s *dedup.StatementStats) {
-	if s == nil {
-		return
-	}
-	t.told, t.why, t.better = true, s.Why, s.Better
-	if s.Why != "" {
-		t.readings = nil
-		return
-	}
-	if n := len(t.readings); n > 0 {
-		last := &t.readings[n-1]
-		if s.Epoch == last.Epoch && s.At.Equal(last.At) {
-			return
-		}
-		if s.Epoch != last.Epoch || s.At.Before(last.At) {
-			t.readings = nil
-		}
-	}
-	t.readings = append(t.readings, *s)
-	if n := len(t.readings); n >= 64 && n%64 == 0 {
-		t.readings = thinned(t.readings, s.At, func(s *dedup.StatementStats) time.Time { return s.At }, grain{tapeFull, tapeStep}, grain{storeTapeNew, storeTapeFine})
-	}
-}
 
 // statementHits are what the statements on the pipeline's table met.
 func (p *pipeline) statementHits(v view) hitsSource {
@@ -163,9 +129,4 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died, left float6
 		copies = hits * undone / all
 	}
 	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, left)+copies+3*math.Sqrt(copies+1))}
-}
-
-// newestWithin returns the first reading that is not before a time, of n.
-func newestWithin(n int, at func(int) time.Time, from time.Time) int {
-	return sort.Search(n, func(i int) bool { return !at(i).Before(from) })
 }

@@ -218,12 +218,12 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 		if i >= 30 {
 			f.DeadSettled = taken
 		}
-		p.frames.frames = append(p.frames.frames, f)
+		p.frames = append(p.frames, f)
 	}
 	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
 		t.Errorf("%v were taken, want %d", got, taken)
 	}
-	p.frames.frames[59].DeadGaps = 1
+	p.frames[59].DeadGaps = 1
 	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
 		t.Errorf("%v were taken though counts were missed", got)
 	}

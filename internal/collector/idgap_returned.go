@@ -52,7 +52,7 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 // returned, and what waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
 func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	perChannel := residualSample{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	first, okFirst := frames.before(s.From.At)
 	last, okLast := frames.after(s.To.Last.Add(counterLag))
 	if perChannel <= 0 || !okFirst || !okLast || first.Blind {
@@ -72,7 +72,7 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 // waitingAround is the most messages that were in the source queues or unacked at about a time.
 func (p *pipeline) waitingAround(at time.Time) float64 {
 	waiting := p.unackedAround(at)
-	for _, f := range reel(p.frames.frames).span(at.Add(-depthAround), at.Add(depthAround)) {
+	for _, f := range p.frames.span(at.Add(-depthAround), at.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
 	}
 	return waiting
@@ -80,7 +80,7 @@ func (p *pipeline) waitingAround(at time.Time) float64 {
 
 // returned bounds the messages whose work failed or that were dead letters, and that came back until a frame.
 func (p *pipeline) returned(s idGapSample, last *frame) float64 {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	reached, ok := frames.before(s.Reach.At)
 	if !ok {
 		reached = &frames[0]
@@ -120,25 +120,10 @@ func (p *pipeline) diesUnaided() bool {
 // depthAround is how far from a time the depths may lie that bound what waited then.
 const depthAround = 15 * time.Second
 
-// buriedLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
-func (r reel) buriedLeast(from, to time.Time) float64 {
-	a, okA := r.after(from)
-	b, okB := r.before(to)
-	if !okA || !okB || !b.Began.After(a.Ended) || a.DeadGaps != b.DeadGaps {
-		return 0
-	}
-	_, most, ok1 := r.buried(a)
-	least, _, ok2 := r.buried(b)
-	if !ok1 || !ok2 {
-		return 0
-	}
-	return max(0, least-most)
-}
-
 // countFrames bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies
 // takes the counts of its redeliveries along, but no more came back by its death than it held.
 func (c *comeback) countFrames(p *pipeline, reach, from, to time.Time) {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	last, ok := frames.after(to.Add(counterLag))
 	if !ok {
 		return
@@ -154,24 +139,6 @@ func (c *comeback) countFrames(p *pipeline, reach, from, to time.Time) {
 		return
 	}
 	c.All = last.Redeliveries - first.Redeliveries + closed*float64(max(prefetch, 0)) + c.Taken
-}
-
-// wholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil
-// where the last one does not. What waited at such a later one may have been a dead letter before.
-func (r reel) wholeSince(t time.Time, last *frame) (first *frame, waited float64) {
-	for i := len(r) - 1; i >= 0; i-- {
-		f := &r[i]
-		if f.Began.After(last.Began) {
-			continue
-		}
-		if !f.Whole || f.DeadGaps != last.DeadGaps {
-			break
-		}
-		if first, waited = f, f.Depth; !f.Ended.After(t) {
-			return f, 0
-		}
-	}
-	return first, waited
 }
 
 // lateCounts is how long the broker's live counts may take to tell what a closed channel took along.

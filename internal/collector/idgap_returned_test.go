@@ -44,7 +44,7 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
 			}
 			tt.change(frames)
-			p := &pipeline{frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
+			p := &pipeline{frames: frames, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
 			got := unboundedComeback()
 			if got.countFrames(p, from, from, to); got.All != tt.want {
 				t.Errorf("at most %v came back, want %v", got.All, tt.want)
@@ -98,7 +98,7 @@ func TestFramesThatBeganLateBoundWhatCameBack(t *testing.T) {
 		at := begin.Add(time.Duration(i) * 15 * time.Second)
 		frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: i >= 3, Depth: 4})
 	}
-	p := &pipeline{frames: tape{frames}}
+	p := &pipeline{frames: frames}
 	if c := p.cameBack(begin.Add(-time.Hour), from, to); c.All != 4 || c.Taken != 4 {
 		t.Errorf("with 4 that waited: %+v", c)
 	}
@@ -171,7 +171,7 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 			if tt.expires {
 				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
 			}
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: 10}}}
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
 			s := idGapSample{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {
@@ -193,7 +193,7 @@ func TestAWindowBeginsWhenTheBrokerWasRead(t *testing.T) {
 		t.Errorf("without the broker it begins at %s", got.At)
 	}
 	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, 7 * time.Second: 10 * time.Second, time.Minute: time.Minute, 2 * time.Minute: 0} {
-		p.frames.frames = []frame{{Ended: begin.Add(late)}}
+		p.frames = []frame{{Ended: begin.Add(late)}}
 		if got := p.readBefore(first, last); !got.At.Equal(begin.Add(want)) {
 			t.Errorf("read %s late, it begins after %s, want %s", late, got.At.Sub(begin), want)
 		}

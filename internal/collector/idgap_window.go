@@ -37,10 +37,10 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until
 // another, else that one: what the broker did before its first reading is unknown.
 func (p *pipeline) readBefore(from, to dedup.InsertStats) dedup.InsertStats {
-	if len(p.frames.frames) == 0 {
+	if len(p.frames) == 0 {
 		return from
 	}
-	first := p.frames.frames[0].Ended
+	first := p.frames[0].Ended
 	if lost := first.Sub(from.At); lost > 0 && lost < to.At.Sub(from.At)/4 {
 		return p.store.inserts.since(first)
 	}

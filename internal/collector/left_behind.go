@@ -32,7 +32,7 @@ func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
 
 // mostClosed bounds the pipeline's channels that were closed since a time or not long before it; nil where nothing does.
 func (p *pipeline) mostClosed(from time.Time) *float64 {
-	frames := p.frames.frames
+	frames := p.frames
 	if len(frames) == 0 || from.Before(frames[0].Began) {
 		return nil
 	}

@@ -154,7 +154,7 @@ func (c *Collector) busyPartner(p *pipeline, r estimate.Residual) string {
 // waitingAcks is how many deliveries whose work is done wait for their ack: on average since a time, and by the newest readings, at most so many
 // as are unacked, or may be.
 func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	if len(frames) == 0 {
 		return estimate.Unacked{}
 	}

@@ -25,7 +25,7 @@ func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
 		return 0, false
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, f := range reel(p.frames.frames).span(at.Add(-about), at) {
+	for _, f := range p.frames.span(at.Add(-about), at) {
 		if !f.Blind {
 			least, most = min(least, f.Unacked), max(most, f.Unacked)
 		}

@@ -17,7 +17,7 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 			at := time.Unix(1000+int64(s), 0)
 			p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: 30 * float64(s)}, Acked: liveSum{Count: 300 * float64(s/10)}})
 			if s%5 == 1 {
-				p.frames.frames = append(p.frames.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
+				p.frames = append(p.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
 			}
 		}
 	}
@@ -34,13 +34,13 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 	if got := ends(5, 100); got != nil {
 		t.Errorf("before the broker was read long enough: %v", *got)
 	}
-	p.frames.frames = nil
+	p.frames = nil
 	if got := ends(40, 100); got != nil {
 		t.Errorf("nobody saw how many were unacked: %v", *got)
 	}
 	begin()
-	for i := range p.frames.frames {
-		p.frames.frames[i].Blind = true
+	for i := range p.frames {
+		p.frames[i].Blind = true
 	}
 	if got := ends(40, 100); got != nil {
 		t.Errorf("samples that are blind: %v", *got)
@@ -74,7 +74,7 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 			at := time.Unix(1000, 0).Add(time.Duration(tick) * 10 * time.Millisecond)
 			if now >= sample {
 				sample += 5
-				p.frames.frames = append(p.frames.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
+				p.frames = append(p.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
 			}
 			if tick%100 == 0 {
 				unacked[at.Unix()] = delivered - acked

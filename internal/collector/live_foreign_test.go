@@ -250,7 +250,7 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := countedLive(0)
-			p.frames.frames = tt.frames
+			p.frames = tt.frames
 			if got := p.waitingAcks(liveNow.Add(-5*time.Minute), tt.several); got.Mean < tt.mean || got.Mean > tt.mean+0.5 || got.Last != tt.last {
 				t.Errorf("%+v, want %g and %g", got, tt.mean, tt.last)
 			}

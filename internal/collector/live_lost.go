@@ -42,7 +42,7 @@ func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several st
 // channelsClosed bounds the closed channels of the pipeline: those whose rows went, or those of the whole broker that nobody else is known to
 // have had, whichever are fewer. The broker's count is older than the rows: what went since that shows is added.
 func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	first, ok := frames.before(r.From)
 	if !ok {
 		return r.Closed

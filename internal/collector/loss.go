@@ -69,8 +69,8 @@ func (m *lossMeter) lost() lostCounts {
 	return lostCounts{m.acks.frames, m.publishes.frames}
 }
 
-// absorb takes a sample; moved says that another node answered than before. What cannot be read now comes with a later reading.
-func (m *lossMeter) absorb(s *brokerReading, moved bool) {
+// absorb takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
+func (m *lossMeter) absorb(s *dedup.BrokerSample, counting, moved bool) {
 	m.asked, m.why = len(s.Totals) > 0, ""
 	if !m.asked {
 		return
@@ -94,7 +94,7 @@ func (m *lossMeter) absorb(s *brokerReading, moved bool) {
 	case nodes > len(s.Totals):
 		m.why = fmt.Sprintf("prometheus_urls lists %d of %d nodes, and each tells of itself alone", len(s.Totals), nodes)
 		return
-	case !s.counting():
+	case !counting:
 		m.why = "the broker gives no counters of its queues"
 		return
 	}
@@ -117,7 +117,7 @@ func (m *countMeter) countNode(url string, count *int64) {
 }
 
 // countQueues completes a frame by what the queues count.
-func (m *countMeter) countQueues(s *brokerReading, moved bool, of func(dedup.QueueCounters) *int64) {
+func (m *countMeter) countQueues(s *dedup.BrokerSample, moved bool, of func(dedup.QueueCounters) *int64) {
 	complete := s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	if !complete {
 		m.gone++ // what hidden queues count is not known

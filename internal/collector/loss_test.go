@@ -54,7 +54,7 @@ func (b *lossyBroker) pass(d time.Duration) {
 }
 
 // sample is the broker as it is read now; change may spoil the reading.
-func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *brokerReading {
+func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *dedup.BrokerSample {
 	s := dedup.BrokerSample{
 		At: b.at, Took: 100 * time.Millisecond, Info: dedup.BrokerInfo{RatesMode: "basic"}, QueuesTotal: ptr(2), ChannelsClosed: ptr(0),
 		State: dedup.BrokerState{Nodes: []dedup.Node{{Name: "n1", Running: true}}}, Totals: []dedup.NodeTotals{{URL: "http://n1", Acked: b.node}},
@@ -65,7 +65,14 @@ func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *brokerReading {
 	if change != nil {
 		change(&s)
 	}
-	return &brokerReading{BrokerSample: s}
+	return &s
+}
+
+// readBy has a meter read the broker.
+func (b *lossyBroker) readBy(m *lossMeter, change func(*dedup.BrokerSample)) *dedup.BrokerSample {
+	s := b.sample(change)
+	m.absorb(s, !s.Info.StatsDisabled && s.Info.RatesMode != "none", false)
+	return s
 }
 
 func newLossyBroker() *lossyBroker {
@@ -77,7 +84,7 @@ func TestTheMeterIsExactBetweenTwoRests(t *testing.T) {
 		b, m := newLossyBroker(), newLossMeter()
 		read := func(n int) {
 			for range n {
-				m.absorb(b.sample(nil), false)
+				b.readBy(&m, nil)
 				b.pass(5 * time.Second)
 			}
 		}
@@ -91,7 +98,7 @@ func TestTheMeterIsExactBetweenTwoRests(t *testing.T) {
 			if i < deaths {
 				b.die(0)
 			}
-			m.absorb(b.sample(nil), false)
+			b.readBy(&m, nil)
 			b.pass(3 * time.Second)
 		}
 		b.pass(5 * time.Second)
@@ -122,7 +129,7 @@ func TestTheMeterHoldsTheTruthInAnyTraffic(t *testing.T) {
 				b.die(random.IntN(2))
 			}
 			if !b.at.Before(due) {
-				m.absorb(b.sample(nil), false)
+				b.readBy(&m, nil)
 				due = b.at.Add(interval)
 			}
 			b.pass(time.Second)
@@ -183,7 +190,7 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 		b, m := newLossyBroker(), newLossMeter()
 		from := b.at.Add(10 * time.Second)
 		for i := range 14 {
-			m.absorb(b.sample(func(s *dedup.BrokerSample) { tt.change(i, s) }), false)
+			b.readBy(&m, func(s *dedup.BrokerSample) { tt.change(i, s) })
 			if i > 3 && i < 10 {
 				b.ack(0, 50)
 			}
@@ -204,12 +211,12 @@ func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
 		b, m := newLossyBroker(), newLossMeter()
 		from, published, routed := b.at.Add(12*time.Second), int64(70), int64(900)
 		for i := range 14 {
-			m.absorb(b.sample(func(s *dedup.BrokerSample) {
+			b.readBy(&m, func(s *dedup.BrokerSample) {
 				s.Queues[0].Counters.Publish = ptr(published)
 				if told {
 					s.Totals[0].Routed = ptr(routed)
 				}
-			}), false)
+			})
 			if i > 3 && i < 9 {
 				published, routed = published+44, routed+50
 				b.ack(0, 44)
@@ -259,11 +266,11 @@ func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
 		if i == 6 {
 			b.ack(1, 500)
 		}
-		m.absorb(b.sample(func(s *dedup.BrokerSample) {
+		b.readBy(&m, func(s *dedup.BrokerSample) {
 			if i >= 6 {
 				s.Queues, s.QueuesTotal = s.Queues[:1], ptr(1) // deleted with its last counts
 			}
-		}), false)
+		})
 		b.pass(5 * time.Second)
 	}
 	low, high, ok := m.acks.frames.lost(from, b.at.Add(-10*time.Second))
@@ -277,8 +284,7 @@ func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 	var frames []frame
 	closures := 0.0
 	for i := range 20 {
-		s := b.sample(nil)
-		m.absorb(s, false)
+		s := b.readBy(&m, nil)
 		frames = append(frames, frame{Began: s.At, Ended: s.At.Add(s.Took), Acks: float64(b.counted[0]), Closures: closures})
 		if i > 6 && i < 12 {
 			b.ack(0, 40)

@@ -36,7 +36,7 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation
 	if e := x.stats.Events; p.store != nil && p.partner == "" && x.storeDown == "" && e != nil && e.Listening {
 		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
 	}
-	x.frames, x.reportedDuplicates, x.slip = p.frames.frames, p.reportedDuplicates(), c.cfg.Interval
+	x.frames, x.reportedDuplicates, x.slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
 	x.own, x.meter = p.own, p.broker.loss.lost().Acks
 	x.failures(out)
 	x.vouched = c.vouchedSince(p, x.now, out.Window)

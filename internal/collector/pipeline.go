@@ -47,7 +47,7 @@ type pipeline struct {
 	reportDroppedAt time.Time
 	badFields       []string
 	queues          map[dedup.QueueRef]*queueCounters
-	frames          tape
+	frames          reel
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
@@ -290,7 +290,7 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	take := func(raw *counter, value *int64, t *tally) step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
+		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames) > 0
 		st := p.observe(raw, value)
 		dropped = dropped || st.Dropped || late
 		if raw.known() {

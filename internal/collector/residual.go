@@ -3,26 +3,9 @@ package collector
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-)
-
-// The bounds on time that the residual interval rests on.
-const (
-	// counterLag is how old a counter of the broker can be when it is read: channels emit every 5 s, the management
-	// database collects and caches for up to a second more.
-	counterLag = 6 * time.Second
-	// depthLag is how old the queue depth of a sample can be: the queue emits it every 5 s and the database collects every 5 s.
-	depthLag = 11 * time.Second
-	// transitDelay is the time between the moment a message is counted and the moment the depth of its queue shows it: a
-	// queue answers for its depth before it takes what waits for it.
-	transitDelay = time.Second
-	// settleDelay is the time between the moment a consumer marks a message and the ack of its delivery.
-	settleDelay = time.Second
-	// giveUpDelay is the same between the last failure of a message that is given up and its ack.
-	giveUpDelay = time.Second
 )
 
 const (
@@ -385,15 +368,40 @@ func leftBy(s residualSample, from cut, f, later, before *frame) float64 {
 	return best
 }
 
-// joinReasons puts the reasons of several refusals into one sentence.
-func joinReasons(reasons ...string) string {
-	var kept []string
-	for _, r := range reasons {
-		if r != "" {
-			kept = append(kept, r)
-		}
+func clamp(v, low, high float64) float64 { return min(max(v, low), high) }
+
+// trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
+func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
+
+// lostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound. A consumer
+// that settles each delivery of a channel before it takes up the next one (dedup.Scheme.AcksEach) has at most one completed delivery whose
+// ack is not sent yet, however many it has prefetched.
+func (s residualSample) lostPerChannel() int64 {
+	if s.trusted() {
+		return 1
 	}
-	return strings.Join(kept, "; ")
+	return s.Prefetch
 }
 
-func clamp(v, low, high float64) float64 { return min(max(v, low), high) }
+// unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
+func (s residualSample) unackedWork(f frame) float64 {
+	if !s.trusted() {
+		return f.Unacked
+	}
+	later, ok := s.Frames.after(f.Ended.Add(depthLag))
+	if !ok {
+		return f.Unacked
+	}
+	if channels, ok := s.Frames.channels(f.DepthFrom, later); ok {
+		return min(f.Unacked, channels)
+	}
+	return f.Unacked
+}
+
+// overruled says, where channels were closed since a cut, why the scheme was not trusted; empty where it was, or says nothing.
+func (s residualSample) overruled(from cut) string {
+	if s.Scheme.AcksEach && !noneClosed(s.Own, from, &s.Frames[len(s.Frames)-1]) {
+		return s.Several
+	}
+	return ""
+}

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"sort"
 	"time"
 
@@ -77,50 +78,42 @@ type frame struct {
 // deadNet are the dead letters as the frame alone shows them: its counts are older than its depths.
 func (f *frame) deadNet() float64 { return f.Dead + f.DeadSettled - f.DeadPublished }
 
-// A tape is the frames of one pipeline in time order.
-type tape struct {
-	frames []frame
-}
+// A reel is the frames of one pipeline in time order, newest last.
+type reel []frame
 
-// add appends a frame. A frame that is not later than the last one, as after the clock was set back, begins the tape
-// anew: nothing can be said about spans across it.
-func (t *tape) add(f frame) {
-	if n := len(t.frames); n > 0 && !f.Began.After(t.frames[n-1].Began) {
-		t.frames = t.frames[:0]
+// add appends a frame. A frame that is not later than the last one, as after the clock was set back, begins the frames
+// anew: nothing can be said about spans across it. Old ones are thinned out once in a while: of what is older than tapeFull all but one a minute.
+func (r *reel) add(f frame) {
+	frames := *r
+	if n := len(frames); n > 0 && !f.Began.After(frames[n-1].Began) {
+		frames = frames[:0]
 	}
-	t.frames = append(t.frames, f)
-	t.thin(f.Began)
-}
-
-// thin drops what is too old, and of what is older than tapeFull all but one frame a minute. It works once in a while.
-func (t *tape) thin(now time.Time) {
-	if n := len(t.frames); n >= 64 && n%64 == 0 {
-		t.frames = thinned(t.frames, now, func(f *frame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
+	frames = append(frames, f)
+	if n := len(frames); n >= 64 && n%64 == 0 {
+		frames = thinned(frames, f.Began, func(f *frame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
 	}
+	*r = frames
 }
 
 // settleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
-func (t *tape) settleUnborn(before time.Time) {
-	for i := range t.frames {
-		if f := &t.frames[i]; f.Unborn && f.Began.Before(before) {
+func (r reel) settleUnborn(before time.Time) {
+	for i := range r {
+		if f := &r[i]; f.Unborn && f.Began.Before(before) {
 			f.Whole = true
 		}
 	}
 }
 
 // settlePresumed decides about the frames from before it was known whether anybody consumes the dead letters.
-func (t *tape) settlePresumed(whole bool) {
-	for i := range t.frames {
-		if f := &t.frames[i]; f.Presumed {
+func (r reel) settlePresumed(whole bool) {
+	for i := range r {
+		if f := &r[i]; f.Presumed {
 			f.Whole, f.Presumed = whole, false
 		}
 	}
 }
 
-// A reel is a tape cut for arithmetic: frames in time order, newest last.
-type reel []frame
-
-// Len is the number of frames. With Moment it makes the reel a tape to estimate from.
+// Len is the number of frames. With Moment it makes them what estimate.Latency reads.
 func (r reel) Len() int { return len(r) }
 
 // Moment is what a frame tells of how long deliveries are held.
@@ -202,4 +195,77 @@ func (r reel) lastGap() time.Time {
 		}
 	}
 	return time.Time{}
+}
+
+// channels bounds the channels that consumers had at a time, by what was read from before it to a reading that is later by depthLag:
+// each consumer has one at most of its own. It is false when the broker did not tell.
+func (r reel) channels(at time.Time, later *frame) (float64, bool) {
+	before, ok := r.before(at)
+	if !ok {
+		return 0, false
+	}
+	var most float64
+	for _, f := range r.span(before.Began, later.Began) {
+		if !f.ConsumersKnown {
+			return 0, false
+		}
+		most = max(most, f.Consumers)
+	}
+	return most, true
+}
+
+// countsAll reports whether no closed channel and no reset can have taken counts along since a time.
+func (r reel) countsAll(from time.Time) bool {
+	n := len(r)
+	if n == 0 {
+		return false
+	}
+	i := sort.Search(n, func(i int) bool { return r[i].Began.After(from) })
+	a, b := &r[max(0, i-1)], &r[n-1]
+	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
+}
+
+// depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
+func (r reel) depthBefore(t time.Time) float64 {
+	f, ok := r.before(t)
+	if !ok {
+		f = &r[0]
+	}
+	if f.Blind {
+		return math.Inf(1)
+	}
+	return f.Depth
+}
+
+// buriedLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
+func (r reel) buriedLeast(from, to time.Time) float64 {
+	a, okA := r.after(from)
+	b, okB := r.before(to)
+	if !okA || !okB || !b.Began.After(a.Ended) || a.DeadGaps != b.DeadGaps {
+		return 0
+	}
+	_, most, ok1 := r.buried(a)
+	least, _, ok2 := r.buried(b)
+	if !ok1 || !ok2 {
+		return 0
+	}
+	return max(0, least-most)
+}
+
+// wholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil
+// where the last one does not. What waited at such a later one may have been a dead letter before.
+func (r reel) wholeSince(t time.Time, last *frame) (first *frame, waited float64) {
+	for i := len(r) - 1; i >= 0; i-- {
+		f := &r[i]
+		if f.Began.After(last.Began) {
+			continue
+		}
+		if !f.Whole || f.DeadGaps != last.DeadGaps {
+			break
+		}
+		if first, waited = f, f.Depth; !f.Ended.After(t) {
+			return f, 0
+		}
+	}
+	return first, waited
 }
