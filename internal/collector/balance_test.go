@@ -75,7 +75,7 @@ func TestWhatWasPutAmongTheDeadLettersIsNoDeadLetter(t *testing.T) {
 		if !ok1 || !ok2 || !to.Published.Known {
 			t.Fatalf("begin %d: the ends are not bounded: %v, %v, %+v", begin, ok1, ok2, to)
 		}
-		left := s.Meter.left(from, to)
+		left := left(s.Meter, from, to)
 		if left[0] > 40 {
 			t.Errorf("begin %d: at least %v messages left the queues, want at most 40", begin, left[0])
 		}
@@ -125,7 +125,7 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 			t.Errorf("%v lost: at most %v, want %v", lost, most, want)
 		}
 	}
-	unmetered := (lostCounts{}).left(cut{Entered: from, Before: &frame{}}, cut{Entered: to, After: &frame{}})
+	unmetered := left(lostCounts{}, cut{Entered: from, Before: &frame{}}, cut{Entered: to, After: &frame{}})
 	if unmetered[1] != 400 {
 		t.Errorf("nobody meters what was lost: at most %v, want 400", unmetered[1])
 	}
@@ -138,11 +138,11 @@ func TestAQueueThatCountsOnTooLowIsNotBelieved(t *testing.T) {
 		return cut{Published: balance{Gone: bounds{gone, gone}, Known: true}, Entered: b, Before: &frame{}, After: &frame{}}
 	}
 	from, to := at(0), at(400)
-	if left := (lostCounts{}).left(from, to); left[1] != 400 {
+	if left := left(lostCounts{}, from, to); left[1] != 400 {
 		t.Errorf("at most %v, want 400", left[1])
 	}
 	to.Entered.Gone = bounds{100, 100}
-	if left := (lostCounts{}).left(from, to); !math.IsInf(left[1], 1) {
+	if left := left(lostCounts{}, from, to); !math.IsInf(left[1], 1) {
 		t.Errorf("at most %v, want no bound", left[1])
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func ptr(n int64) *int64 { return &n }
+func count(n int64) *int64 { return &n }
 
 func TestCounter(t *testing.T) {
 	const absent = -1
@@ -26,7 +26,7 @@ func TestCounter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var c counter
 			for i, v := range tt.readings {
-				raw := ptr(v)
+				raw := count(v)
 				if v == absent {
 					raw = nil
 				}
@@ -40,11 +40,11 @@ func TestCounter(t *testing.T) {
 
 func TestAnotherNodesOlderCacheIsNoReset(t *testing.T) {
 	var c counter
-	c.observe(ptr(10))
-	if got := c.observeElsewhere(ptr(8)); got != (step{}) {
+	c.observe(count(10))
+	if got := c.observeElsewhere(count(8)); got != (step{}) {
 		t.Errorf("a step back on another node: got %+v, want nothing", got)
 	}
-	if got := c.observe(ptr(12)); got.Delta != 2 || got.Dropped {
+	if got := c.observe(count(12)); got.Delta != 2 || got.Dropped {
 		t.Errorf("after it: got %+v, want 2", got)
 	}
 }
@@ -110,7 +110,7 @@ func FuzzCounter(f *testing.F) {
 		for i, b := range readings {
 			var raw *int64
 			if b != 255 {
-				raw = ptr(int64(b))
+				raw = count(int64(b))
 			}
 			st := c.observe(raw)
 			if st.Delta < 0 {

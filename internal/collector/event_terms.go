@@ -78,7 +78,7 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	if noneClosed(s.Own, from, to.After) {
 		return counted, true
 	}
-	left := s.Meter.left(from, to)
+	left := left(s.Meter, from, to)
 	bounds := [2]float64{max(counted[0], left[0]), left[1]}
 	// What was lost may all be of other queues, or all of these.
 	if _, high, ok := s.Meter.Acks.lost(from.Before.Ended, to.After.Began); ok {

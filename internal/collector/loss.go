@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // betterMeter says how to learn how many counts were lost.
@@ -78,7 +79,7 @@ func (m *lossMeter) absorb(s *dedup.BrokerSample, counting, moved bool) {
 	routed := true
 	for _, n := range s.Totals {
 		if n.Err != "" {
-			m.why = fmt.Sprintf("node %s cannot be read: %s", name(n.URL), plain(n.Err, 200))
+			m.why = fmt.Sprintf("node %s cannot be read: %s", text.Name(n.URL), text.Plain(n.Err, 200))
 			continue
 		}
 		m.acks.countNode(n.URL, &n.Acked)
@@ -267,7 +268,7 @@ func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
 	case high < 0.5:
 		return "channels were closed in the window, and the broker's nodes prove that no count of an ack was lost", true
 	case low >= 0.5:
-		return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of %s to %s, of all its queues", grouped(whole(low)), counted(whole(high), "ack")), false
+		return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of %s to %s, of all its queues", text.Grouped(text.Whole(low)), text.Counted(text.Whole(high), "ack")), false
 	}
-	return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of at most %s, of all its queues", counted(whole(high), "ack")), false
+	return fmt.Sprintf("at least: channels were closed in the window, and the broker lost the counts of at most %s, of all its queues", text.Counted(text.Whole(high), "ack")), false
 }

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -56,10 +55,10 @@ func (b *lossyBroker) pass(d time.Duration) {
 // sample is the broker as it is read now; change may spoil the reading.
 func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *dedup.BrokerSample {
 	s := dedup.BrokerSample{
-		At: b.at, Took: 100 * time.Millisecond, Info: dedup.BrokerInfo{RatesMode: "basic"}, QueuesTotal: ptr(2), ChannelsClosed: ptr(0),
+		At: b.at, Took: 100 * time.Millisecond, Info: dedup.BrokerInfo{RatesMode: "basic"}, QueuesTotal: count(2), ChannelsClosed: count(0),
 		State: dedup.BrokerState{Nodes: []dedup.Node{{Name: "n1", Running: true}}}, Totals: []dedup.NodeTotals{{URL: "http://n1", Acked: b.node}},
 		Queues: []dedup.Queue{
-			queue("orders", func(q *dedup.Queue) { q.Counters.Ack = ptr(b.counted[0]) }), queue("emails", func(q *dedup.Queue) { q.Counters.Ack = ptr(b.counted[1]) }),
+			listed("orders", func(q *dedup.Queue) { q.Counters.Ack = count(b.counted[0]) }), listed("emails", func(q *dedup.Queue) { q.Counters.Ack = count(b.counted[1]) }),
 		},
 	}
 	if change != nil {
@@ -212,9 +211,9 @@ func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
 		from, published, routed := b.at.Add(12*time.Second), int64(70), int64(900)
 		for i := range 14 {
 			b.readBy(&m, func(s *dedup.BrokerSample) {
-				s.Queues[0].Counters.Publish = ptr(published)
+				s.Queues[0].Counters.Publish = count(published)
 				if told {
-					s.Totals[0].Routed = ptr(routed)
+					s.Totals[0].Routed = count(routed)
 				}
 			})
 			if i > 3 && i < 9 {
@@ -233,32 +232,6 @@ func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAnEndOfTheWindowIsWhereTheMeterRan: the newest reading of the nodes failed.
-func TestAnEndOfTheWindowIsWhereTheMeterRan(t *testing.T) {
-	start := time.Unix(1_800_000_000, 0)
-	var s residualSample
-	for i := range 40 {
-		at := start.Add(time.Duration(i) * 5 * time.Second)
-		s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Publishes: 10, Acks: 10, Closures: float64(i)})
-		if i != 20 {
-			gaps := 0.0
-			if i > 20 {
-				gaps = 1 // a node was restarted
-			}
-			s.Meter.Publishes = append(s.Meter.Publishes, meterFrame{Began: at, Ended: at, Gaps: gaps})
-		}
-	}
-	s.Pass = &dedup.Pass{}
-	for i, worth := range map[int]int{0: 0, 10: 2, 18: 2, 19: 1, 20: 1, 21: 1, 30: 2} {
-		if c, ok := cutAt(s, s.Frames[i].Ended.Add(2*time.Second)); !ok || c.Worth != worth {
-			t.Errorf("reading %d: worth %d (%v), want %d", i, c.Worth, ok, worth)
-		}
-	}
-	if c, ok := bestCut(s, s.Frames[15].Ended, s.Frames[21].Ended, true); !ok || c.Worth != 2 {
-		t.Errorf("the end is at %s, worth %d", c.At.Sub(start), c.Worth)
-	}
-}
-
 func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
 	b, m := newLossyBroker(), newLossMeter()
 	from := b.at.Add(25 * time.Second)
@@ -268,7 +241,7 @@ func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
 		}
 		b.readBy(&m, func(s *dedup.BrokerSample) {
 			if i >= 6 {
-				s.Queues, s.QueuesTotal = s.Queues[:1], ptr(1) // deleted with its last counts
+				s.Queues, s.QueuesTotal = s.Queues[:1], count(1) // deleted with its last counts
 			}
 		})
 		b.pass(5 * time.Second)
@@ -276,67 +249,5 @@ func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
 	low, high, ok := m.acks.frames.lost(from, b.at.Add(-10*time.Second))
 	if !ok || low != 0 || high != 500 {
 		t.Errorf("%v..%v, %v", low, high, ok)
-	}
-}
-
-func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
-	b, m := newLossyBroker(), newLossMeter()
-	var frames []frame
-	closures := 0.0
-	for i := range 20 {
-		s := b.readBy(&m, nil)
-		frames = append(frames, frame{Began: s.At, Ended: s.At.Add(s.Took), Acks: float64(b.counted[0]), Closures: closures})
-		if i > 6 && i < 12 {
-			b.ack(0, 40)
-			closures++
-		}
-		b.pass(5 * time.Second)
-	}
-	end := func(i, j int) cut {
-		return cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
-	}
-	from, to := end(3, 5), end(14, 16)
-	if _, why := ackBounds(lostCounts{}, nil, from, to); !strings.Contains(why, "nothing tells how many") {
-		t.Errorf("without a meter: %q", why)
-	}
-	acks, why := ackBounds(m.lost(), nil, from, to)
-	if why != "" || acks != [2]float64{200, 200} {
-		t.Errorf("%v, %q; want exactly the 200 that were acked", acks, why)
-	}
-	lost, ok := lostAcks(residualSample{Frames: frames, Meter: m.lost()}, from, &frames[15], &frames[17])
-	if !ok || lost != 0 || math.IsNaN(lost) {
-		t.Errorf("%v, %v", lost, ok)
-	}
-}
-
-func TestMessagesAreExactWhereTheMeterProvesIt(t *testing.T) {
-	acked := func(b *testBench, n, node, closed int64) {
-		b.broker.set(func(f *fakeSource) {
-			queues := append([]dedup.Queue(nil), f.sample.Queues...)
-			queues[0].Counters.Ack = ptr(n)
-			f.sample.Queues, f.sample.Totals, f.sample.ChannelsClosed = queues, []dedup.NodeTotals{{URL: "http://n1", Acked: node}}, ptr(closed)
-			f.sample.State.Nodes = []dedup.Node{{Name: "n1", Running: true}}
-		})
-	}
-	for _, tt := range []struct {
-		name    string
-		lost    int64
-		atLeast bool
-		words   string
-	}{
-		{"none was lost", 0, false, "prove that no count of an ack was lost"},
-		{"some were lost", 30, true, "lost the counts of 30 to 30 acks"},
-	} {
-		duringFrom(t, func(b *testBench) { acked(b, 0, 5000, 0) }, func(t *testing.T, b *testBench) {
-			b.other.set(func(f *fakeSource) { f.stats.Pass = nil })
-			pass(2 * time.Minute)
-			acked(b, 470, 5470+tt.lost, 3)
-			pass(2 * time.Minute)
-			f := b.pipeline(t, "emails").Windows[0].Messages
-			orders := b.pipeline(t, "orders").Windows[0].Messages
-			if orders.Value != 470 || orders.AtLeast != tt.atLeast || !strings.Contains(orders.Why, tt.words) {
-				t.Errorf("%s: %+v; emails %+v", tt.name, orders, f)
-			}
-		})
 	}
 }

@@ -249,7 +249,7 @@ func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float6
 	if _, lost, metered := meter.Acks.lost(from.Before.Ended, to.After.Began); metered {
 		most = acks[1] + lost
 	}
-	left := meter.left(from, to)
+	left := left(meter, from, to)
 	switch {
 	case math.IsInf(most, 1) && math.IsInf(left[1], 1):
 		return acks, "channels were closed in the window, which makes the broker lose counts, and nothing tells how many"
