@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,16 +19,16 @@ import (
 //
 // The broker counts closed channels of everybody together. Those that provably were of others excuse nothing: so the claims are
 // also held against the fewest that were ever open, and the closures since that may have been the pipeline's own.
-func several(readings []storeReading, frames reel, own *ownClosures, processing time.Duration) string {
+func several(readings []sample.EventReading, frames sample.Frames, own *sample.OwnClosures, processing time.Duration) string {
 	// slack is how much longer than its time to live a claim may stand.
 	const slack = 10 * time.Second
 	least := math.Inf(1) // of the claims open at an earlier time, less the channels closed by then
 	var gaps float64
 	fewest := math.Inf(1) // claims open at an earlier time, and the reading of the broker before it
-	var since *frame
+	var since *sample.Frame
 	for _, r := range readings {
-		before, ok := frames.before(r.At)
-		later, there := frames.after(r.At.Add(depthLag))
+		before, ok := frames.Before(r.At)
+		later, there := frames.After(r.At.Add(sample.DepthLag))
 		if !ok || !there || before.ClosuresBlind || later.ClosuresBlind {
 			continue
 		}
@@ -39,7 +40,7 @@ func several(readings []storeReading, frames reel, own *ownClosures, processing 
 		if r.Open <= fewest {
 			fewest, since = r.Open, before
 		}
-		channels, known := frames.channels(r.At, later)
+		channels, known := frames.Channels(r.At, later)
 		if !known || later.Gets != before.Gets {
 			continue
 		}
@@ -49,7 +50,7 @@ func several(readings []storeReading, frames reel, own *ownClosures, processing 
 			held += channels
 		}
 		left := least + later.Closures
-		if closed, known := own.most(since, later); known {
+		if closed, known := own.Most(since, later); known {
 			left = min(left, fewest+closed)
 		}
 		if r.Open > held+left {
@@ -65,5 +66,5 @@ func (p *pipeline) several(s dedup.Scheme) string {
 	if p.store == nil || p.partner != "" || !s.AcksEach {
 		return ""
 	}
-	return several(p.store.tape.epoch(), p.frames, p.own, s.ProcessingTTL)
+	return several(p.store.told.Epoch(), p.frames, p.own, s.ProcessingTTL)
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -125,12 +126,12 @@ func TestOpenClaimsProveWorkOnSeveralDeliveries(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var frames reel
-			var readings []storeReading
+			var frames sample.Frames
+			var readings []sample.EventReading
 			for i := range tt.open {
 				at := start.Add(time.Duration(i) * time.Minute)
 				for _, d := range []time.Duration{-5 * time.Second, 15 * time.Second} {
-					f := frame{Began: at.Add(d), Ended: at.Add(d), DepthFrom: at.Add(d), Closures: tt.closures[i], Consumers: 4, ConsumersKnown: true}
+					f := sample.Frame{Began: at.Add(d), Ended: at.Add(d), DepthFrom: at.Add(d), Closures: tt.closures[i], Consumers: 4, ConsumersKnown: true}
 					if d < 0 && i > 0 {
 						f.Closures = tt.closures[i-1]
 					}
@@ -143,7 +144,7 @@ func TestOpenClaimsProveWorkOnSeveralDeliveries(t *testing.T) {
 				if tt.young {
 					since = start
 				}
-				readings = append(readings, storeReading{At: at, Since: since, Open: tt.open[i]})
+				readings = append(readings, sample.EventReading{At: at, Since: since, Open: tt.open[i]})
 			}
 			got := several(readings, frames, nil, 5*time.Minute)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
@@ -168,19 +169,19 @@ func TestClosedChannelsOfOthersExcuseNoOpenClaims(t *testing.T) {
 		"as many as the last ones explain": {true, 10, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own := &ownClosures{}
-			var frames reel
-			var readings []storeReading
+			own := &sample.OwnClosures{}
+			var frames sample.Frames
+			var readings []sample.EventReading
 			for i := range 41 {
-				frames = append(frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Closures: float64(3 * i), Consumers: 4, ConsumersKnown: true})
+				frames = append(frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Closures: float64(3 * i), Consumers: 4, ConsumersKnown: true})
 				if tt.listed && i > 0 {
-					own.add(at(i-1).Add(-listLag), at(i), 3)
+					own.Add(at(i-1).Add(-sample.ListLag), at(i), 3)
 				}
 				open := 0.0
 				if i >= 20 { // it grows by less between two readings than their closed channels explain
 					open = min(tt.open, float64(3*(i-19)))
 				}
-				readings = append(readings, storeReading{At: at(i).Add(time.Second), Since: start.Add(-time.Hour), Open: open})
+				readings = append(readings, sample.EventReading{At: at(i).Add(time.Second), Since: start.Add(-time.Hour), Open: open})
 			}
 			got := several(readings, frames, own, 5*time.Minute)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
@@ -225,10 +226,10 @@ func TestAChannelHoldsOneCompletedDeliveryAtMost(t *testing.T) {
 			s := residualSample{Scheme: dedup.Scheme{AcksEach: true}, Prefetch: 50}
 			for i := range 4 {
 				at := start.Add(time.Duration(i) * 6 * time.Second)
-				s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Unacked: 200, Consumers: 4, ConsumersKnown: true})
+				s.Frames = append(s.Frames, sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Unacked: 200, Consumers: 4, ConsumersKnown: true})
 			}
 			tt.change(&s)
-			second := slices.IndexFunc(s.Frames, func(f frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
+			second := slices.IndexFunc(s.Frames, func(f sample.Frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
 			if got := s.unackedWork(s.Frames[second]); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}

@@ -3,6 +3,8 @@ package collector
 import (
 	"math"
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // bounds are a lower and an upper bound of one number.
@@ -43,36 +45,36 @@ func (b balance) least(to balance) float64 {
 
 // An intake is a way to count the messages that come into the source queues.
 type intake struct {
-	of func(*frame) float64
+	of func(*sample.Frame) float64
 	// lag is how old a count can be.
 	lag time.Duration
 	// gaps counts the times at which this count, or any other of the pipeline's queues, may have missed events.
-	gaps  func(*frame) float64
-	known func(*frame) bool
+	gaps  func(*sample.Frame) float64
+	known func(*sample.Frame) bool
 	// bornLater reports whether the count was still at 0, or not there yet, when a frame was read.
-	bornLater func(*frame) bool
+	bornLater func(*sample.Frame) bool
 }
 
 // publishedIntake counts what the channels sent. A channel that dies takes counts along.
 func publishedIntake() intake {
 	return intake{
-		of: func(f *frame) float64 { return f.Publishes }, lag: counterLag,
-		gaps: func(f *frame) float64 { return f.Gaps }, known: func(*frame) bool { return true },
-		bornLater: func(f *frame) bool { return f.Unpublished },
+		of: func(f *sample.Frame) float64 { return f.Publishes }, lag: sample.CounterLag,
+		gaps: func(f *sample.Frame) float64 { return f.Gaps }, known: func(*sample.Frame) bool { return true },
+		bornLater: func(f *sample.Frame) bool { return f.Unpublished },
 	}
 }
 
 // enteredIntake counts what the queues took in by themselves, which loses nothing. It is as old as their depths.
 func enteredIntake() intake {
 	return intake{
-		of: func(f *frame) float64 { return f.Entered }, lag: depthLag,
-		gaps: func(f *frame) float64 { return f.EnteredGaps }, known: func(f *frame) bool { return f.EnteredKnown },
-		bornLater: func(f *frame) bool { return f.Unentered },
+		of: func(f *sample.Frame) float64 { return f.Entered }, lag: sample.DepthLag,
+		gaps: func(f *sample.Frame) float64 { return f.EnteredGaps }, known: func(f *sample.Frame) bool { return f.EnteredKnown },
+		bornLater: func(f *sample.Frame) bool { return f.Unentered },
 	}
 }
 
 // between strikes the balance at a time that lies between two others.
-func (n intake) between(r reel, early, late time.Time) (b balance) {
+func (n intake) between(r sample.Frames, early, late time.Time) (b balance) {
 	first, ok := n.low(r, early, &b)
 	if !ok {
 		return balance{}
@@ -87,12 +89,12 @@ func (n intake) between(r reel, early, late time.Time) (b balance) {
 
 // low bounds from below what is gone, and so from above what was dead-lettered, all at the instant at which a depth was taken that is
 // not later than t. What came in is counted by the reading of the frame that it returns, or later.
-func (n intake) low(r reel, t time.Time, b *balance) (counted *frame, ok bool) {
-	depth, ok := r.before(t)
+func (n intake) low(r sample.Frames, t time.Time, b *balance) (counted *sample.Frame, ok bool) {
+	depth, ok := r.Before(t)
 	if !ok || !depth.Whole {
 		return nil, false
 	}
-	counted, ok = r.before(depth.DepthFrom.Add(-transitDelay))
+	counted, ok = r.Before(depth.DepthFrom.Add(-sample.TransitDelay))
 	if ok && n.known(counted) {
 		b.From = counted.Ended
 	} else {
@@ -100,34 +102,34 @@ func (n intake) low(r reel, t time.Time, b *balance) (counted *frame, ok bool) {
 		if counted = &r[0]; !n.bornLater(counted) {
 			return nil, false
 		}
-		b.From = depth.DepthFrom.Add(-transitDelay)
+		b.From = depth.DepthFrom.Add(-sample.TransitDelay)
 	}
-	after, ok := r.depthAfter(depth.Ended.Add(transitDelay))
+	after, ok := r.DepthAfter(depth.Ended.Add(sample.TransitDelay))
 	if !ok {
 		return nil, false
 	}
-	_, b.Buried.High, ok = r.buried(after)
+	_, b.Buried.High, ok = r.DeadLettered(after)
 	b.Gone.Low = n.of(counted) - depth.Depth
 	return counted, ok && after.DeadGaps == counted.DeadGaps
 }
 
 // high is low's upper counterpart: the depth was taken at t or later, or is left out, as it is never below 0. What came in is
 // that up to a time.
-func (n intake) high(r reel, t time.Time, b *balance) (counted *frame, ok bool) {
-	before, ok := r.before(t)
+func (n intake) high(r sample.Frames, t time.Time, b *balance) (counted *sample.Frame, ok bool) {
+	before, ok := r.Before(t)
 	if !ok {
 		return nil, false
 	}
-	if b.Buried.Low, _, ok = r.buried(before); !ok {
+	if b.Buried.Low, _, ok = r.DeadLettered(before); !ok {
 		return nil, false
 	}
-	counted, ok = r.after(t.Add(n.lag))
+	counted, ok = r.After(t.Add(n.lag))
 	if !ok || !n.known(counted) || counted.DeadGaps != before.DeadGaps {
 		return nil, false
 	}
 	b.Gone.High, b.To = n.of(counted), t
-	if depth, ok := r.depthAfter(t); ok && depth.Whole {
-		later, ok := r.after(depth.Ended.Add(n.lag))
+	if depth, ok := r.DepthAfter(t); ok && depth.Whole {
+		later, ok := r.After(depth.Ended.Add(n.lag))
 		if ok && n.known(later) && n.gaps(later) == n.gaps(counted) && n.of(later)-depth.Depth < b.Gone.High {
 			b.Gone.High, b.To, counted = n.of(later)-depth.Depth, depth.Ended, later
 		}
@@ -141,15 +143,15 @@ func (n intake) high(r reel, t time.Time, b *balance) (counted *frame, ok bool) 
 // the meter of acks, which tells a purge from acks that were lost, or where the depths of the ends overlap, or where dead letters
 // went that nobody was seen to take. What queues took in gives no lower bound at all: one that is started again may count on from a
 // number that is too high. One that counts on from a number that is too low is not believed where it took in less than was published.
-func left(l lostCounts, from, to cut) [2]float64 {
+func left(l sample.LostCounts, from, to cut) [2]float64 {
 	out := [2]float64{math.Inf(-1), math.Inf(1)}
 	lost := math.Inf(1)
 	if from.Published.comparable(to.Published) {
-		overlap, fell := to.Published.From.Before(from.Published.To), to.Before.deadNet() < from.Before.deadNet()
-		if l.Acks.spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
+		overlap, fell := to.Published.From.Before(from.Published.To), to.Before.DeadNet() < from.Before.DeadNet()
+		if l.Acks.Spans(from.Before.Ended, to.After.Began) && !overlap && !fell {
 			out[0] = from.Published.least(to.Published)
 		}
-		if _, most, ok := l.Publishes.lost(from.Published.From, to.Published.To); ok {
+		if _, most, ok := l.Publishes.Lost(from.Published.From, to.Published.To); ok {
 			lost = most
 			out[1] = from.Published.most(to.Published, 0) + lost
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -32,9 +33,9 @@ func TestWhatQueuesTookInIsCountedWhereAllTell(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			refs := []dedup.QueueRef{{Vhost: "/", Name: "a"}, {Vhost: "/", Name: "b"}}
 			p := &pipeline{refs: refs, queues: map[dedup.QueueRef]*queueCounters{refs[0]: {}, refs[1]: {}}, broker: &brokerWatch{}}
-			var f frame
+			var f sample.Frame
 			for _, r := range tt.readings {
-				f = frame{EnteredKnown: true, Unentered: true}
+				f = sample.Frame{EnteredKnown: true, Unentered: true}
 				for i, ref := range refs {
 					p.takeEntered(&f, ref, &dedup.Queue{QueueRef: ref, Entered: r[i]})
 				}
@@ -54,7 +55,7 @@ func TestWhatWasPutAmongTheDeadLettersIsNoDeadLetter(t *testing.T) {
 	var s residualSample
 	for i := range 14 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Unpublished: i < 5}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Unpublished: i < 5}
 		if i >= 1 {
 			f.Dead = 3
 		}
@@ -65,7 +66,7 @@ func TestWhatWasPutAmongTheDeadLettersIsNoDeadLetter(t *testing.T) {
 			f.Publishes, f.Acks, f.Dead = 43, 40, 6
 		}
 		s.Frames = append(s.Frames, f)
-		s.Meter.Acks = append(s.Meter.Acks, meterFrame{Began: at, Ended: at})
+		s.Meter.Acks = append(s.Meter.Acks, sample.LossReading{Began: at, Ended: at})
 	}
 	s.Pass, s.Interval = &dedup.Pass{}, 5*time.Second
 	bounded := 0
@@ -93,22 +94,22 @@ func TestDeadLettersThatWereNotFollowedProveNothing(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	at := func(i int) time.Time { return start.Add(time.Duration(i) * 5 * time.Second) }
 	for name, tt := range map[string]struct {
-		change func(reel)
+		change func(sample.Frames)
 		known  bool
 	}{
-		"followed all the time":                  {func(reel) {}, true},
-		"counts were missed before a later one":  {func(r reel) { r[6].DeadGaps, r[7].DeadGaps = 1, 1 }, false},
-		"counts were missed since an earlier":    {func(r reel) { r[2].DeadGaps, r[3].DeadGaps = 7, 7 }, false},
-		"they were not known":                    {func(r reel) { r[4].Whole = false }, false},
-		"one of the queues was away for a while": {func(r reel) { r[6].Whole, r[6].Dead = false, 0 }, true},
+		"followed all the time":                  {func(sample.Frames) {}, true},
+		"counts were missed before a later one":  {func(r sample.Frames) { r[6].DeadGaps, r[7].DeadGaps = 1, 1 }, false},
+		"counts were missed since an earlier":    {func(r sample.Frames) { r[2].DeadGaps, r[3].DeadGaps = 7, 7 }, false},
+		"they were not known":                    {func(r sample.Frames) { r[4].Whole = false }, false},
+		"one of the queues was away for a while": {func(r sample.Frames) { r[6].Whole, r[6].Dead = false, 0 }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var r reel
+			var r sample.Frames
 			for i := range 8 {
-				r = append(r, frame{Began: at(i), Ended: at(i), DepthFrom: at(i).Add(-time.Second), Whole: true, Dead: 510, DeadPublished: 500})
+				r = append(r, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i).Add(-time.Second), Whole: true, Dead: 510, DeadPublished: 500})
 			}
 			tt.change(r)
-			low, high, ok := r.buried(&r[4])
+			low, high, ok := r.DeadLettered(&r[4])
 			if ok != tt.known || ok && (low != 10 || high != 10) {
 				t.Errorf("%v..%v, %v; want 10, %v", low, high, ok, tt.known)
 			}
@@ -125,7 +126,7 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 			t.Errorf("%v lost: at most %v, want %v", lost, most, want)
 		}
 	}
-	unmetered := left(lostCounts{}, cut{Entered: from, Before: &frame{}}, cut{Entered: to, After: &frame{}})
+	unmetered := left(sample.LostCounts{}, cut{Entered: from, Before: &sample.Frame{}}, cut{Entered: to, After: &sample.Frame{}})
 	if unmetered[1] != 400 {
 		t.Errorf("nobody meters what was lost: at most %v, want 400", unmetered[1])
 	}
@@ -135,14 +136,14 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 func TestAQueueThatCountsOnTooLowIsNotBelieved(t *testing.T) {
 	at := func(gone float64) cut {
 		b := balance{Gone: bounds{gone, gone}, Known: true}
-		return cut{Published: balance{Gone: bounds{gone, gone}, Known: true}, Entered: b, Before: &frame{}, After: &frame{}}
+		return cut{Published: balance{Gone: bounds{gone, gone}, Known: true}, Entered: b, Before: &sample.Frame{}, After: &sample.Frame{}}
 	}
 	from, to := at(0), at(400)
-	if left := left(lostCounts{}, from, to); left[1] != 400 {
+	if left := left(sample.LostCounts{}, from, to); left[1] != 400 {
 		t.Errorf("at most %v, want 400", left[1])
 	}
 	to.Entered.Gone = bounds{100, 100}
-	if left := left(lostCounts{}, from, to); !math.IsInf(left[1], 1) {
+	if left := left(sample.LostCounts{}, from, to); !math.IsInf(left[1], 1) {
 		t.Errorf("at most %v, want no bound", left[1])
 	}
 }
@@ -175,7 +176,7 @@ func TestWhatEnteredLateIsShownLater(t *testing.T) {
 	var s residualSample
 	for i := range 14 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at, Whole: true, EnteredKnown: true, Entered: 100, Closures: float64(i)}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, EnteredKnown: true, Entered: 100, Closures: float64(i)}
 		if i >= 10 {
 			f.Entered = 101
 		}
@@ -194,10 +195,10 @@ func TestWhatEnteredLateIsShownLater(t *testing.T) {
 func TestAYoungTapeTellsWhatEnteredOnlyFromNothing(t *testing.T) {
 	for _, untaken := range []bool{true, false} {
 		start := time.Unix(1_800_000_000, 0)
-		var r reel
+		var r sample.Frames
 		for i := range 8 {
 			at := start.Add(time.Duration(i) * 5 * time.Second)
-			r = append(r, frame{Began: at, Ended: at, DepthFrom: at.Add(-2 * time.Second), Whole: true, EnteredKnown: i > 0 || !untaken, Unentered: untaken})
+			r = append(r, sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-2 * time.Second), Whole: true, EnteredKnown: i > 0 || !untaken, Unentered: untaken})
 		}
 		if b := enteredIntake().between(r, start, start); b.Known != untaken {
 			t.Errorf("nothing had entered %v: known %v", untaken, b.Known)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -59,7 +60,7 @@ func (l *channelLister) due(now time.Time) bool {
 	if !l.listable || now.Before(l.next) {
 		return false
 	}
-	stale, shown := now.Sub(l.listed) >= listRefresh, l.listed.After(l.stirred.Add(depthLag))
+	stale, shown := now.Sub(l.listed) >= sample.ListRefresh, l.listed.After(l.stirred.Add(sample.DepthLag))
 	return stale || !shown
 }
 
@@ -107,8 +108,8 @@ func (b *brokerWatch) readChannels(ctx context.Context) error {
 	case list.Channels == nil:
 		b.log.Debug("channels of the broker could not be listed: all that are closed count for each pipeline", "broker", b.broker.Name())
 		b.lister.took(nil, began, took, listRetry)
-	case took > listSlowest: // what the broker gathers for long it answers at once from a cache, for five times as long
-		b.lister.took(nil, began, took, listRefresh)
+	case took > sample.ListSlowest: // what the broker gathers for long it answers at once from a cache, for five times as long
+		b.lister.took(nil, began, took, sample.ListRefresh)
 	default:
 		b.lister.took(&list, began, took, 0)
 	}

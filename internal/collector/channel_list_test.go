@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -17,10 +18,10 @@ func TestChannelsAreListedWhereTheyAreFewAndSomethingHappened(t *testing.T) {
 	}{
 		"at first":                              {time.Time{}, time.Time{}, time.Time{}, nil, true},
 		"nothing happened":                      {time.Time{}, morning.Add(-long), time.Time{}, nil, false},
-		"nothing happened for long":             {time.Time{}, morning.Add(-listRefresh), time.Time{}, nil, true},
+		"nothing happened for long":             {time.Time{}, morning.Add(-sample.ListRefresh), time.Time{}, nil, true},
 		"a channel was closed since":            {morning, morning.Add(-long), time.Time{}, nil, true},
-		"what followed may not have shown":      {morning.Add(-long - depthLag), morning.Add(-long), time.Time{}, nil, true},
-		"what followed has shown":               {morning.Add(-long - depthLag - time.Second), morning.Add(-long), time.Time{}, nil, false},
+		"what followed may not have shown":      {morning.Add(-long - sample.DepthLag), morning.Add(-long), time.Time{}, nil, true},
+		"what followed has shown":               {morning.Add(-long - sample.DepthLag - time.Second), morning.Add(-long), time.Time{}, nil, false},
 		"the last list was dear":                {morning, time.Time{}, morning.Add(time.Second), nil, false},
 		"too many channels":                     {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = ptr(listedChannels + 1) }, false},
 		"their number is not known":             {time.Time{}, time.Time{}, time.Time{}, func(s *dedup.BrokerSample) { s.ChannelsOpen = nil }, false},
@@ -66,7 +67,7 @@ func TestTheCollectorListsChannelsBesideItsSamples(t *testing.T) {
 				first = &frames[i]
 			}
 		}
-		if ours, known := b.pipelines[0].own.most(first, last); last.Closures-first.Closures != 1 || ours != 0 || !known {
+		if ours, known := b.pipelines[0].own.Most(first, last); last.Closures-first.Closures != 1 || ours != 0 || !known {
 			t.Errorf("%v closures, of which %v may be the pipeline's; want 1 and 0", last.Closures-first.Closures, ours)
 		}
 		b.broker.set(func(f *fakeSource) { f.channels.Channels = nil; f.lists = 0 })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -93,9 +94,9 @@ func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
 			asked := int64(5)
 			if tt.events != nil {
 				tt.events.Asked = &asked
-				p.store.tape.add(tt.events)
+				p.store.told.Add(tt.events)
 			}
-			p.frames = []frame{{}, {}}
+			p.frames = []sample.Frame{{}, {}}
 			v := view{now: time.Now(), scheme: dedup.Scheme{Kind: tt.kind, Mark: "before", OnInFlight: "nack", OnFail: "delete"}, stats: dedup.StoreStats{Events: tt.events}}
 			p.partner = ""
 			r := b.eventEstimate(p, v, 15*time.Minute)

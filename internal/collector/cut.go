@@ -2,6 +2,8 @@ package collector
 
 import (
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // A cut is one end of the judged window: a time, and bounds on what had happened by then.
@@ -15,7 +17,7 @@ type cut struct {
 	// Worth ranks cuts by whether a balance from them bounds anything, and Vague is by how much the better one errs: see rank.
 	Worth         int
 	Vague         float64
-	Before, After *frame
+	Before, After *sample.Frame
 	// Unsettled are the messages that were still there at the first depth after the cut, or came back until then: they
 	// widen what an end of the window must allow for. It only serves to choose.
 	Unsettled float64
@@ -28,7 +30,7 @@ func (c cut) doubt() float64 { return c.AcksHigh - c.AcksLow + c.Vague + c.Unset
 func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 	var best cut
 	found := false
-	for _, f := range s.Frames.span(from, to) {
+	for _, f := range s.Frames.Span(from, to) {
 		c, ok := cutAt(s, f.Ended)
 		if !ok || c.At.After(to) || (late && !c.watch(s)) {
 			continue
@@ -43,15 +45,15 @@ func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 // watch reports whether the broker was read often enough after the cut to know what became of unacked messages, and
 // notes how many there were.
 func (c *cut) watch(s residualSample) bool {
-	depth, ok := s.Frames.depthAfter(c.At.Add(s.ClockError))
+	depth, ok := s.Frames.DepthAfter(c.At.Add(s.ClockError))
 	if !ok {
 		return false
 	}
-	lag := counterLag
+	lag := sample.CounterLag
 	if c.Entered.Known && anyClosed(s.Own, s.Frames) {
 		lag = enteredIntake().lag // see leftBy
 	}
-	later, ok := s.Frames.after(depth.Ended.Add(lag))
+	later, ok := s.Frames.After(depth.Ended.Add(lag))
 	if ok {
 		c.Unsettled = later.Redeliveries - c.Before.Redeliveries + depth.Depth
 	}
@@ -70,9 +72,9 @@ func better(c, best cut, late bool) bool {
 
 // cutAt bounds what had happened at the first whole second of the store's clock after t.
 //
-// A counter read at time p shows at least the events up to p - counterLag and at most those up to the end of the
+// A counter read at time p shows at least the events up to p - sample.CounterLag and at most those up to the end of the
 // reading. So the latest reading before a time bounds the true count from below and the first reading later than
-// counterLag after it from above. An ack follows its marker by at most settleDelay.
+// sample.CounterLag after it from above. An ack follows its marker by at most settleDelay.
 func cutAt(s residualSample, t time.Time) (cut, bool) {
 	offset := s.Pass.ClockOffset
 	store := t.Add(offset + s.ClockError)
@@ -80,23 +82,23 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 		store = whole.Add(time.Second)
 	}
 	at := store.Add(-offset)
-	c, ok := cutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+settleDelay))
+	c, ok := cutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+sample.SettleDelay))
 	c.At, c.Store = at, store
 	c.rank(s.Meter, s.Own, s.Frames)
 	return c, ok
 }
 
 // anyClosed reports whether channels of the pipeline may have been closed since the first frame.
-func anyClosed(own *ownClosures, r reel) bool {
+func anyClosed(own *sample.OwnClosures, r sample.Frames) bool {
 	return !noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1])
 }
 
 // rank says what the balances at a cut are worth: without one, closed channels leave little that bounds the acks; and where
 // channels were closed at all, that of publishes needs a loss meter that ran around the cut.
-func (c *cut) rank(meter lostCounts, own *ownClosures, r reel) {
+func (c *cut) rank(meter sample.LostCounts, own *sample.OwnClosures, r sample.Frames) {
 	if c.Published.Known {
 		c.Worth, c.Vague = 1, c.Published.doubt()
-		if !anyClosed(own, r) || meter.Publishes.spans(c.Published.From, c.Published.To) {
+		if !anyClosed(own, r) || meter.Publishes.Spans(c.Published.From, c.Published.To) {
 			c.Worth = 2
 		}
 	}
@@ -106,12 +108,12 @@ func (c *cut) rank(meter lostCounts, own *ownClosures, r reel) {
 }
 
 // cutBetween bounds what had happened at a time that lies between two others.
-func cutBetween(r reel, early, late time.Time) (cut, bool) {
-	before, ok := r.before(early)
+func cutBetween(r sample.Frames, early, late time.Time) (cut, bool) {
+	before, ok := r.Before(early)
 	if !ok {
 		return cut{}, false
 	}
-	after, ok := r.after(late.Add(counterLag))
+	after, ok := r.After(late.Add(sample.CounterLag))
 	if !ok {
 		return cut{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -54,7 +55,7 @@ func TestDoubleEffectsSinceATimeAreThoseOfTheSourceThatSeesMore(t *testing.T) {
 		t.Errorf("nothing was read: %v", n)
 	}
 	for i, again := range []float64{1, 1, 3, 3} {
-		p.store.tape.readings = append(p.store.tape.readings, storeReading{At: at.Add(time.Duration(i) * time.Minute), Epoch: 1, Again: again, Twice: again})
+		p.store.told.Readings = append(p.store.told.Readings, sample.EventReading{At: at.Add(time.Duration(i) * time.Minute), Epoch: 1, Again: again, Twice: again})
 	}
 	for after, want := range map[time.Duration]float64{-time.Hour: 2, 0: 2, 90 * time.Second: 2, 2 * time.Minute: 0, time.Hour: 0} {
 		if n := p.doubledSince(at.Add(after)); n != want {
@@ -72,8 +73,8 @@ func TestDoubleEffectsSinceATimeAreThoseOfTheSourceThatSeesMore(t *testing.T) {
 			t.Errorf("with an effect check, since %s: %v double effects, want %v", after, n, want)
 		}
 	}
-	for i := range p.store.tape.readings { // duplicates that renew their markers prove none of those that the check found
-		p.store.tape.readings[i].Twice = 0
+	for i := range p.store.told.Readings { // duplicates that renew their markers prove none of those that the check found
+		p.store.told.Readings[i].Twice = 0
 	}
 	if n := p.doubledUnseen(at); n != 4 {
 		t.Errorf("%v double effects are unseen, want 4", n)

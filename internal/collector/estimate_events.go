@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -24,10 +25,10 @@ const (
 // An eventSample is everything that the estimate from store events is computed from.
 type eventSample struct {
 	Window, Interval time.Duration
-	Frames           reel
+	Frames           sample.Frames
 	Scheme           dedup.Scheme
 	// Readings are those of the newest epoch; Broke is when that began, if another one came before it.
-	Readings []storeReading
+	Readings []sample.EventReading
 	Broke    time.Time
 	Command  string
 	// Sharers are other stores on the same server whose consumers ask with the same command: the server counts them together.
@@ -44,9 +45,9 @@ type eventSample struct {
 	// because they were returned too often.
 	Vanishing, Limited bool
 	// Meter bounds the acks and publishes whose counts the broker lost.
-	Meter lostCounts
+	Meter sample.LostCounts
 	// Own tells which closed channels were not of the pipeline.
-	Own *ownClosures
+	Own *sample.OwnClosures
 	// Doubled is that of residualSample.
 	Doubled func(since time.Time) float64
 }
@@ -54,7 +55,7 @@ type eventSample struct {
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
 type eventCut struct {
 	cut
-	storeReading
+	sample.EventReading
 	// Slipped bounds the calls between the two counts of the reading, Failing the failures whose delivery may not be
 	// settled yet.
 	Slipped, Failing float64
@@ -82,7 +83,7 @@ func fromEvents(s eventSample) eventResult {
 	if why != "" {
 		return refuse(why)
 	}
-	f.Covered, f.At = min(to.storeReading.At.Sub(from.storeReading.At), s.Window), to.storeReading.At
+	f.Covered, f.At = min(to.EventReading.At.Sub(from.EventReading.At), s.Window), to.EventReading.At
 	if why := s.spanRefusal(from, to); why != "" {
 		return refuse(why)
 	}
@@ -155,17 +156,17 @@ func eventEnds(s eventSample) (from, to eventCut, why string) {
 		first = s.Frames[0].Ended
 	}
 	slack := min(s.Window, max(0, last.Sub(first))) / 10
-	to, ok := s.calmest(last.Add(-slack-2*counterLag-2*depthLag-4*s.Interval), last, true)
+	to, ok := s.calmest(last.Add(-slack-2*sample.CounterLag-2*sample.DepthLag-4*s.Interval), last, true)
 	if !ok {
 		return from, to, seldom
 	}
-	start := to.storeReading.At.Add(-s.Window)
+	start := to.EventReading.At.Add(-s.Window)
 	if start.Before(first) {
 		start = first
 	}
-	there := to.storeReading.At.Sub(start)
-	from, ok = s.calmest(start, start.Add(min(there/10+depthLag+counterLag, there/2)), false)
-	if !ok || !from.storeReading.At.Before(to.storeReading.At) {
+	there := to.EventReading.At.Sub(start)
+	from, ok = s.calmest(start, start.Add(min(there/10+sample.DepthLag+sample.CounterLag, there/2)), false)
+	if !ok || !from.EventReading.At.Before(to.EventReading.At) {
 		return from, to, seldom
 	}
 	return from, to, ""
@@ -215,18 +216,18 @@ func (s eventSample) newestCut(from, to time.Time) time.Time {
 // cutAt bounds what had happened when the reading was taken.
 func (s eventSample) cutAt(i int) (eventCut, bool) {
 	r := s.Readings[i]
-	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+settleDelay))
+	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+sample.SettleDelay))
 	c.At = r.At
 	c.rank(s.Meter, s.Own, s.Frames)
-	return eventCut{cut: c, storeReading: r,
-		Slipped: s.around(i, s.Slip, func(r storeReading) float64 { return r.Asked }),
-		Failing: s.around(i, giveUpDelay, func(r storeReading) float64 { return r.Failures }),
+	return eventCut{cut: c, EventReading: r,
+		Slipped: s.around(i, s.Slip, func(r sample.EventReading) float64 { return r.Asked }),
+		Failing: s.around(i, sample.GiveUpDelay, func(r sample.EventReading) float64 { return r.Failures }),
 	}, ok
 }
 
 // around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else what its pace
 // between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, and at least twice that pace.
-func (s eventSample) around(i int, within time.Duration, count func(storeReading) float64) float64 {
+func (s eventSample) around(i int, within time.Duration, count func(sample.EventReading) float64) float64 {
 	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
 	gained := count(after) - count(before)
 	elapsed := after.At.Sub(before.At)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -134,24 +135,24 @@ func TestResidualRefusals(t *testing.T) {
 			s.Frames = s.Frames[len(s.Frames)-3:]
 			s.Pass.Started = s.Frames[0].Began.Add(-time.Hour)
 		}, "read often enough"},
-		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *frame) { f.Gaps = 1 }) }, "were reset"},
-		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "were reset"},
+		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
 		"evictions in the window": {func(s *residualSample) {
 			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
 		}, "evicted"},
 		"closed channels, no meter, no balance": {func(s *residualSample) {
-			s.Meter = lostCounts{}
-			tail(s, func(f *frame) { f.Closures, f.Whole = 3, false })
+			s.Meter = sample.LostCounts{}
+			tail(s, func(f *sample.Frame) { f.Closures, f.Whole = 3, false })
 		}, "nothing tells how many"},
 		"closed channels, a balance, and no meter of publishes": {func(s *residualSample) {
-			s.Meter = lostCounts{}
-			tail(s, func(f *frame) { f.Closures = 3 })
+			s.Meter = sample.LostCounts{}
+			tail(s, func(f *sample.Frame) { f.Closures = 3 })
 		}, "nothing tells how many"},
 		"more acks are missing than the nodes lost": {func(s *residualSample) {
-			tail(s, func(f *frame) { f.Closures, f.Acks = 3, f.Acks-500 })
+			tail(s, func(f *sample.Frame) { f.Closures, f.Acks = 3, f.Acks-500 })
 		}, "the balance of messages does not close: at least"},
 		"more acks than messages that were published": {func(s *residualSample) {
-			tail(s, func(f *frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
+			tail(s, func(f *sample.Frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
 		}, "more acks than messages that left the queues"},
 		"more completions than acks": {func(s *residualSample) {
 			for i := range s.Frames {
@@ -176,7 +177,7 @@ func TestResidualRefusals(t *testing.T) {
 			if !f.Known() && f.Better == "" {
 				t.Error("a refusal that does not say what would help")
 			}
-			if meter := strings.Contains(f.Why, "nothing tells how many"); meter != (f.Better == betterMeter) {
+			if meter := strings.Contains(f.Why, "nothing tells how many"); meter != (f.Better == sample.BetterMeter) {
 				t.Errorf("%q, but %q", f.Why, f.Better)
 			}
 		})
@@ -184,7 +185,7 @@ func TestResidualRefusals(t *testing.T) {
 }
 
 // tail changes the last two thirds of the frames.
-func tail(s *residualSample, change func(*frame)) {
+func tail(s *residualSample, change func(*sample.Frame)) {
 	for i := len(s.Frames) / 3; i < len(s.Frames); i++ {
 		change(&s.Frames[i])
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,14 +17,14 @@ func calmEars() eventSample {
 }
 
 // lateReadings changes the later half of the readings of the store.
-func lateReadings(s *eventSample, change func(*storeReading)) {
+func lateReadings(s *eventSample, change func(*sample.EventReading)) {
 	for i := len(s.Readings) / 2; i < len(s.Readings); i++ {
 		change(&s.Readings[i])
 	}
 }
 
 // lateFrames changes the later half of the readings of the broker.
-func lateFrames(s *eventSample, change func(*frame)) {
+func lateFrames(s *eventSample, change func(*sample.Frame)) {
 	for i := len(s.Frames) / 2; i < len(s.Frames); i++ {
 		change(&s.Frames[i])
 	}
@@ -40,7 +41,7 @@ func TestStoreEventsRefuseInPlainWords(t *testing.T) {
 		"failed markers that stay":    {func(s *eventSample) { s.Scheme.OnFail = "keep" }, "ack or keep failed work"},
 		"nothing told yet":            {func(s *eventSample) { s.Readings = nil }, "told nothing yet"},
 		"one reading":                 {func(s *eventSample) { s.Readings = s.Readings[:1] }, "read only once"},
-		"no command statistics":       {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.AskedKnown = false }) }, "does not tell how often its consumers asked"},
+		"no command statistics":       {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.AskedKnown = false }) }, "does not tell how often its consumers asked"},
 		"a broker that was read once": {func(s *eventSample) { s.Frames = s.Frames[:1] }, "was not read often enough"},
 		"a broker that stopped to be read": {func(s *eventSample) {
 			s.Frames = s.Frames[:3]
@@ -48,19 +49,19 @@ func TestStoreEventsRefuseInPlainWords(t *testing.T) {
 		"a gap in the window": {func(s *eventSample) {
 			s.Broke = s.Readings[len(s.Readings)-1].At.Add(-5 * time.Minute)
 		}, "events of the store were missed in the window (until about 08:15 UTC)"},
-		"an eviction that the events tell": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Evicted = 4 }) }, "evicted markers"},
+		"an eviction that the events tell": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Evicted = 4 }) }, "evicted markers"},
 		"a store that lost markers": {func(s *eventSample) {
 			s.Disturbed, s.DisturbedWhy = s.Readings[len(s.Readings)/2].At, "the store was restarted in the window and may have lost markers"
 		}, "may have lost markers (until about"},
-		"a reset of the broker's counters": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Gaps = 1 }) }, "counters were reset"},
-		"automatic acks":                   {func(s *eventSample) { lateFrames(s, func(f *frame) { f.AutoAcks = 9 }) }, "automatic acks"},
-		"others use the command": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Asked += 5000 }) },
+		"a reset of the broker's counters": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "counters were reset"},
+		"automatic acks":                   {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"others use the command": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Asked += 5000 }) },
 			"messages: others use the command too"},
-		"consumers that do not ask": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Deliveries += 3000 }) },
+		"consumers that do not ask": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Deliveries += 3000 }) },
 			"some consumers do not ask this store"},
-		"markers that others write": {func(s *eventSample) { lateReadings(s, func(r *storeReading) { r.Claims += 9000 }) },
+		"markers that others write": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Claims += 9000 }) },
 			"something else writes the markers"},
-		"acks that nobody can explain": {func(s *eventSample) { lateFrames(s, func(f *frame) { f.Acks += 3000 }) },
+		"acks that nobody can explain": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Acks += 3000 }) },
 			"exclude each other"},
 	}
 	for name, tt := range tests {
@@ -90,8 +91,8 @@ func TestStoreEventsAreMeasuredOnlyWhereTheyWereProved(t *testing.T) {
 		"a preset with another on_fail": {func(s *eventSample) { s.Scheme.OnFail = "ack" }, dedup.QualityUnknown, "ack or keep failed work"},
 		"consumers that ack what they meet, at most two in a hundred": {func(s *eventSample) {
 			s.Scheme.OnInFlight = "ack"
-			lateReadings(s, func(r *storeReading) { r.Asked -= 150 })
-			lateFrames(s, func(f *frame) { f.Deliveries -= 150 })
+			lateReadings(s, func(r *sample.EventReading) { r.Asked -= 150 })
+			lateFrames(s, func(f *sample.Frame) { f.Deliveries -= 150 })
 		}, dedup.Derived, "may be lost messages"},
 		"consumers that ack what they meet": {func(s *eventSample) { s.Scheme.OnInFlight = "ack" }, dedup.QualityUnknown, "at most 2.87 %"},
 	}
@@ -120,7 +121,7 @@ func TestOthersThatUseTheCommandAreNamedWithWhatHelps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := calmEars()
 			s.Sharers = tt.sharers
-			lateReadings(&s, func(r *storeReading) { r.Asked += 5000 })
+			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
 			rate := fromEvents(s).Rate
 			if rate.Known() || !strings.HasSuffix(rate.Why, tt.why) || rate.Better != betterAlone {
 				t.Errorf("got %q and %q, want %q", rate.Why, rate.Better, tt.why)
@@ -143,7 +144,7 @@ func TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := calmEars()
 			s.Command, s.Scheme.States = tt.command, tt.states
-			lateReadings(&s, func(r *storeReading) { r.Asked += 5000 })
+			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
 			if why := fromEvents(s).Rate.Why; !strings.HasSuffix(why, tt.why) {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -46,7 +47,7 @@ func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
 		upTo := func(t time.Duration) int { return sort.Search(len(list), func(i int) bool { return list[i] > t }) }
 		return int64(upTo(at) - upTo(from))
 	}
-	var tape storeTape
+	var tape sample.Events
 	for at := s.upTo(ears.interval); at < s.now; at += ears.interval {
 		e := &dedup.StoreEvents{At: epoch.Add(at), Listening: true, Epoch: 1, Since: epoch, Command: "SETNX"}
 		since := -time.Second
@@ -60,10 +61,10 @@ func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
 		e.Asked, e.Claims, e.Completions = &asked, total(s.claimed, since, at), total(s.done, since, at)
 		e.Failures, e.GaveUp = total(s.failed, since, at), total(s.givenUp, since, at)
 		e.InFlight = e.Claims - e.Completions - e.Failures - total(s.expired, since, at)
-		tape.add(e)
+		tape.Add(e)
 	}
 	r.Scheme.Preset, r.Scheme.Kind = "redis-text-status", "redis-string"
-	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: tape.epoch(), Broke: tape.broke,
+	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: tape.Epoch(), Broke: tape.Broke,
 		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -59,7 +60,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	if s.Scheme.GiveUp == 0 {
 		given = [2]float64{}
 	}
-	t.Unshown = max(0, doubledSince(s.Doubled, from.storeReading.At)-t.Again)
+	t.Unshown = max(0, doubledSince(s.Doubled, from.EventReading.At)-t.Again)
 	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - given[1], t.Acks[1] - t.Completions + t.Unclear - given[0]}
 	t.Duplicates = [2]float64{
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
@@ -81,7 +82,7 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 	left := left(s.Meter, from, to)
 	bounds := [2]float64{max(counted[0], left[0]), left[1]}
 	// What was lost may all be of other queues, or all of these.
-	if _, high, ok := s.Meter.Acks.lost(from.Before.Ended, to.After.Began); ok {
+	if _, high, ok := s.Meter.Acks.Lost(from.Before.Ended, to.After.Began); ok {
 		bounds[1] = min(bounds[1], counted[1]+high)
 	}
 	return bounds, bounds[0] <= bounds[1]
@@ -96,9 +97,9 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		return best
 	}
 	failed := max(0, t.Failures-t.GaveUp-from.Failing-to.Failing)
-	settled := to.storeReading.At.Add(s.Slip + settleDelay)
-	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
-		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+	settled := to.EventReading.At.Add(s.Slip + sample.SettleDelay)
+	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
+		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
@@ -107,7 +108,7 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		}
 		var buried float64
 		if s.Limited {
-			if buried, ok = s.Frames.buriedBetween(from.Before, &f); !ok {
+			if buried, ok = s.Frames.DeadLetteredBetween(from.Before, &f); !ok {
 				continue
 			}
 		}
@@ -120,16 +121,16 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 // explains came after a hit on work in flight. It begins to count redeliveries where few messages wait, as these may have been
 // returned before.
 func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
-	closed, known := s.Own.most(from.Before, to.After)
+	closed, known := s.Own.Most(from.Before, to.After)
 	if s.Prefetch <= 0 || !known || to.After.Gets != from.Before.Gets {
 		return 0
 	}
 	unasked := max(0, to.After.Deliveries-from.Before.Deliveries-t.Asked)
 	explained := t.Failures + from.Failing + to.Failing + unasked + closed*float64(s.Prefetch)
 	var best float64
-	begun := from.storeReading.At
-	for _, f := range s.Frames.span(begun, begun.Add(to.storeReading.At.Sub(begun)/10)) {
-		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+	begun := from.EventReading.At
+	for _, f := range s.Frames.Span(begun, begun.Add(to.EventReading.At.Sub(begun)/10)) {
+		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(begun) {
 			continue
 		}
@@ -143,7 +144,7 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
 	last := &s.Frames[len(s.Frames)-1]
-	if f, ok := s.Frames.depthAfter(to.storeReading.At.Add(settleDelay + transitDelay)); ok {
+	if f, ok := s.Frames.DepthAfter(to.EventReading.At.Add(sample.SettleDelay + sample.TransitDelay)); ok {
 		last = f
 	}
 	high = to.After.Deliveries - from.Before.Deliveries + waiting(from)
@@ -151,11 +152,11 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 	if !from.Before.Whole || !last.Whole {
 		own = nil // others may consume the dead letters, and their counts are lost too
 	}
-	rejected, ok := s.Frames.buriedBetween(from.Before, last)
+	rejected, ok := s.Frames.DeadLetteredBetween(from.Before, last)
 	if !ok { // as well as it is known, and not yet counted ones besides: this is no bound of a figure, but a check with slack
-		rejected = max(0, max(last.deadNet(), s.Frames[len(s.Frames)-1].deadNet())-from.Before.deadNet())
+		rejected = max(0, max(last.DeadNet(), s.Frames[len(s.Frames)-1].DeadNet())-from.Before.DeadNet())
 	}
-	if closed, known := own.most(from.Before, to.After); known {
+	if closed, known := own.Most(from.Before, to.After); known {
 		low = max(0, to.Before.Deliveries-from.After.Deliveries-waiting(to)-closed*float64(s.Prefetch)-rejected)
 	}
 	return low, high
@@ -216,7 +217,7 @@ func (s eventSample) strange(asked float64, from, to eventCut) float64 {
 	best := max(0, asked-low)
 	for k := range tried {
 		i := k * len(s.Readings) / tried
-		if best == 0 || !s.Readings[i].At.Before(from.storeReading.At) {
+		if best == 0 || !s.Readings[i].At.Before(from.EventReading.At) {
 			break
 		}
 		c, ok := s.cutAt(i)
@@ -226,7 +227,7 @@ func (s eventSample) strange(asked float64, from, to eventCut) float64 {
 		}
 		low, _ := s.deliveries(c, to)
 		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
-		pace := max(asked/n, to.storeReading.At.Sub(from.storeReading.At).Seconds()/to.storeReading.At.Sub(c.storeReading.At).Seconds())
+		pace := max(asked/n, to.EventReading.At.Sub(from.EventReading.At).Seconds()/to.EventReading.At.Sub(c.EventReading.At).Seconds())
 		likely := max(0, n-low) * pace
 		best = min(best, likely+4*math.Sqrt(likely))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +22,7 @@ func eventQuality(s dedup.Scheme) dedup.Quality {
 }
 
 // workOf computes the processing time of the messages that were completed in a span.
-func workOf(s storeSpan, scheme dedup.Scheme) latencyResult {
+func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
 	to, from := s.To.Work.Sketch(), s.From.Work.Sketch()
 	times := to.Since(from)
 	n := float64(times.Count())
@@ -31,12 +32,12 @@ func workOf(s storeSpan, scheme dedup.Scheme) latencyResult {
 	q := eventQuality(scheme)
 	quantile := func(share float64, word string) dedup.Figure {
 		v := times.Quantile(share).Seconds()
-		f := s.figure(q, dedup.Seconds, v, n, workSource, fmt.Sprintf(workFormula, word))
+		f := s.Figure(q, dedup.Seconds, v, n, workSource, fmt.Sprintf(workFormula, word))
 		f.Error = v * sketchError
 		return f
 	}
 	return latencyResult{
-		Mean: s.figure(q, dedup.Seconds, times.Sum().Seconds()/n, n, workSource, "mean of the times from claim to completion"),
+		Mean: s.Figure(q, dedup.Seconds, times.Sum().Seconds()/n, n, workSource, "mean of the times from claim to completion"),
 		P50:  quantile(0.50, "p50"), P95: quantile(0.95, "p95"), P99: quantile(0.99, "p99"),
 	}
 }
@@ -68,7 +69,7 @@ func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without late
 	default:
 		return unknownLatency(w, joinReasons(without.Mean.Why, why))
 	}
-	s, ok := spanOf(p.store.tape.epoch(), w)
+	s, ok := sample.SpanOf(p.store.told.Epoch(), w)
 	if !ok {
 		return unknownLatency(w, joinReasons(without.Mean.Why, "the store's events were read only once yet"))
 	}

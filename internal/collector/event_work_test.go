@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -20,7 +21,7 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 	}
 	for name, work := range works {
 		t.Run(name, func(t *testing.T) {
-			var tape storeTape
+			var tape sample.Events
 			var sketch dedup.Sketch
 			start := time.Unix(1_800_000_000, 0)
 			var inside []float64
@@ -36,9 +37,9 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 						inside = append(inside, d.Seconds())
 					}
 				}
-				tape.add(&dedup.StoreEvents{At: at, Listening: true, Epoch: 1, Since: start, Work: sketch.Clone()})
+				tape.Add(&dedup.StoreEvents{At: at, Listening: true, Epoch: 1, Since: start, Work: sketch.Clone()})
 			}
-			s, ok := spanOf(tape.epoch(), 15*time.Minute)
+			s, ok := sample.SpanOf(tape.Epoch(), 15*time.Minute)
 			if !ok {
 				t.Fatal("no span")
 			}
@@ -74,8 +75,8 @@ func TestProcessingTimesInASharedStoreAreNobodysAlone(t *testing.T) {
 		return e
 	}
 	p := &pipeline{store: &storeWatch{}}
-	p.store.tape.add(events(0, 0))
-	p.store.tape.add(events(60, 30*time.Millisecond))
+	p.store.told.Add(events(0, 0))
+	p.store.told.Add(events(60, 30*time.Millisecond))
 	v := view{stats: dedup.StoreStats{Events: events(60, 30*time.Millisecond)}, scheme: dedup.Scheme{Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete"}}
 	c, without := &Collector{}, unknownLatency(time.Hour, "consumers report no latencies")
 	if got := c.eventWork(p, v, time.Hour, without); !got.Mean.Known() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -97,8 +98,8 @@ func (t *exportTape) add(r exportReading, now time.Time) {
 		t.readings = t.readings[:0] // the clock was set back
 	}
 	t.readings = append(t.readings, r)
-	t.readings = thinned(t.readings, now, func(r *exportReading) time.Time { return r.At },
-		grain{exportNew, tapeStep}, grain{exportOld, exportStep})
+	t.readings = sample.Thin(t.readings, now, func(r *exportReading) time.Time { return r.At },
+		sample.OlderThan(exportNew, sample.OldStep), sample.OlderThan(exportOld, exportStep))
 	t.agrees, t.compared = estimate.Compare(handledOf(t.readings[max(0, len(t.readings)-exportsCompared):]))
 }
 
@@ -163,8 +164,8 @@ func (p *pipeline) settleCompletions(r *exportReading) {
 // counters, which come late. What was handled may be unacked for a while more.
 func (p *pipeline) settleAcks(r *exportReading) {
 	frames := p.frames
-	low, okLow := frames.before(r.first)
-	high, okHigh := frames.after(r.end.Add(counterLag))
+	low, okLow := frames.Before(r.first)
+	high, okHigh := frames.After(r.end.Add(sample.CounterLag))
 	if !okLow || !okHigh || low.Gaps != high.Gaps || high.Blind {
 		return
 	}
@@ -174,7 +175,7 @@ func (p *pipeline) settleAcks(r *exportReading) {
 	if live := p.joints.readings; high.AutoAcks == 0 && len(live) > 0 {
 		i := sort.Search(len(live), func(i int) bool { return live[i].At.After(r.first) }) - 1
 		j := sort.Search(len(live), func(i int) bool { return !live[i].At.Before(r.end) })
-		if i >= 0 && j < len(live) && live[i].Run == live[j].Run && live[j].At.Sub(live[i].At) < counterLag {
+		if i >= 0 && j < len(live) && live[i].Run == live[j].Run && live[j].At.Sub(live[i].At) < sample.CounterLag {
 			r.AckedLow, r.AckedHigh = live[i].Acked, live[j].Acked+live[j].Unsure+live[j].Open+high.Unacked
 			r.RedeliveredLow, r.RedeliveredHigh = live[i].Redelivered, live[j].Redelivered
 			r.AckRun = 1 + 2*live[j].Run

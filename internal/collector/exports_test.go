@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -73,7 +74,7 @@ func (s *exportSim) run(p *pipeline, seconds int, of func(handled float64) dedup
 	for second := 5; second <= seconds; second += 5 {
 		now = s.start.Add(time.Duration(second) * time.Second)
 		counted := now.Add(-5 * time.Second)
-		p.frames.add(frame{Began: now, Ended: now.Add(10 * time.Millisecond), Acks: s.until(s.acked, counted), Redeliveries: s.until(s.redelivered, counted)})
+		p.frames.Add(sample.Frame{Began: now, Ended: now.Add(10 * time.Millisecond), Acks: s.until(s.acked, counted), Redeliveries: s.until(s.redelivered, counted)})
 		if second%15 == 0 {
 			e := of(s.until(s.handled, now))
 			e.Recipe, e.Framework = "spring-rabbit", "Spring AMQP"

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 const (
@@ -18,12 +19,12 @@ const (
 
 // A heldTape is what the frames of a pipeline tell of how long deliveries are held. Deliveries and acks are the broker's live counts.
 type heldTape struct {
-	reel
+	sample.Frames
 	flows *flowTape
 }
 
 func (t heldTape) Moment(i int) estimate.Moment {
-	m := t.reel.Moment(i)
+	m := t.Frames.Moment(i)
 	delivered, acked, less, more := t.flows.counted(m.At)
 	m.Deliveries, m.Acks = delivered.Count, acked.Count
 	m.Less, m.More = less, more
@@ -59,7 +60,7 @@ func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies 
 		l.AllAck = p.flows.readings[n-1].Quiet.After(from)
 		l.Pace = p.flows.pace(from)
 	}
-	if (within != nil || frames.countsAll(from)) && p.whyNoWork(v) == "" {
+	if (within != nil || frames.CountsAll(from)) && p.whyNoWork(v) == "" {
 		l.Work, l.Slip = p.store.works, max(leastEventSlip, v.stats.Health.LatencyP99)
 	}
 	return l.Estimate()
@@ -67,7 +68,7 @@ func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies 
 
 // works are those that the store's events told of between two times.
 func (w *storeWatch) works(from, to time.Time) (estimate.Works, bool) {
-	readings := w.tape.epoch()
+	readings := w.told.Epoch()
 	i := sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(from) })
 	j := sort.Search(len(readings), func(j int) bool { return readings[j].At.After(to) }) - 1
 	if i >= j {
@@ -79,7 +80,7 @@ func (w *storeWatch) works(from, to time.Time) (estimate.Works, bool) {
 
 // within returns the frames that live counts reach around without counting anew, nil where these begin well after a window does: then the
 // counters of the management API tell more.
-func (t *flowTape) within(frames reel, from time.Time) reel {
+func (t *flowTape) within(frames sample.Frames, from time.Time) sample.Frames {
 	n := len(t.readings)
 	if n < 2 || len(frames) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func (t *flowTape) within(frames reel, from time.Time) reel {
 		return nil
 	}
 	all := frames
-	frames = frames.span(t.readings[run].At, last.At.Add(liveStale))
+	frames = frames.Span(t.readings[run].At, last.At.Add(liveStale))
 	if len(frames) < 2 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -32,7 +33,7 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 			}
 			if second%15 == 0 && second > 0 {
 				counted := delivered - 5*pace // as old as counters are
-				p.frames.add(frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
+				p.frames.Add(sample.Frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
 			}
 		}
 		f := p.estimatedLatency(view{now: began.Add(121 * time.Second)}, 100*time.Second).Mean
@@ -58,9 +59,9 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	second := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
-	var frames reel
+	var frames sample.Frames
 	for i := range 21 {
-		frames = append(frames, frame{Began: second(15 * i)})
+		frames = append(frames, sample.Frame{Began: second(15 * i)})
 	}
 	readings := func(from, to, anew int) flowTape {
 		var t flowTape

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -112,9 +113,9 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 		if n := len(p.joints.readings); n > 0 && j > s.n-3 && p.joints.readings[n-1].At.Before(s.at(j)) {
 			continue // soon it can be held against acks and completions, too
 		}
-		i := newestWithin(s.n, s.at, s.at(j).Add(-w))
+		i := sample.FirstSince(s.n, s.at, s.at(j).Add(-w))
 		if len(p.flows.readings) > 0 { // live counts are narrower than any that reach further back
-			i = max(i, newestWithin(s.n, s.at, p.flows.readings[0].At))
+			i = max(i, sample.FirstSince(s.n, s.at, p.flows.readings[0].At))
 		}
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {

@@ -18,7 +18,7 @@ func (p *pipeline) diedAsking(v view, span hitsSpan, gain brokerGain) float64 {
 // closedSinceTaken counts the channels that were closed up to a time whose deliveries may wait yet: those since the newest moment of which all that
 // was ready then has been delivered. They wait as long as no consumer is there, or none has room. It is infinite where no moment since from is one.
 func (p *pipeline) closedSinceTaken(from, to time.Time) float64 {
-	frames := p.frames.span(from, to)
+	frames := p.frames.Span(from, to)
 	for i := len(frames) - 1; i >= 0; i-- {
 		f := &frames[i]
 		if f.Blind || f.DepthFrom.Before(from) || f.Ended.After(to) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -57,7 +58,7 @@ func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
 			}
 			p.flows.readings = append(p.flows.readings, r)
 			if s%5 == 0 {
-				p.frames = append(p.frames, frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
+				p.frames = append(p.frames, sample.Frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
 			}
 		}
 		if got := p.closedSinceTaken(at(50), at(c.to).Add(time.Second/2)); got != c.waiting {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,7 +17,7 @@ const (
 
 // eventHits are what the commands of the pipeline's consumers met, by the store's own counts.
 func (p *pipeline) eventHits(v view) hitsSource {
-	e, readings := v.stats.Events, p.store.tape.epoch()
+	e, readings := v.stats.Events, p.store.told.Epoch()
 	n := len(readings)
 	switch {
 	case e == nil:
@@ -50,7 +51,7 @@ func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXI
 
 // eventSpan bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
 // those of the whole server.
-func eventSpan(v view, readings []storeReading, i, j int) hitsSpan {
+func eventSpan(v view, readings []sample.EventReading, i, j int) hitsSpan {
 	from, to := &readings[i], &readings[j]
 	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
 	asked := to.Asked - from.Asked

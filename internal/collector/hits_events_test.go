@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -15,17 +16,17 @@ func TestHitsAreQuestionsLessMissesOfConsumers(t *testing.T) {
 	reads, claims := dedup.Scheme{Ask: "EXISTS", Mark: "after"}, dedup.Scheme{Ask: "SETNX", Mark: "before"}
 	for name, c := range map[string]struct {
 		scheme   dedup.Scheme
-		from, to storeReading
+		from, to sample.EventReading
 		hits     [2]float64
 		why      string
 	}{
-		"misses":               {reads, storeReading{At: at, Asked: 10, Missed: 10, MissedKnown: true}, storeReading{At: at.Add(time.Minute), Asked: 110, Missed: 107, MissedKnown: true}, [2]float64{3, 3}, ""},
-		"ours are no misses":   {reads, storeReading{At: at, MissedKnown: true, OwnMissed: [2]float64{1, 2}}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 107, MissedKnown: true, OwnMissed: [2]float64{12, 13}}, [2]float64{3, 5}, ""},
-		"not told at first":    {reads, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 5, MissedKnown: true}, [2]float64{}, "not told for long enough"},
-		"claims":               {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Claims: 96}, [2]float64{4, 4}, ""},
-		"never less than none": {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 90, Claims: 96}, [2]float64{0, 0}, ""},
+		"misses":               {reads, sample.EventReading{At: at, Asked: 10, Missed: 10, MissedKnown: true}, sample.EventReading{At: at.Add(time.Minute), Asked: 110, Missed: 107, MissedKnown: true}, [2]float64{3, 3}, ""},
+		"ours are no misses":   {reads, sample.EventReading{At: at, MissedKnown: true, OwnMissed: [2]float64{1, 2}}, sample.EventReading{At: at.Add(time.Minute), Asked: 100, Missed: 107, MissedKnown: true, OwnMissed: [2]float64{12, 13}}, [2]float64{3, 5}, ""},
+		"not told at first":    {reads, sample.EventReading{At: at}, sample.EventReading{At: at.Add(time.Minute), Asked: 100, Missed: 5, MissedKnown: true}, [2]float64{}, "not told for long enough"},
+		"claims":               {claims, sample.EventReading{At: at}, sample.EventReading{At: at.Add(time.Minute), Asked: 100, Claims: 96}, [2]float64{4, 4}, ""},
+		"never less than none": {claims, sample.EventReading{At: at}, sample.EventReading{At: at.Add(time.Minute), Asked: 90, Claims: 96}, [2]float64{0, 0}, ""},
 	} {
-		got := eventSpan(view{scheme: c.scheme}, []storeReading{c.from, c.to}, 0, 1)
+		got := eventSpan(view{scheme: c.scheme}, []sample.EventReading{c.from, c.to}, 0, 1)
 		if got.Hits != c.hits || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -43,10 +44,10 @@ func flowing(delivered, acked, redelivered float64, seconds int) *pipeline {
 }
 
 func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
-	readings := func(asked, claims float64) []storeReading {
-		var all []storeReading
+	readings := func(asked, claims float64) []sample.EventReading {
+		var all []sample.EventReading
 		for s := 0; s <= 300; s += 5 {
-			all = append(all, storeReading{At: time.Unix(1000+int64(s), 5e8), Asked: asked * float64(s), AskedKnown: true, Claims: claims * float64(s)})
+			all = append(all, sample.EventReading{At: time.Unix(1000+int64(s), 5e8), Asked: asked * float64(s), AskedKnown: true, Claims: claims * float64(s)})
 		}
 		return all
 	}
@@ -60,7 +61,7 @@ func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
 	} {
 		p := flowing(50, 50, 0, 302)
 		p.store = &storeWatch{}
-		p.store.tape.readings = readings(c.asked, 49)
+		p.store.told.Readings = readings(c.asked, 49)
 		v := view{scheme: dedup.Scheme{Ask: "SETNX", Mark: "before"}, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}
 		source := p.eventHits(v)
 		span, gain, ok := p.hitsSpan(source, 150*time.Second)
@@ -79,7 +80,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
 	for n, p := range map[float64]*pipeline{1: one, 2: two} {
 		for s := 0; s < 300; s += 5 {
-			p.frames = append(p.frames, frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
+			p.frames = append(p.frames, sample.Frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
 		}
 	}
 	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
@@ -115,7 +116,7 @@ func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
 		"they exclude each other":              {[2]float64{600, 600}, 0, 0, "exclude each other"},
 	} {
 		p := flowing(50, 50, 0, 300)
-		p.joint, p.own = &jointPair{}, &ownClosures{}
+		p.joint, p.own = &jointPair{}, &sample.OwnClosures{}
 		p.store = &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete"}}, "orders"}}
 		for s := range 300 {
 			n := float64(s)

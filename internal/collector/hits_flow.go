@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -119,7 +120,7 @@ func (t *flowTape) add(fresh []flowReading, now time.Time) {
 	}
 	if t.added += len(fresh); t.added >= 64 {
 		t.added = 0
-		t.readings = thinned(t.readings, now, func(r *flowReading) time.Time { return r.At }, grain{tapeFull, tapeStep}, grain{jointNew, jointFine})
+		t.readings = sample.Thin(t.readings, now, func(r *flowReading) time.Time { return r.At }, sample.OlderThan(sample.EachFor, sample.OldStep), sample.OlderThan(jointNew, jointFine))
 	}
 }
 
@@ -217,7 +218,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	g := brokerGain{Taken: p.takenBetween(from, to), Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
 		Delivered:   [2]float64{max(0, b.Before.Deliveries-a.After.Deliveries), b.After.Deliveries - a.Before.Deliveries},
 		Redelivered: b.After.Redeliveries - a.Before.Redeliveries}
-	closed, known := p.own.most(a.Before, b.After)
+	closed, known := p.own.Most(a.Before, b.After)
 	if g.Closed = closed; !known || closed > 0 {
 		g.Acked[1], g.Delivered[1], g.Redelivered, g.Closed = math.Inf(1), math.Inf(1), math.Inf(1), max(closed, 1)
 	}
@@ -227,14 +228,14 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 // takenBetween counts the dead letters that were taken out between two times and undoneReach before; 0 where nobody counted them.
 func (p *pipeline) takenBetween(from, to time.Time) float64 {
 	frames := p.frames
-	last, ok := frames.after(to.Add(counterLag))
+	last, ok := frames.After(to.Add(sample.CounterLag))
 	if !ok && len(frames) > 0 {
 		last, ok = &frames[len(frames)-1], true
 	}
 	if !ok {
 		return 0
 	}
-	first, ok := frames.before(from.Add(-undoneReach))
+	first, ok := frames.Before(from.Add(-undoneReach))
 	if !ok {
 		first = &frames[0]
 	}
@@ -254,7 +255,7 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 		most = float64(capacity)
 	}
 	best := most
-	for _, f := range p.frames.span(at.Add(-about), at.Add(about)) {
+	for _, f := range p.frames.Span(at.Add(-about), at.Add(about)) {
 		seen = max(seen, f.Unacked)
 		if g, ok := p.flows.between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
 			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -40,18 +41,18 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 	if !span.ByIDs {
 		return "", ""
 	}
-	if len(rows.readings) == 0 {
+	if len(rows.Readings) == 0 {
 		return uncountedFailures, betterIDs
 	}
-	b := rows.at(span.To)
-	a := rows.at(b.At.Add(-max(leastCompared, span.To.Sub(span.From))))
-	begun := statements.readings[0].At
+	b := rows.At(span.To)
+	a := rows.At(b.At.Add(-max(leastCompared, span.To.Sub(span.From))))
+	begun := statements.Readings[0].At
 	if len(p.flows.readings) > 0 && begun.Before(p.flows.readings[0].At) {
 		begun = p.flows.readings[0].At
 	}
-	from, to, ok := statements.around(a.At, b.Last.Add(insertEnds), begun)
+	from, to, ok := statements.Around(a.At, b.Last.Add(insertEnds), begun)
 	if ok && a.At.Before(from.At) {
-		a = rows.since(from.At)
+		a = rows.Since(from.At)
 	}
 	if !ok || b.IDs <= a.IDs {
 		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", betterReport
@@ -85,19 +86,19 @@ func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 
 // It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
 func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64) float64 {
 	frames, rows := p.frames, &p.store.inserts
-	if !span.ByIDs || len(rows.readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
+	if !span.ByIDs || len(rows.Readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
 		return math.Inf(1)
 	}
-	s := idGapSample{Scheme: v.scheme, From: rows.at(span.From), To: rows.at(span.To)}
+	s := idGapSample{Scheme: v.scheme, From: rows.At(span.From), To: rows.At(span.To)}
 	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
 	if s.From.At.After(span.From) || each <= 0 {
 		return math.Inf(1)
 	}
 	reach := s.From.At.Add(-undoneReach)
-	if s.Reach = rows.at(reach); s.Reach.At.After(reach) {
-		s.Unreached = frames.depthBefore(s.Reach.At)
+	if s.Reach = rows.At(reach); s.Reach.At.After(reach) {
+		s.Unreached = frames.DepthBefore(s.Reach.At)
 	}
-	last, ok := frames.after(span.To.Add(counterLag))
+	last, ok := frames.After(span.To.Add(sample.CounterLag))
 	if !ok {
 		last = &frames[len(frames)-1]
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -155,12 +156,12 @@ func (s *insertFirst) watch(seconds int) *pipeline {
 		for i := range s.held {
 			unacked += len(s.held[i])
 		}
-		p.frames = append(p.frames, frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked)})
+		p.frames = append(p.frames, sample.Frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked)})
 		given := int64(len(s.tries))
-		p.store.statements.add(&dedup.StatementStats{At: now, Epoch: 1, Unfailed: int64(s.wrote), IDs: &[2]int64{given - int64(s.r.IntN(2)), given}})
+		p.store.statements.Add(&dedup.StatementStats{At: now, Epoch: 1, Unfailed: int64(s.wrote), IDs: &[2]int64{given - int64(s.r.IntN(2)), given}})
 		if s.tick > 60*ticks {
 			c := s.inserts(at)
-			p.store.inserts.add(&c)
+			p.store.inserts.Add(&c)
 		}
 	}
 	return p

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -58,16 +59,16 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 		if i%5 != 0 {
 			continue
 		}
-		p.frames = append(p.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
+		p.frames = append(p.frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
 		now := int64(s.ids * n)
-		p.store.statements.readings = append(p.store.statements.readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
+		p.store.statements.Readings = append(p.store.statements.Readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
 		if i >= 60 {
 			then := n - 60
-			p.store.inserts.readings = append(p.store.inserts.readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then),
+			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then),
 				Rows: int64(s.rows * then), Done: int64(s.done * then), Undone: int64(s.rows*then) - int64(s.done*then)})
 		}
 	}
-	r := p.store.statements.readings
+	r := p.store.statements.Readings
 	return p, statementSpan(plainView(), &r[len(r)-62], &r[len(r)-2], 0)
 }
 
@@ -87,9 +88,9 @@ func TestStatementsAreHeldAgainstTheRowsThatTheyWrote(t *testing.T) {
 		"some die in the middle of the work":   {change(func(s *plainShop) { s.done, s.acked, s.closed = 19.3, 19.9, 0.1 }), func(*pipeline) {}, ""},
 		"a function writes rows, too":          {change(func(s *plainShop) { s.wrote, s.ids = 19, 19.6 }), func(*pipeline) {}, "more than the server counted inserts"},
 		"inserts fail again and again":         {change(func(s *plainShop) { s.ids = 31 }), func(*pipeline) {}, "for another cause"},
-		"nobody counts rows":                   {healthy, func(p *pipeline) { p.store.inserts.readings = nil }, uncountedFailures},
-		"rows are counted for a moment":        {healthy, func(p *pipeline) { p.store.inserts.readings = p.store.inserts.readings[:1] }, "not counted for long enough"},
-		"statements are counted for a moment":  {healthy, func(p *pipeline) { p.store.statements.readings = p.store.statements.readings[178:] }, "not counted for long enough"},
+		"nobody counts rows":                   {healthy, func(p *pipeline) { p.store.inserts.Readings = nil }, uncountedFailures},
+		"rows are counted for a moment":        {healthy, func(p *pipeline) { p.store.inserts.Readings = p.store.inserts.Readings[:1] }, "not counted for long enough"},
+		"statements are counted for a moment":  {healthy, func(p *pipeline) { p.store.statements.Readings = p.store.statements.Readings[178:] }, "not counted for long enough"},
 		"nobody knows what the broker did":     {change(func(s *plainShop) { s.ids = 31 }), func(p *pipeline) { p.flows.readings = nil }, ""},
 		"a channel may hold any number of ids": {change(func(s *plainShop) { s.ids, s.closed = 31, 0.1 }), func(p *pipeline) { p.prefetches = nil }, "for another cause"},
 	} {
@@ -117,18 +118,18 @@ func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
 		"a row may be left by all that a channel held":      {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, 5 + 4 + 10*6 + 2},
 		"no channel was closed":                             {func(p *pipeline, v *view) { raiseFlows(p, func(r *flowReading) { r.Closed = 0 }) }, 4},
 		"failures keep their rows and come back":            {func(p *pipeline, v *view) { v.scheme.OnFail = "keep" }, math.Inf(1)},
-		"nobody counts rows":                                {func(p *pipeline, v *view) { p.store.inserts.readings = nil }, math.Inf(1)},
-		"rows are counted since the window began":           {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[125:] }, math.Inf(1)},
-		"rows are counted since shortly before":             {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[117:] }, 5 + 3 + 6 + 2},
+		"nobody counts rows":                                {func(p *pipeline, v *view) { p.store.inserts.Readings = nil }, math.Inf(1)},
+		"rows are counted since the window began":           {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[125:] }, math.Inf(1)},
+		"rows are counted since shortly before":             {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[117:] }, 5 + 3 + 6 + 2},
 		"rows are counted since then, and nothing waited": {func(p *pipeline, v *view) {
-			p.store.inserts.readings = p.store.inserts.readings[117:]
+			p.store.inserts.Readings = p.store.inserts.Readings[117:]
 			p.capacities = nil
 			p.capacities.add(time.Unix(1000, 0), 1)
-			raise(p.frames, func(f *frame) { f.Depth, f.Unacked = 0, 0 })
+			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
 		}, 5 + 0 + 6 + 2},
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, math.Inf(1)},
 		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, math.Inf(1)},
-		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
+		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
 		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.readings = p.flows.readings[:800] }, 4 + 30},
 	} {
 		p, span := shop.pipeline()

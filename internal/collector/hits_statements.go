@@ -13,16 +13,16 @@ import (
 func (p *pipeline) statementHits(v view) hitsSource {
 	t := &p.store.statements
 	switch {
-	case !t.told:
+	case !t.Told:
 		return hitsSource{why: "the store's server does not count statements"}
-	case t.why != "":
-		return hitsSource{why: t.why, better: t.better}
-	case len(t.readings) < 2:
+	case t.Why != "":
+		return hitsSource{why: t.Why, better: t.Better}
+	case len(t.Readings) < 2:
 		return hitsSource{why: "statements were counted only once yet", better: betterReport}
 	}
-	return hitsSource{n: len(t.readings), at: func(i int) time.Time { return t.readings[i].At },
+	return hitsSource{n: len(t.Readings), at: func(i int) time.Time { return t.Readings[i].At },
 		between: func(i, j int) hitsSpan {
-			return statementSpan(v, &t.readings[i], &t.readings[j], p.unackedAround(t.readings[i].At))
+			return statementSpan(v, &t.Readings[i], &t.Readings[j], p.unackedAround(t.Readings[i].At))
 		}}
 }
 

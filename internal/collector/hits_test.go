@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -91,7 +92,7 @@ func TestWhatStatementsAskedIsBoundedByAnswersThatCameLate(t *testing.T) {
 	p := flowing(50, 50, 0, 302)
 	p.store = &storeWatch{}
 	for s := int64(0); s <= 300; s += 5 {
-		p.store.statements.add(&dedup.StatementStats{At: time.Unix(1000+s, 5e8), Took: 2 * time.Second, Epoch: 1, Inserts: 50 * s, Met: s})
+		p.store.statements.Add(&dedup.StatementStats{At: time.Unix(1000+s, 5e8), Took: 2 * time.Second, Epoch: 1, Inserts: 50 * s, Met: s})
 	}
 	span, gain, ok := p.hitsSpan(p.statementHits(view{scheme: dedup.Scheme{InsertFirst: true}}), 150*time.Second)
 	if !ok || span.FromTook != 2*time.Second || span.ToTook != 2*time.Second || gain.Acked[0] > 50*148 || gain.Acked[1] < 50*152 {
@@ -214,7 +215,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	p := &pipeline{}
 	for i := range 60 {
 		at := begin.Add(time.Duration(i) * 15 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at}
 		if i >= 30 {
 			f.DeadSettled = taken
 		}

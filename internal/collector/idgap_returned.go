@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -53,12 +54,12 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 	perChannel := residualSample{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
 	frames := p.frames
-	first, okFirst := frames.before(s.From.At)
-	last, okLast := frames.after(s.To.Last.Add(counterLag))
+	first, okFirst := frames.Before(s.From.At)
+	last, okLast := frames.After(s.To.Last.Add(sample.CounterLag))
 	if perChannel <= 0 || !okFirst || !okLast || first.Blind {
 		return math.Inf(1)
 	}
-	closed, known := p.own.most(first, last)
+	closed, known := p.own.Most(first, last)
 	if !known {
 		closed = math.Inf(1)
 	}
@@ -72,16 +73,16 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 // waitingAround is the most messages that were in the source queues or unacked at about a time.
 func (p *pipeline) waitingAround(at time.Time) float64 {
 	waiting := p.unackedAround(at)
-	for _, f := range p.frames.span(at.Add(-depthAround), at.Add(depthAround)) {
+	for _, f := range p.frames.Span(at.Add(-depthAround), at.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
 	}
 	return waiting
 }
 
 // returned bounds the messages whose work failed or that were dead letters, and that came back until a frame.
-func (p *pipeline) returned(s idGapSample, last *frame) float64 {
+func (p *pipeline) returned(s idGapSample, last *sample.Frame) float64 {
 	frames := p.frames
-	reached, ok := frames.before(s.Reach.At)
+	reached, ok := frames.Before(s.Reach.At)
 	if !ok {
 		reached = &frames[0]
 	}
@@ -93,7 +94,7 @@ func (p *pipeline) returned(s idGapSample, last *frame) float64 {
 	if s.Scheme.OnFail != "ack" {
 		failed = float64(s.To.Failed - s.From.Failed)
 		if !p.diesUnaided() {
-			failed = max(0, failed-frames.buriedLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
+			failed = max(0, failed-frames.DeadLetteredLeast(s.From.At.Add(p.MaxProcessing), s.To.At))
 		}
 	}
 	return failed + taken
@@ -124,16 +125,16 @@ const depthAround = 15 * time.Second
 // takes the counts of its redeliveries along, but no more came back by its death than it held.
 func (c *comeback) countFrames(p *pipeline, reach, from, to time.Time) {
 	frames := p.frames
-	last, ok := frames.after(to.Add(counterLag))
+	last, ok := frames.After(to.Add(sample.CounterLag))
 	if !ok {
 		return
 	}
-	first, more := frames.wholeSince(reach, last)
+	first, more := frames.WholeSince(reach, last)
 	if first == nil || first.Ended.After(from) || first.DeadGaps != last.DeadGaps {
 		return
 	}
 	c.Taken = last.DeadSettled - first.DeadSettled + more
-	closed, known := p.own.most(first, last)
+	closed, known := p.own.Most(first, last)
 	prefetch := p.prefetchSince(first.Began)
 	if !known || first.Gaps != last.Gaps || closed > 0 && (prefetch <= 0 || first.Gets != last.Gets) {
 		return

@@ -213,8 +213,8 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	s := gapSample(nil)
 	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
-	p.store.inserts.add(&s.From)
-	p.store.inserts.add(&s.To)
+	p.store.inserts.Add(&s.From)
+	p.store.inserts.Add(&s.To)
 	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	c := &Collector{}
 	window := func(reported reportedResult) dedup.WindowFigures {
@@ -258,7 +258,7 @@ func TestTheIDGapNeverCountsMoreThanItsWindow(t *testing.T) {
 		return (&Collector{}).idGapFigures(&pipeline{store: watch}, v, w).Messages
 	}
 	for _, s := range append(readings, at(0, 50_200)) {
-		watch.inserts.add(s)
+		watch.inserts.Add(s)
 	}
 	if f := figure(5*time.Minute, gapNow); f.Known() || !strings.Contains(f.Why, "fewer than two counts") {
 		t.Errorf("of two hours: %+v", f)
@@ -266,7 +266,7 @@ func TestTheIDGapNeverCountsMoreThanItsWindow(t *testing.T) {
 	if f := figure(24*time.Hour, gapNow); f.Value != 50_100 || f.Covered != 2*time.Hour {
 		t.Errorf("of the day: %+v", f)
 	}
-	watch.inserts.add(at(15*time.Second, 50_300))
+	watch.inserts.Add(at(15*time.Second, 50_300))
 	if f := figure(5*time.Minute, gapNow.Add(15*time.Second)); f.Value != 100 || f.Covered != 15*time.Second {
 		t.Errorf("after the outage: %+v", f)
 	}
@@ -278,7 +278,7 @@ func TestTheSpanOfTheIDGapIsAtMostTheWindow(t *testing.T) {
 		for _, seconds := range rapid.SliceOfN(rapid.IntRange(1, 7200), 1, 100).Draw(t, "pauses") {
 			now = now.Add(time.Duration(seconds) * time.Second)
 			ids := int64(now.Sub(gapNow) / time.Second)
-			watch.inserts.add(&dedup.InsertStats{At: now, Epoch: 1, IDs: ids, Rows: ids, Done: ids})
+			watch.inserts.Add(&dedup.InsertStats{At: now, Epoch: 1, IDs: ids, Rows: ids, Done: ids})
 		}
 		w := time.Duration(rapid.IntRange(60, 86_400).Draw(t, "window")) * time.Second
 		v := view{now: now, scheme: statusScheme(), stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "MariaDB 10.11.19"}}}

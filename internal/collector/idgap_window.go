@@ -11,7 +11,7 @@ import (
 // idGapFigures computes what the inserts of the pipeline's table tell of one window. A store that never told of any is none for
 // this source, which stands in the list of the sources alone.
 func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResult {
-	if p.store == nil || !p.store.inserts.told {
+	if p.store == nil || !p.store.inserts.Told {
 		why := v.storeDown
 		if why == "" {
 			why = "the store is no table whose ids tell of failed inserts"
@@ -19,15 +19,15 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		return idGapResult{Rate: refusedRate(w, idGapSource, idGapFormula, why, "")}
 	}
 	t := &p.store.inserts
-	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.why), Conflated: p.conflated(v)}
+	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.Why), Conflated: p.conflated(v)}
 	if s.Why == "" && p.partner != "" {
 		s.Why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
 	}
-	if len(t.readings) > 0 {
-		s.To = t.newest()
-		s.From = t.since(s.To.At.Add(-w))
+	if len(t.Readings) > 0 {
+		s.To = t.Newest()
+		s.From = t.Since(s.To.At.Add(-w))
 		s.From = p.readBefore(s.From, s.To)
-		s.Reach = t.at(s.From.At.Add(-undoneReach))
+		s.Reach = t.At(s.From.At.Add(-undoneReach))
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
@@ -42,7 +42,7 @@ func (p *pipeline) readBefore(from, to dedup.InsertStats) dedup.InsertStats {
 	}
 	first := p.frames[0].Ended
 	if lost := first.Sub(from.At); lost > 0 && lost < to.At.Sub(from.At)/4 {
-		return p.store.inserts.since(first)
+		return p.store.inserts.Since(first)
 	}
 	return from
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -178,7 +179,7 @@ func (t *jointTape) add(fresh []estimate.Joint, now time.Time) {
 	}
 	if t.added += len(fresh); t.added >= 64 {
 		t.added = 0
-		t.readings = thinned(t.readings, now, func(j *estimate.Joint) time.Time { return j.At }, grain{tapeFull, tapeStep}, grain{jointNew, jointFine})
+		t.readings = sample.Thin(t.readings, now, func(j *estimate.Joint) time.Time { return j.At }, sample.OlderThan(sample.EachFor, sample.OldStep), sample.OlderThan(jointNew, jointFine))
 	}
 }
 

@@ -93,7 +93,7 @@ func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
 	was := p.keeps
 	p.keeps = now
 	if now != keepsPerhaps {
-		p.frames.settlePresumed(now == keepsAll)
+		p.frames.SettlePresumed(now == keepsAll)
 	}
 	if now == keepsAll && was != keepsAll {
 		p.settleUnborn()
@@ -115,7 +115,7 @@ func (p *pipeline) settleUnborn() {
 			first = born
 		}
 	}
-	p.frames.settleUnborn(first)
+	p.frames.SettleUnborn(first)
 }
 
 // losesMessages reports whether messages can leave a queue without anybody taking them.

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -36,11 +37,11 @@ func (p *pipeline) mostClosed(from time.Time) *float64 {
 	if len(frames) == 0 || from.Before(frames[0].Began) {
 		return nil
 	}
-	first, ok := reel(frames).before(from.Add(-leadOfClosed))
+	first, ok := sample.Frames(frames).Before(from.Add(-leadOfClosed))
 	if !ok {
 		first = &frames[0]
 	}
-	most, ok := p.own.most(first, &frames[len(frames)-1])
+	most, ok := p.own.Most(first, &frames[len(frames)-1])
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,7 +17,7 @@ func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T)
 		closed float64
 	}{{20 * time.Hour, 0}, {19 * time.Hour, 10}, {30 * time.Minute, 40}, {17 * time.Minute, 50}, {10 * time.Minute, 70}, {0, 90}} {
 		at := ago(f.ago)
-		p.frames = append(p.frames, frame{Began: at, Ended: at, Closures: f.closed})
+		p.frames = append(p.frames, sample.Frame{Began: at, Ended: at, Closures: f.closed})
 	}
 	for _, tt := range []struct {
 		name       string

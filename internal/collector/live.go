@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -72,7 +73,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
 		return liveResult{Rate: f}
 	}
-	why, checked := foreignAcks(p.joints.readings, p.store.tape.epoch(), v.scheme, w, waiting)
+	why, checked := foreignAcks(p.joints.readings, p.store.told.Epoch(), v.scheme, w, waiting)
 	if f.Why = why; why != "" {
 		return liveResult{Rate: f}
 	}
@@ -130,7 +131,7 @@ func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (esti
 		return estimate.Residual{}, false
 	}
 	at := func(i int) time.Time { return readings[i].At }
-	first := newestWithin(len(readings), at, readings[last].At.Add(-w))
+	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
 	if begin, end := p.quieterEnds(at, first, last); begin < end {
 		first, last = begin, end
 	}
@@ -160,13 +161,13 @@ func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked
 	}
 	s := residualSample{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
 	newest := frames[len(frames)-1].Began
-	if within := frames.span(since, newest); len(within) > 0 {
+	if within := frames.Span(since, newest); len(within) > 0 {
 		frames = within
 	}
 	var all estimate.Unacked
 	for _, f := range frames {
 		n := s.unackedWork(f)
-		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= depthLag {
+		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= sample.DepthLag {
 			all.Last = max(all.Last, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // TestWhatIsUnackedAtBothEndsBoundsAcksInBatches: the broker's samples are seconds old, and what was delivered since and not acked is added.
@@ -17,7 +18,7 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 			at := time.Unix(1000+int64(s), 0)
 			p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: 30 * float64(s)}, Acked: liveSum{Count: 300 * float64(s/10)}})
 			if s%5 == 1 {
-				p.frames = append(p.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
+				p.frames = append(p.frames, sample.Frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
 			}
 		}
 	}
@@ -53,7 +54,7 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 	held, n := 0, 0
 	for range 500 {
 		p := &pipeline{broker: &brokerWatch{}}
-		flush, consumers, sample := 0.5+6*r.Float64(), 1+r.IntN(3), 5*r.Float64()
+		flush, consumers, sampled := 0.5+6*r.Float64(), 1+r.IntN(3), 5*r.Float64()
 		var waiting, next [3]float64
 		for i := range next {
 			next[i] = flush * r.Float64()
@@ -72,9 +73,9 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 				}
 			}
 			at := time.Unix(1000, 0).Add(time.Duration(tick) * 10 * time.Millisecond)
-			if now >= sample {
-				sample += 5
-				p.frames = append(p.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
+			if now >= sampled {
+				sampled += 5
+				p.frames = append(p.frames, sample.Frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
 			}
 			if tick%100 == 0 {
 				unacked[at.Unix()] = delivered - acked

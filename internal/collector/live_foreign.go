@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -46,7 +47,7 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 // and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
 // failures that are published anew and acked. It is empty where nothing shows it, and not checked where the store does not tell how often it
 // was asked, or was asked more often than the queues delivered: then others ask it, too.
-func foreignAcks(readings []estimate.Joint, asked []storeReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked) (why string, checked bool) {
+func foreignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked) (why string, checked bool) {
 	if len(asked) < 2 {
 		return "", false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -22,7 +23,7 @@ func countedLive(foreign float64) *pipeline {
 	for second := range 601 {
 		at, done := liveNow.Add(time.Duration(second-600)*time.Second), float64(9*second)
 		p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
-		p.store.tape.readings = append(p.store.tape.readings, storeReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
+		p.store.told.Readings = append(p.store.told.Readings, sample.EventReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
 	}
 	return p
 }
@@ -49,9 +50,9 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			s.scheme.Mark, s.scheme.States = "after", []dedup.State{dedup.Done}
 		},
 		"the same where failures ask, claim again and are acked": func(p *pipeline) {
-			for i := range p.store.tape.readings {
-				p.store.tape.readings[i].Asked += float64(i)
-				p.store.tape.readings[i].Claims += float64(i)
+			for i := range p.store.told.Readings {
+				p.store.told.Readings[i].Asked += float64(i)
+				p.store.told.Readings[i].Claims += float64(i)
 				p.joints.readings[i].Delivered += float64(i)
 			}
 		},
@@ -68,8 +69,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("nor is anything known of them where the store does not tell how often it was asked", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].AskedKnown = false
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].AskedKnown = false
 		}
 		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
 			t.Errorf("%+v", got.Rate)
@@ -78,8 +79,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("nor where others ask it, too", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].Asked *= 3
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].Asked *= 3
 		}
 		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
 			t.Errorf("%+v", got.Rate)
@@ -88,8 +89,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("but those that somebody fetched one by one are perhaps none", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].AskedKnown = false
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].AskedKnown = false
 			p.joints.readings[i].Fetched = float64(i)
 		}
 		if f := liveOf(p, liveNow).Rate; f.Low > 0.1 || f.High < 0.18 || !strings.Contains(f.Why, "were fetched one by one") {
@@ -228,10 +229,10 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 // that are unacked.
 func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 	t.Parallel()
-	frames := make([]frame, 0, 61)
+	frames := make([]sample.Frame, 0, 61)
 	for i := range 61 {
 		at := liveNow.Add(time.Duration(i-60) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at, Unacked: 10, Consumers: 2, ConsumersKnown: true}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Unacked: 10, Consumers: 2, ConsumersKnown: true}
 		if i == 59 {
 			f.Unacked = 14
 		}
@@ -240,7 +241,7 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		several    string
-		frames     []frame
+		frames     []sample.Frame
 		mean, last float64
 	}{
 		{"nothing was read", "", nil, 0, 0},

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -43,16 +44,16 @@ func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several st
 // have had, whichever are fewer. The broker's count is older than the rows: what went since that shows is added.
 func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
 	frames := p.frames
-	first, ok := frames.before(r.From)
+	first, ok := frames.Before(r.From)
 	if !ok {
 		return r.Closed
 	}
 	last := &frames[len(frames)-1]
-	most, known := p.own.most(first, last)
+	most, known := p.own.Most(first, last)
 	if !known {
 		return r.Closed
 	}
-	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-counterLag)))
+	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-sample.CounterLag)))
 }
 
 // diedAtWork counts the channels closed within a time that had not finished their work: each left behind a claim that nobody ended

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,23 +22,23 @@ type explanation struct {
 	// vouched is the time since which the rows of the store are vouched for.
 	vouched time.Time
 	// span is what the store's events told; spanKnown is false when they told nothing.
-	span      storeSpan
+	span      sample.EventSpan
 	spanKnown bool
 	// frames, reportedDuplicates (by now), slip, own and meter bound the duplicates of a span of time: see fitSplit.
-	frames             reel
+	frames             sample.Frames
 	reportedDuplicates float64
 	slip               time.Duration
-	own                *ownClosures
-	meter              meterReel
+	own                *sample.OwnClosures
+	meter              sample.LossReadings
 }
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
 func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation) {
 	if e := x.stats.Events; p.store != nil && p.partner == "" && x.storeDown == "" && e != nil && e.Listening {
-		x.span, x.spanKnown = spanOf(p.store.tape.epoch(), out.Window)
+		x.span, x.spanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
 	}
 	x.frames, x.reportedDuplicates, x.slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.own, x.meter = p.own, p.broker.loss.lost().Acks
+	x.own, x.meter = p.own, p.broker.loss.Lost().Acks
 	x.failures(out)
 	x.vouched = c.vouchedSince(p, x.now, out.Window)
 	x.failedRows(out, p)
@@ -126,7 +127,7 @@ func (x explanation) failures(out *dedup.WindowFigures) {
 	}
 	failed, done := x.span.To.Failures-x.span.From.Failures, x.span.To.Completions-x.span.From.Completions
 	q := eventQuality(x.scheme)
-	out.Failures = x.span.figure(q, dedup.Count, failed, failed+done, eventSource, "claims that consumers deleted")
+	out.Failures = x.span.Figure(q, dedup.Count, failed, failed+done, eventSource, "claims that consumers deleted")
 	if failed+done == 0 {
 		out.FailureRate.Why, out.FailureRate.Source = "no attempts in the window", eventSource
 		return
@@ -134,7 +135,7 @@ func (x explanation) failures(out *dedup.WindowFigures) {
 	if x.scheme.OnInFlight == "ack" {
 		return // such a scheme shows no completions
 	}
-	out.FailureRate = x.span.figure(q, dedup.Ratio, failed/(failed+done), failed+done, eventSource, "failures / (completions + failures)")
+	out.FailureRate = x.span.Figure(q, dedup.Ratio, failed/(failed+done), failed+done, eventSource, "failures / (completions + failures)")
 	out.FailureRate.Hits = failed
 }
 
@@ -237,7 +238,7 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 		return unknownCount(out, cmp.Or(x.storeDown, "a store shows double work only while its events are listened to; an effect check shows what it did"), x.better())
 	}
 	v := x.span.To.Twice - x.span.From.Twice
-	f := x.span.figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "work that was claimed twice and completed twice")
+	f := x.span.Figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "work that was claimed twice and completed twice")
 	f.AtLeast = true
 	f.Why = joinReasons("at least: work that was done twice without a second claim and a second completion does not show", againWords(x.span.To.Again-x.span.From.Again-v))
 	return f
@@ -281,7 +282,7 @@ func (x explanation) failedAndAcked() dedup.Figure {
 func (x explanation) givenUp() dedup.Figure {
 	most := x.span.To.GaveUp - x.span.From.GaveUp
 	least := clamp(x.span.To.Lost-x.span.From.Lost, 0, most)
-	f := x.span.figure(eventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, eventSource,
+	f := x.span.Figure(eventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, eventSource,
 		fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
 	f.AtLeast, f.Why = true, lostNote
 	if least < most {

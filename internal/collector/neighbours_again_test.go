@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // TestMarkersThatAreWrittenAgainAreNoDoubleEffects: a duplicate may have renewed them. They are said beside the figure, of which alerts are made.
@@ -18,7 +20,7 @@ func TestMarkersThatAreWrittenAgainAreNoDoubleEffects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
-			span := storeSpan{Window: time.Hour, From: storeReading{At: now.Add(-time.Hour)}, To: storeReading{At: now, Completions: 5000, Again: c.again, Twice: c.twice}}
+			span := sample.EventSpan{Window: time.Hour, From: sample.EventReading{At: now.Add(-time.Hour)}, To: sample.EventReading{At: now, Completions: 5000, Again: c.again, Twice: c.twice}}
 			f := explanation{span: span, spanKnown: true}.doubleEffects(nil)
 			if f.Low != c.twice || !strings.Contains(f.Why, c.says) {
 				t.Errorf("%v to %v, %q", f.Low, f.High, f.Why)

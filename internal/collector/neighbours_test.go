@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -23,7 +24,7 @@ func explainedShop(t *testing.T, traffic simTraffic, change func(*eventSample)) 
 	}
 	out := unknownWindow(15*time.Minute, "nobody tells")
 	x := explanation{view: view{now: r.Rate.At, scheme: s.Scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, events: r}
-	x.span, x.spanKnown = spanOf(s.Readings, 15*time.Minute)
+	x.span, x.spanKnown = sample.SpanOf(s.Readings, 15*time.Minute)
 	x.failures(&out)
 	x.origins(&out)
 	out.Looping, out.Swallowed = x.looping(&out), x.swallowed(&out)
@@ -100,7 +101,7 @@ func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 // TestWhatConsumersPutAmongTheDeadLettersIsNotLost: of ten messages given up some were put into a dead-letter queue by somebody.
 func TestWhatConsumersPutAmongTheDeadLettersIsNotLost(t *testing.T) {
 	for put, want := range map[float64]float64{0: 10, 4: 6, 30: 0} {
-		x := explanation{frames: reel{{}, {DeadPublished: put}}}
+		x := explanation{frames: sample.Frames{{}, {DeadPublished: put}}}
 		f := x.unparked(dedup.Figure{Quality: dedup.Measured, Unit: dedup.Count, Value: 10, Low: 10, High: 10, AtLeast: true})
 		if f.Low != want || f.Value != want || f.High != 10 || (f.Quality == dedup.Derived) != (put > 0) || strings.Contains(f.Why, "not lost") != (put > 0) {
 			t.Errorf("%v were put there: %+v, want at least %v", put, f, want)
@@ -112,17 +113,17 @@ func TestWhatConsumersPutAmongTheDeadLettersIsNotLost(t *testing.T) {
 func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for name, tt := range map[string]struct {
-		from, to  storeReading
+		from, to  sample.EventReading
 		low, high float64
 	}{
-		"each message once":                           {storeReading{}, storeReading{GaveUp: 53, Lost: 53}, 53, 53},
-		"two copies were given up again":              {storeReading{}, storeReading{GaveUp: 55, Lost: 53}, 53, 55},
-		"only copies of what was given up before":     {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 7, Lost: 5}, 0, 2},
-		"more work was done after all than given up":  {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 6, Lost: 2}, 0, 1},
-		"nothing was given up, and earlier work done": {storeReading{GaveUp: 5, Lost: 5}, storeReading{GaveUp: 5, Lost: 4}, 0, 0},
+		"each message once":                           {sample.EventReading{}, sample.EventReading{GaveUp: 53, Lost: 53}, 53, 53},
+		"two copies were given up again":              {sample.EventReading{}, sample.EventReading{GaveUp: 55, Lost: 53}, 53, 55},
+		"only copies of what was given up before":     {sample.EventReading{GaveUp: 5, Lost: 5}, sample.EventReading{GaveUp: 7, Lost: 5}, 0, 2},
+		"more work was done after all than given up":  {sample.EventReading{GaveUp: 5, Lost: 5}, sample.EventReading{GaveUp: 6, Lost: 2}, 0, 1},
+		"nothing was given up, and earlier work done": {sample.EventReading{GaveUp: 5, Lost: 5}, sample.EventReading{GaveUp: 5, Lost: 4}, 0, 0},
 	} {
 		tt.from.At, tt.to.At = at, at.Add(15*time.Minute)
-		x := explanation{view: view{scheme: dedup.Scheme{GiveUp: 5}}, span: storeSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
+		x := explanation{view: view{scheme: dedup.Scheme{GiveUp: 5}}, span: sample.EventSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
 		f := x.lost(&dedup.WindowFigures{Window: 15 * time.Minute})
 		if !f.Known() || f.Low != tt.low || f.Value != tt.low || f.High != tt.high || !f.AtLeast {
 			t.Errorf("%s: %v, between %v and %v, want at least %v and at most %v: %s", name, f.Value, f.Low, f.High, tt.low, tt.high, f.Why)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -22,7 +23,7 @@ type occupancy struct {
 	totals map[string]estimate.Held
 	out    map[string][]outSample // since the last round
 	last   liveDepths
-	shores map[string]*shore // by store
+	calms  map[string]*sample.Calms // by store
 }
 
 func (o *occupancy) absorb(t dedup.QueueTotals) {
@@ -34,8 +35,8 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queues, o.last = len(t.Queues), liveDepths{t.At, queues}
-	for _, s := range o.shores {
-		s.take(queues, t.At, ended, false)
+	for _, s := range o.calms {
+		s.Take(queues, t.At, ended, false)
 	}
 	for pipeline, refs := range o.watch {
 		sum, whole := 0.0, true

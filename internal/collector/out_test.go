@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -137,7 +138,7 @@ func BenchmarkQuieterEnds(b *testing.B) {
 	for i := range 1200 {
 		at := begin.Add(time.Duration(i) * time.Second)
 		if n := 20 * float64(i); i%5 == 0 {
-			p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Unacked: 2, Acks: n})
+			p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Unacked: 2, Acks: n})
 		}
 		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
 	}

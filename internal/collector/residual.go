@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -52,7 +53,7 @@ type residualSample struct {
 	Window time.Duration
 	// Interval is the time between two readings of the broker.
 	Interval time.Duration
-	Frames   reel
+	Frames   sample.Frames
 	Scheme   dedup.Scheme
 	// Pass is the last complete pass, Earlier the ones before it, oldest first.
 	Pass    *dedup.Pass
@@ -68,9 +69,9 @@ type residualSample struct {
 	// empty while nothing shows it.
 	Several string
 	// Meter tells how many acks and publishes the broker lost from its counts; empty where that is not known.
-	Meter lostCounts
+	Meter sample.LostCounts
 	// Own tells which closed channels were not of the pipeline.
-	Own *ownClosures
+	Own *sample.OwnClosures
 	// Vanishing is true when messages can leave a source queue without being redelivered: a time to live or a length limit.
 	Vanishing bool
 	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
@@ -110,7 +111,7 @@ func residualOf(s residualSample) residualResult {
 	acks, why := ackBounds(s.Meter, s.Own, from, to)
 	if why != "" {
 		if f.Why = why; len(s.Meter.Publishes) == 0 {
-			f.Better = betterMeter
+			f.Better = sample.BetterMeter
 		}
 		return residualResult{Rate: f}
 	}
@@ -196,7 +197,7 @@ func residualEnds(s residualSample) (from, to cut, why string) {
 	}
 	// A tenth of what there is: on a young tape a tenth of a long window would reach back to before the traffic.
 	slack := min(s.Window, max(0, latest.Sub(s.Frames[0].Ended))) / 10
-	to, ok := bestCut(s, latest.Add(-slack-2*counterLag-2*depthLag-4*s.Interval), latest, true)
+	to, ok := bestCut(s, latest.Add(-slack-2*sample.CounterLag-2*sample.DepthLag-4*s.Interval), latest, true)
 	if !ok {
 		return from, to, "the last pass over the store began before the broker was read often enough"
 	}
@@ -210,7 +211,7 @@ func residualEnds(s residualSample) (from, to cut, why string) {
 	}
 	// A young tape holds less than the window: the search must not eat up what there is.
 	there := to.At.Sub(start)
-	until := start.Add(min(there/10+depthLag+counterLag, there/2))
+	until := start.Add(min(there/10+sample.DepthLag+sample.CounterLag, there/2))
 	from, ok = bestCut(s, start, until, false)
 	if !ok || !from.At.Before(to.At) {
 		return from, to, "the broker was not read often enough yet"
@@ -223,7 +224,7 @@ func spanRefusal(s residualSample, from, to cut) string {
 	first, last := from.Before, to.After
 	switch {
 	case last.Gaps != first.Gaps:
-		return "the broker's counters were reset in the window" + s.untilAbout(s.Frames.lastGap(), to)
+		return "the broker's counters were reset in the window" + s.untilAbout(s.Frames.LastGap(), to)
 	case last.AutoAcks != first.AutoAcks:
 		return "messages were delivered with automatic acks in the window, which the broker does not count as acks"
 	case !s.Disturbed.IsZero() && s.Disturbed.After(from.At):
@@ -240,13 +241,13 @@ func (s residualSample) untilAbout(t time.Time, to cut) string {
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with closed
 // channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
-func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float64, why string) {
+func ackBounds(meter sample.LostCounts, own *sample.OwnClosures, from, to cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
 	if noneClosed(own, from, to.After) {
 		return acks, ""
 	}
 	most := math.Inf(1)
-	if _, lost, metered := meter.Acks.lost(from.Before.Ended, to.After.Began); metered {
+	if _, lost, metered := meter.Acks.Lost(from.Before.Ended, to.After.Began); metered {
 		most = acks[1] + lost
 	}
 	left := left(meter, from, to)
@@ -263,8 +264,8 @@ func ackBounds(meter lostCounts, own *ownClosures, from, to cut) (acks [2]float6
 
 // noneClosed reports whether no channel of the pipeline was closed between a cut and a later reading, so that no counts of
 // deliveries, redeliveries and acks were lost. Publishers' channels are not the pipeline's: counts of publishes may be lost.
-func noneClosed(own *ownClosures, from cut, later *frame) bool {
-	n, known := own.most(from.Before, later)
+func noneClosed(own *sample.OwnClosures, from cut, later *sample.Frame) bool {
+	n, known := own.Most(from.Before, later)
 	return known && n == 0
 }
 
@@ -286,8 +287,8 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 	if s.Scheme.GiveUp == 0 {
 		return [2]float64{}
 	}
-	low := s.Pass.GaveUp.Between(from.Store, to.Store.Add(-giveUpDelay))
-	high := s.Pass.GaveUp.Between(from.Store.Add(-giveUpDelay), to.Store)
+	low := s.Pass.GaveUp.Between(from.Store, to.Store.Add(-sample.GiveUpDelay))
+	high := s.Pass.GaveUp.Between(from.Store.Add(-sample.GiveUpDelay), to.Store)
 	again := s.Pass.GaveUpAgain
 	for _, p := range s.Earlier {
 		if !p.Ended.After(from.At) {
@@ -302,15 +303,15 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 func repeats(s residualSample, from, to cut) (float64, string) {
 	best := math.Inf(1)
 	settled := to.At.Add(s.ClockError)
-	for _, f := range s.Frames.span(settled, s.Frames[len(s.Frames)-1].Began) {
-		later, ok := s.Frames.after(f.Ended.Add(counterLag))
+	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
+		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
 		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
-		closed, known := s.Own.most(from.Before, later)
+		closed, known := s.Own.Most(from.Before, later)
 		if each := s.lostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
 			best = min(best, closed*float64(each)+s.unackedWork(f))
 		}
@@ -327,15 +328,15 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 // lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
 // the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
 // the depth.
-func lostAcks(s residualSample, from cut, f, later *frame) (most float64, ok bool) {
+func lostAcks(s residualSample, from cut, f, later *sample.Frame) (most float64, ok bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
-	_, most, ok = s.Meter.Acks.lost(from.Before.Ended, later.Began)
+	_, most, ok = s.Meter.Acks.Lost(from.Before.Ended, later.Began)
 	if !ok {
 		most = math.Inf(1)
 	}
-	before, there := s.Frames.before(f.DepthFrom)
+	before, there := s.Frames.Before(f.DepthFrom)
 	if there && f.Whole {
 		shown := max(0, before.Acks-from.AcksHigh)
 		most = min(most, max(0, leftBy(s, from, f, later, before)-shown))
@@ -345,18 +346,18 @@ func lostAcks(s residualSample, from cut, f, later *frame) (most float64, ok boo
 
 // leftBy bounds from above the messages that left the source queues by an ack between a cut and the depth of a frame; later shows all
 // that was published before that depth, and before is a frame from before it. It is +Inf where nothing bounds them.
-func leftBy(s residualSample, from cut, f, later, before *frame) float64 {
+func leftBy(s residualSample, from cut, f, later, before *sample.Frame) float64 {
 	best, lost := math.Inf(1), math.Inf(1)
-	least, _, known := s.Frames.buried(before)
+	least, _, known := s.Frames.DeadLettered(before)
 	to := balance{Buried: bounds{Low: least}, DeadGaps: before.DeadGaps, Known: known}
 	to.Gone.High, to.Gaps = later.Publishes-f.Depth, later.Gaps
 	if from.Published.comparable(to) {
-		if _, unpublished, ok := s.Meter.Publishes.lost(from.Published.From, later.Began); ok {
+		if _, unpublished, ok := s.Meter.Publishes.Lost(from.Published.From, later.Began); ok {
 			lost = unpublished
 			best = from.Published.most(to, 0) + lost
 		}
 	}
-	settled, ok := s.Frames.after(f.Ended.Add(enteredIntake().lag))
+	settled, ok := s.Frames.After(f.Ended.Add(enteredIntake().lag))
 	if !ok || !settled.EnteredKnown {
 		return best
 	}
@@ -384,15 +385,15 @@ func (s residualSample) lostPerChannel() int64 {
 }
 
 // unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
-func (s residualSample) unackedWork(f frame) float64 {
+func (s residualSample) unackedWork(f sample.Frame) float64 {
 	if !s.trusted() {
 		return f.Unacked
 	}
-	later, ok := s.Frames.after(f.Ended.Add(depthLag))
+	later, ok := s.Frames.After(f.Ended.Add(sample.DepthLag))
 	if !ok {
 		return f.Unacked
 	}
-	if channels, ok := s.Frames.channels(f.DepthFrom, later); ok {
+	if channels, ok := s.Frames.Channels(f.DepthFrom, later); ok {
 		return min(f.Unacked, channels)
 	}
 	return f.Unacked

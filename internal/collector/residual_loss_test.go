@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -14,13 +15,13 @@ func TestAnEndOfTheWindowIsWhereTheMeterRan(t *testing.T) {
 	var s residualSample
 	for i := range 40 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
-		s.Frames = append(s.Frames, frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Publishes: 10, Acks: 10, Closures: float64(i)})
+		s.Frames = append(s.Frames, sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Publishes: 10, Acks: 10, Closures: float64(i)})
 		if i != 20 {
 			gaps := 0.0
 			if i > 20 {
 				gaps = 1 // a node was restarted
 			}
-			s.Meter.Publishes = append(s.Meter.Publishes, meterFrame{Began: at, Ended: at, Gaps: gaps})
+			s.Meter.Publishes = append(s.Meter.Publishes, sample.LossReading{Began: at, Ended: at, Gaps: gaps})
 		}
 	}
 	s.Pass = &dedup.Pass{}
@@ -36,13 +37,13 @@ func TestAnEndOfTheWindowIsWhereTheMeterRan(t *testing.T) {
 
 func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	var frames []frame
-	var lost lostCounts
+	var frames []sample.Frame
+	var lost sample.LostCounts
 	closures, acked := 0.0, 0.0
 	for i := range 20 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
-		lost.Acks = append(lost.Acks, meterFrame{Began: at, Ended: at.Add(100 * time.Millisecond), True: acked, Counted: acked})
-		frames = append(frames, frame{Began: at, Ended: at.Add(100 * time.Millisecond), Acks: acked, Closures: closures})
+		lost.Acks = append(lost.Acks, sample.LossReading{Began: at, Ended: at.Add(100 * time.Millisecond), True: acked, Counted: acked})
+		frames = append(frames, sample.Frame{Began: at, Ended: at.Add(100 * time.Millisecond), Acks: acked, Closures: closures})
 		if i > 6 && i < 12 {
 			acked += 40
 			closures++
@@ -52,7 +53,7 @@ func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 		return cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
 	}
 	from, to := end(3, 5), end(14, 16)
-	if _, why := ackBounds(lostCounts{}, nil, from, to); !strings.Contains(why, "nothing tells how many") {
+	if _, why := ackBounds(sample.LostCounts{}, nil, from, to); !strings.Contains(why, "nothing tells how many") {
 		t.Errorf("without a meter: %q", why)
 	}
 	acks, why := ackBounds(lost, nil, from, to)

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -47,16 +48,16 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 	total := func(list *[]simCount, at time.Duration) float64 {
 		return float64(sort.Search(len(shown[list]), func(i int) bool { return shown[list][i] > at }))
 	}
-	var frames reel
+	var frames sample.Frames
 	for at := s.upTo(s.interval); at < s.now; at += s.interval {
-		f := frame{
-			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - depthLag), Whole: true,
+		f := sample.Frame{
+			Began: epoch.Add(at), Ended: epoch.Add(at + 20*time.Millisecond), DepthFrom: epoch.Add(at - sample.DepthLag), Whole: true,
 			Acks: total(&s.acks, at), Redeliveries: total(&s.redeliveries, at), Publishes: total(&s.publishes, at),
 			Consumers: float64(s.channels), ConsumersKnown: true, Deliveries: total(&s.deliveries, at), Closures: total(&s.closures, at), Unpublished: total(&s.publishes, at) == 0,
 			Entered: total(&s.entered, at), EnteredKnown: s.tellsEntered, Unentered: s.tellsEntered && total(&s.entered, at) == 0,
 			DeadPublished: total(&s.buried, at), DeadSettled: total(&s.dug, at),
 		}
-		taken := func() time.Duration { return at - s.upTo(depthLag) }
+		taken := func() time.Duration { return at - s.upTo(sample.DepthLag) }
 		if s.chance(s.live) {
 			asked := at - s.upTo(2*time.Second)
 			f.DepthFrom = epoch.Add(asked)
@@ -84,14 +85,14 @@ func (s *simShop) sample(window time.Duration) (residualSample, time.Duration) {
 }
 
 // meter reads what the nodes count for themselves along with each frame; counted is what queues show by a time.
-func (s *simShop) meter(frames reel, epoch time.Time, counted func(*[]simCount, time.Duration) float64) (m lostCounts) {
+func (s *simShop) meter(frames sample.Frames, epoch time.Time, counted func(*[]simCount, time.Duration) float64) (m sample.LostCounts) {
 	if s.unmetered == "all" {
 		return m
 	}
 	for _, f := range frames {
 		at := f.Began.Sub(epoch)
-		read := func(r *meterReel, lists ...*[]simCount) {
-			frame := meterFrame{Began: f.Began, Ended: f.Ended}
+		read := func(r *sample.LossReadings, lists ...*[]simCount) {
+			frame := sample.LossReading{Began: f.Began, Ended: f.Ended}
 			for _, list := range lists {
 				frame.True += float64(sort.Search(len(*list), func(i int) bool { return (*list)[i].at > at }))
 				frame.Counted += counted(list, at)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -185,7 +186,7 @@ func restartFigure(s restartSample) dedup.Figure {
 }
 
 func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
-	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.state != counterCounting}
+	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
 	t, _ := p.broker.topology.get()
 	switch {
 	case t.err != "":

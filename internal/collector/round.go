@@ -99,8 +99,8 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, w := range c.stores {
-		for _, shore := range w.shores {
-			shore.absorb(now)
+		for _, queues := range w.queues {
+			queues.absorb(now)
 		}
 	}
 	for _, p := range c.pipelines {

@@ -4,6 +4,8 @@ import (
 	"container/heap"
 	"math/rand/v2"
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // simTraffic says what a simulated shop does.
@@ -97,7 +99,7 @@ func (s *simShop) upTo(most time.Duration) time.Duration {
 func (s *simShop) chance(p float64) bool { return s.r.Float64() < p }
 
 func (s *simShop) count(list *[]simCount, channel int) {
-	*list = append(*list, simCount{at: s.now, shown: s.now + s.upTo(counterLag-500*time.Millisecond), channel: channel})
+	*list = append(*list, simCount{at: s.now, shown: s.now + s.upTo(sample.CounterLag-500*time.Millisecond), channel: channel})
 }
 
 func (s *simShop) move(list *[]simStep, delta float64) { *list = append(*list, simStep{s.now, delta}) }
@@ -141,9 +143,9 @@ const publisher, publishers, nobody = -1, 2, -99
 
 func (s *simShop) publish(msg int) {
 	s.count(&s.publishes, publisher-msg%publishers)
-	s.later(s.upTo(transitDelay/2), func() {
+	s.later(s.upTo(sample.TransitDelay/2), func() {
 		s.move(&s.depth, 1)
-		s.entered = append(s.entered, simCount{at: s.now, shown: s.now + s.upTo(depthLag-500*time.Millisecond), channel: nobody})
+		s.entered = append(s.entered, simCount{at: s.now, shown: s.now + s.upTo(sample.DepthLag-500*time.Millisecond), channel: nobody})
 		s.later(s.upTo(100*time.Millisecond), func() { s.deliver(msg, false) })
 	})
 }
@@ -152,11 +154,11 @@ func (s *simShop) publish(msg int) {
 func (s *simShop) meddle() {
 	if len(s.dug) < len(s.buried) && s.chance(0.5) {
 		s.count(&s.dug, nobody)
-		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, -1) })
+		s.later(s.upTo(sample.TransitDelay/2), func() { s.move(&s.dead, -1) })
 		return
 	}
 	s.count(&s.buried, publisher)
-	s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
+	s.later(s.upTo(sample.TransitDelay/2), func() { s.move(&s.dead, 1) })
 }
 
 func (s *simShop) deliver(msg int, again bool) {
@@ -183,7 +185,7 @@ func (s *simShop) take(msg, channel int) {
 	if s.state[msg] == "" && s.chance(s.reject) {
 		s.move(&s.depth, -1)
 		s.move(&s.unacked, -1)
-		s.later(s.upTo(transitDelay/2), func() { s.move(&s.dead, 1) })
+		s.later(s.upTo(sample.TransitDelay/2), func() { s.move(&s.dead, 1) })
 		s.free(msg, channel)
 		return
 	}
@@ -250,7 +252,7 @@ func (s *simShop) settle(msg, channel int, duplicate bool) {
 	if duplicate {
 		s.duplicates = append(s.duplicates, s.now)
 	}
-	s.work(channel, s.upTo(settleDelay/2), func() {
+	s.work(channel, s.upTo(sample.SettleDelay/2), func() {
 		s.count(&s.acks, channel)
 		s.move(&s.depth, -1)
 		s.move(&s.unacked, -1)
@@ -283,10 +285,10 @@ func (s *simShop) hangUp(channel int) {
 		return
 	}
 	lists := []*[]simCount{&s.publishes, &s.buried, &s.acks, &s.redeliveries, &s.deliveries}
-	since := s.now - s.upTo(counterLag)
+	since := s.now - s.upTo(sample.CounterLag)
 	newest := func(each func(*simCount)) {
 		for _, list := range lists {
-			for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < counterLag; i-- {
+			for i := len(*list) - 1; i >= 0 && s.now-(*list)[i].at < sample.CounterLag; i-- {
 				if c := &(*list)[i]; c.channel == channel {
 					each(c)
 				}

@@ -5,20 +5,21 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A duplicateMeter bounds from above how many duplicates there were in a span: as many as consumers reported, or as acks.
 type duplicateMeter struct {
-	frames reel
+	frames sample.Frames
 	// reported: the duplicates are those that consumers report, so that no other can be in a span; newest is how many they are by now.
 	reported bool
 	newest   float64
 	// slip is by how much the ends of two sources' spans may be apart that name the same times.
 	slip time.Duration
 	// own and meter bound the acks that closed channels took along uncounted: see residualSample.
-	own   *ownClosures
-	meter meterReel
+	own   *sample.OwnClosures
+	meter sample.LossReadings
 }
 
 // most returns the most duplicates from a to b, 0 where b does not come after a, and infinity where nothing tells.
@@ -26,8 +27,8 @@ func (m duplicateMeter) most(a, b time.Time) float64 {
 	if !b.Add(m.slip).After(a) {
 		return 0
 	}
-	before, okBefore := m.frames.before(a.Add(-m.slip))
-	after, okAfter := m.frames.after(b.Add(m.slip + counterLag))
+	before, okBefore := m.frames.Before(a.Add(-m.slip))
+	after, okAfter := m.frames.After(b.Add(m.slip + sample.CounterLag))
 	switch {
 	case m.reported && okBefore && !okAfter:
 		return max(0, m.newest-before.ReportedDuplicates)
@@ -40,17 +41,17 @@ func (m duplicateMeter) most(a, b time.Time) float64 {
 }
 
 // acked bounds the acks between two readings: those that were counted, and those whose count went with a channel that was closed
-// so shortly after them that its closing may not be counted before another counterLag. It is infinity where nothing bounds these.
-func (m duplicateMeter) acked(before, after *frame) float64 {
+// so shortly after them that its closing may not be counted before another sample.CounterLag. It is infinity where nothing bounds these.
+func (m duplicateMeter) acked(before, after *sample.Frame) float64 {
 	counted := max(0, after.Acks-before.Acks)
-	later, ok := m.frames.after(after.Ended.Add(counterLag))
+	later, ok := m.frames.After(after.Ended.Add(sample.CounterLag))
 	if !ok || later.Gaps != before.Gaps {
 		return math.Inf(1)
 	}
-	if closed, known := m.own.most(before, later); known && closed == 0 {
+	if closed, known := m.own.Most(before, later); known && closed == 0 {
 		return counted
 	}
-	if _, lost, metered := m.meter.lost(before.Ended, later.Began); metered {
+	if _, lost, metered := m.meter.Lost(before.Ended, later.Began); metered {
 		return counted + lost
 	}
 	return math.Inf(1)

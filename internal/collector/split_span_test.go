@@ -7,17 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 var splitNow = time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)
 
 // splitFrames reads every five seconds for an hour, with one duplicate reported and ten acks between two readings.
-func splitFrames() reel {
-	var r reel
+func splitFrames() sample.Frames {
+	var r sample.Frames
 	for i := range 721 {
 		at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
-		r = append(r, frame{Began: at, Ended: at, Acks: float64(10 * i), ReportedDuplicates: float64(i)})
+		r = append(r, sample.Frame{Began: at, Ended: at, Acks: float64(10 * i), ReportedDuplicates: float64(i)})
 	}
 	return r
 }
@@ -34,9 +35,9 @@ type splitCase struct {
 	wantAgain      [2]float64
 	unknown, noted bool
 	// frames are those of splitFrames where none are given.
-	frames reel
-	own    *ownClosures
-	meter  meterReel
+	frames sample.Frames
+	own    *sample.OwnClosures
+	meter  sample.LossReadings
 }
 
 func (c splitCase) run() dedup.WindowFigures {
@@ -95,11 +96,11 @@ func TestThePartsOfTheDuplicatesAreOfTheSameSpanAsTheWhole(t *testing.T) {
 
 // deadChannelFrames reads every five seconds, for longer than the figures reach, with one duplicate between two readings; and a
 // channel that is closed takes the acks of a burst of them along.
-func deadChannelFrames(burst, burstAt, closedAt int) reel {
-	var r reel
+func deadChannelFrames(burst, burstAt, closedAt int) sample.Frames {
+	var r sample.Frames
 	for i := range 741 {
 		at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, Acks: float64(i), ReportedDuplicates: float64(i)}
+		f := sample.Frame{Began: at, Ended: at, Acks: float64(i), ReportedDuplicates: float64(i)}
 		if i > burstAt {
 			f.ReportedDuplicates += float64(burst)
 		}
@@ -114,12 +115,12 @@ func deadChannelFrames(burst, burstAt, closedAt int) reel {
 // TestAcksThatAClosedChannelTookAlongWidenTheSplit: 150 of them are not counted in the minute that the parts do not cover.
 func TestAcksThatAClosedChannelTookAlongWidenTheSplit(t *testing.T) {
 	const w = 15 * time.Minute
-	others := &ownClosures{}
-	others.add(splitNow.Add(-time.Minute), splitNow.Add(10*time.Second), 1)
-	meter := func(lost float64) (r meterReel) {
+	others := &sample.OwnClosures{}
+	others.Add(splitNow.Add(-time.Minute), splitNow.Add(10*time.Second), 1)
+	meter := func(lost float64) (r sample.LossReadings) {
 		for i := range 741 {
 			at := splitNow.Add(time.Duration(i-720) * 5 * time.Second)
-			f := meterFrame{Began: at, Ended: at, True: 1000, Counted: 1000}
+			f := sample.LossReading{Began: at, Ended: at, True: 1000, Counted: 1000}
 			if i > 710 {
 				f.True += lost
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -104,7 +105,7 @@ func (p *pipeline) head(held holders, least time.Duration, from time.Time) findi
 // capacity is the most deliveries that the consumers can hold; 0 when it is not known, or when one of them has no bound.
 func (p *pipeline) capacity() int64 {
 	consumers := p.sourceConsumers()
-	if n, known := sumOver(p.broker.queues, p.refs, func(q *dedup.Queue) *int64 { return q.Consumers }); !known || n != int64(len(consumers)) {
+	if n, known := sample.SumOver(p.broker.queues, p.refs, func(q *dedup.Queue) *int64 { return q.Consumers }); !known || n != int64(len(consumers)) {
 		return 0
 	}
 	var sum int64

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -27,13 +28,13 @@ type storeWatch struct {
 	absorbed uint64
 	earlier  []passNote
 	growth   finding.Growth
-	inserts  insertTape
+	inserts  sample.Inserts
 	// statements is what the server counted of those on the table.
-	statements statementTape
+	statements sample.Statements
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
-	evicted    counter
+	evicted    sample.Counter
 	evictions  *tally
 	// first is when the store was first read in this run.
 	first time.Time
@@ -41,12 +42,12 @@ type storeWatch struct {
 	disturbed    time.Time
 	disturbedWhy string
 	evictedAt    time.Time
-	// tape is what the store's events told.
-	tape      storeTape
+	// told is what the store's events told.
+	told      sample.Events
 	pipelines []string
-	// users are the pipelines that keep their markers here, shores the queues of theirs by broker.
+	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
-	shores []*storeShore
+	queues []*storeQueues
 	events eventLog
 }
 
@@ -94,7 +95,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	if h.RunID != "" {
 		w.runID = h.RunID
 	}
-	if step := w.evicted.observe(h.EvictedKeys); w.evicted.known() {
+	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
 		w.evictions.take(step)
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
@@ -103,9 +104,9 @@ func (w *storeWatch) absorb(now time.Time) {
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
-	w.inserts.add(stats.Inserts)
-	w.statements.add(stats.Statements)
-	w.tape.add(stats.Events)
+	w.inserts.Add(stats.Inserts)
+	w.statements.Add(stats.Statements)
+	w.told.Add(stats.Events)
 }
 
 // recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a

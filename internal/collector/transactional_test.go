@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	stores "dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
@@ -26,7 +27,7 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 		}
 		scheme := store.Scheme()
 		_ = store.Close()
-		s := residualSample{Scheme: scheme, Pass: &dedup.Pass{}, Frames: make(reel, 2)}
+		s := residualSample{Scheme: scheme, Pass: &dedup.Pass{}, Frames: make(sample.Frames, 2)}
 		if why := residualRefusal(s); (why == "") != can {
 			t.Errorf("%s: refused: %q, want a rate: %t", more, why, can)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -176,7 +177,7 @@ func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
 		interval: 5 * time.Second, passAt: time.Minute, channels: 2})
 	for name, change := range map[string]func(s *residualSample) (hold time.Time){
 		"reset counters": func(s *residualSample) time.Time {
-			tail(s, func(f *frame) { f.Gaps = 1 })
+			tail(s, func(f *sample.Frame) { f.Gaps = 1 })
 			return s.Frames[len(s.Frames)/3].Ended
 		},
 		"a restarted store": func(s *residualSample) time.Time {

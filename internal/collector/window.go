@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -211,9 +212,9 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		f.Covered, f.At = acks.Covered, acks.At
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
 			exact := false
-			f.Why, exact = p.broker.loss.words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
-			if f.AtLeast = !exact; !p.broker.loss.asked {
-				f.Better = betterMeter
+			f.Why, exact = p.broker.loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
+			if f.AtLeast = !exact; !p.broker.loss.Asked {
+				f.Better = sample.BetterMeter
 			}
 		}
 	}

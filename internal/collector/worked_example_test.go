@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -55,14 +56,14 @@ func (w workedExample) shop(closed float64) (eventSample, residualSample) {
 		if at > happened {
 			n = 1
 		}
-		f := frame{Began: begin.Add(at), Ended: begin.Add(at + 20*time.Millisecond), DepthFrom: begin.Add(at), Whole: true,
+		f := sample.Frame{Began: begin.Add(at), Ended: begin.Add(at + 20*time.Millisecond), DepthFrom: begin.Add(at), Whole: true,
 			Consumers: 4, ConsumersKnown: true, Deliveries: n * w.numbers["deliveries"],
 			Redeliveries: n * w.numbers["redeliveries"], Acks: n * w.numbers["acks, A"],
 			Publishes: n * w.numbers["acks, A"], Unpublished: n == 0, Closures: n * closed}
 		e.Frames = append(e.Frames, f)
-		e.Meter.Acks = append(e.Meter.Acks, meterFrame{Began: f.Began, Ended: f.Ended, True: f.Acks, Counted: f.Acks})
-		e.Meter.Publishes = append(e.Meter.Publishes, meterFrame{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
-		e.Readings = append(e.Readings, storeReading{At: f.Ended, Epoch: 1, Since: begin, AskedKnown: true,
+		e.Meter.Acks = append(e.Meter.Acks, sample.LossReading{Began: f.Began, Ended: f.Ended, True: f.Acks, Counted: f.Acks})
+		e.Meter.Publishes = append(e.Meter.Publishes, sample.LossReading{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
+		e.Readings = append(e.Readings, sample.EventReading{At: f.Ended, Epoch: 1, Since: begin, AskedKnown: true,
 			Asked: n * w.numbers["calls of `SETNX`"], Claims: n * w.numbers["claims"], Completions: n * w.numbers["completions, U"],
 			Failures: n * w.numbers["failures: claims that were deleted"], GaveUp: n * w.numbers["messages given up, G"]})
 	}

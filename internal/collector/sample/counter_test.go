@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"testing"
@@ -24,13 +24,13 @@ func TestCounter(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var c counter
+			var c Counter
 			for i, v := range tt.readings {
 				raw := count(v)
 				if v == absent {
 					raw = nil
 				}
-				if got := c.observe(raw); got.Delta != tt.want[i] || got.Dropped != tt.dropped[i] {
+				if got := c.Observe(raw); got.Delta != tt.want[i] || got.Dropped != tt.dropped[i] {
 					t.Errorf("reading %d (%d): got %+v, want delta %d, dropped %v", i, v, got, tt.want[i], tt.dropped[i])
 				}
 			}
@@ -39,12 +39,12 @@ func TestCounter(t *testing.T) {
 }
 
 func TestAnotherNodesOlderCacheIsNoReset(t *testing.T) {
-	var c counter
-	c.observe(count(10))
-	if got := c.observeElsewhere(count(8)); got != (step{}) {
+	var c Counter
+	c.Observe(count(10))
+	if got := c.ObserveElsewhere(count(8)); got != (Step{}) {
 		t.Errorf("a step back on another node: got %+v, want nothing", got)
 	}
-	if got := c.observe(count(12)); got.Delta != 2 || got.Dropped {
+	if got := c.Observe(count(12)); got.Delta != 2 || got.Dropped {
 		t.Errorf("after it: got %+v, want 2", got)
 	}
 }
@@ -53,7 +53,7 @@ func TestAnotherNodesOlderCacheIsNoReset(t *testing.T) {
 // the increments never exceed what truly happened, and where nothing was dropped they are exactly that.
 func TestCounterNeverInventsEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var c counter
+		var c Counter
 		var truth, counted, raw, old int64
 		exists, dropped := rapid.Bool().Draw(t, "exists"), false
 		if exists {
@@ -64,7 +64,7 @@ func TestCounterNeverInventsEvents(t *testing.T) {
 			if exists {
 				reading = &raw
 			}
-			st := c.observe(reading)
+			st := c.Observe(reading)
 			counted += st.Delta
 			dropped = dropped || st.Dropped
 		}
@@ -105,14 +105,14 @@ func TestCounterNeverInventsEvents(t *testing.T) {
 func FuzzCounter(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 0, 255, 7})
 	f.Fuzz(func(t *testing.T, readings []byte) {
-		var c counter
+		var c Counter
 		var sum, rises, last int64
 		for i, b := range readings {
 			var raw *int64
 			if b != 255 {
 				raw = count(int64(b))
 			}
-			st := c.observe(raw)
+			st := c.Observe(raw)
 			if st.Delta < 0 {
 				t.Fatalf("reading %d: negative increment %d", i, st.Delta)
 			}

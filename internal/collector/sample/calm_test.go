@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"testing"
@@ -27,8 +27,8 @@ func depthsOf(ready, unacked, dead int64, change func(map[dedup.QueueRef]*dedup.
 
 func orders() dedup.QueueRef { return dedup.QueueRef{Vhost: "/", Name: "orders"} }
 
-func newCalms() *shore {
-	return &shore{sources: []dedup.QueueRef{orders()}, dead: []dedup.QueueRef{{Vhost: "/", Name: "orders.dlq"}}}
+func newCalms() *Calms {
+	return &Calms{Sources: []dedup.QueueRef{orders()}, Dead: []dedup.QueueRef{{Vhost: "/", Name: "orders.dlq"}}}
 }
 
 func TestMomentsOfCalm(t *testing.T) {
@@ -69,13 +69,13 @@ func TestMomentsOfCalm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newCalms()
 			for _, r := range tt.readings {
-				s.take(depthsOf(r.ready, r.unacked, r.dead, r.change), atSecond(r.second), atSecond(r.second+0.1), r.lagging)
+				s.Take(depthsOf(r.ready, r.unacked, r.dead, r.change), atSecond(r.second), atSecond(r.second+0.1), r.lagging)
 			}
-			got := s.until(atSecond(tt.until))
-			compare(t, "nothing out", got.nothingOut, tt.nothingOut)
-			compare(t, "empty", got.empty, tt.empty)
-			if (got.dead == nil) != (tt.dead == nil) || (got.dead != nil && *got.dead != *tt.dead) {
-				t.Errorf("dead letters %v, want %v", got.dead, tt.dead)
+			got := s.Until(atSecond(tt.until))
+			compare(t, "nothing out", got.NothingOut, tt.nothingOut)
+			compare(t, "empty", got.Empty, tt.empty)
+			if (got.Dead == nil) != (tt.dead == nil) || (got.Dead != nil && *got.Dead != *tt.dead) {
+				t.Errorf("dead letters %v, want %v", got.Dead, tt.dead)
 			}
 		})
 	}
@@ -97,13 +97,13 @@ func TestCalmsThinOutButReachBack(t *testing.T) {
 	s := newCalms()
 	const hours = 3
 	for second := range hours * 3600 {
-		s.take(depthsOf(0, 0, 0, nil), atSecond(float64(second)), atSecond(float64(second)+0.1), false)
+		s.Take(depthsOf(0, 0, 0, nil), atSecond(float64(second)), atSecond(float64(second)+0.1), false)
 	}
 	if n := len(s.calms); n > 1200 {
 		t.Errorf("%d calms are kept", n)
 	}
-	got := s.until(atSecond(hours*3600 - 3600))
-	if age := atSecond(hours*3600 - 3600).Sub(got.nothingOut[1]); got.nothingOut[1].IsZero() || age > 3*calmStep {
+	got := s.Until(atSecond(hours*3600 - 3600))
+	if age := atSecond(hours*3600 - 3600).Sub(got.NothingOut[1]); got.NothingOut[1].IsZero() || age > 3*calmStep {
 		t.Errorf("an hour ago the second newest calm is %s old", age)
 	}
 }

@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 )
 
 func TestAStoreTapeKeepsADayInBoundedMemory(t *testing.T) {
-	var tape storeTape
+	var all Events
 	start := time.Unix(1_800_000_000, 0)
 	most := 0
 	var work dedup.Sketch
@@ -16,16 +16,16 @@ func TestAStoreTapeKeepsADayInBoundedMemory(t *testing.T) {
 		if i%3 == 0 {
 			work.Add(time.Duration(i%200) * time.Millisecond)
 		}
-		tape.add(&dedup.StoreEvents{At: start.Add(time.Duration(i) * time.Second), Listening: true, Epoch: 1, Since: start, Claims: int64(i), Work: work})
-		most = max(most, len(tape.readings))
+		all.Add(&dedup.StoreEvents{At: start.Add(time.Duration(i) * time.Second), Listening: true, Epoch: 1, Since: start, Claims: int64(i), Work: work})
+		most = max(most, len(all.Readings))
 	}
-	first, last := tape.readings[0], tape.readings[len(tape.readings)-1]
-	if most > storeTapeMost || last.At.Sub(first.At) < 24*time.Hour {
-		t.Errorf("%d readings over %s, want at most %d over a day", most, last.At.Sub(first.At), storeTapeMost)
+	first, last := all.Readings[0], all.Readings[len(all.Readings)-1]
+	if most > eventsMost || last.At.Sub(first.At) < 24*time.Hour {
+		t.Errorf("%d readings over %s, want at most %d over a day", most, last.At.Sub(first.At), eventsMost)
 	}
-	for i := range tape.readings[1:] {
-		if step := tape.readings[i+1].At.Sub(tape.readings[i].At); step > 2*tapeStep {
-			t.Fatalf("nothing is kept for %s before %s", step, tape.readings[i+1].At)
+	for i := range all.Readings[1:] {
+		if step := all.Readings[i+1].At.Sub(all.Readings[i].At); step > 2*OldStep {
+			t.Fatalf("nothing is kept for %s before %s", step, all.Readings[i+1].At)
 		}
 	}
 }
@@ -50,18 +50,18 @@ func TestAStoreTapeTakesWhatASubscriptionThatStandsTells(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var tape storeTape
+			var all Events
 			for _, e := range tt.events {
-				tape.add(e)
+				all.Add(e)
 			}
 			broke := -1
-			if !tape.broke.IsZero() {
-				broke = int(tape.broke.Sub(start).Seconds())
+			if !all.Broke.IsZero() {
+				broke = int(all.Broke.Sub(start).Seconds())
 			}
-			if got := tape.epoch(); len(got) != tt.kept || broke != tt.broke {
+			if got := all.Epoch(); len(got) != tt.kept || broke != tt.broke {
 				t.Errorf("%d readings, broken at %d; want %d and %d", len(got), broke, tt.kept, tt.broke)
 			}
-			for _, r := range tape.epoch() {
+			for _, r := range all.Epoch() {
 				if r.Failures != 5 {
 					t.Errorf("%v failures, want the 7 without our 2 clears", r.Failures)
 				}
@@ -80,11 +80,11 @@ func TestWorkDoneAgainIsThatOfTheLastDay(t *testing.T) {
 		"older than a day": {[]float64{0, 5, 5, 5, 5, 5, 5}, 0},
 		"no events came":   {nil, 0},
 	} {
-		var tape storeTape
+		var all Events
 		for i, n := range tt.anew {
-			tape.readings = append(tape.readings, storeReading{At: time.Unix(0, 0).Add(time.Duration(i) * 6 * time.Hour), Epoch: 1, Anew: n})
+			all.Readings = append(all.Readings, EventReading{At: time.Unix(0, 0).Add(time.Duration(i) * 6 * time.Hour), Epoch: 1, Anew: n})
 		}
-		if got := tape.anew(); got != tt.want {
+		if got := all.Anew(); got != tt.want {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}

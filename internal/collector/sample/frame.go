@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"math"
@@ -8,16 +8,16 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 )
 
-// The ages at which a tape thins out: every frame for two hours, one a minute for a day.
+// The ages at which readings thin out: every frame for two hours, one a minute for a day.
 const (
-	tapeFull  = 2 * time.Hour
-	tapeTotal = 25 * time.Hour
-	tapeStep  = time.Minute
+	EachFor = 2 * time.Hour
+	keptFor = 25 * time.Hour
+	OldStep = time.Minute
 )
 
-// A frame is what one reading of the broker said of one pipeline: sums over its source queues. Counters are ours and
+// A Frame is what one reading of the broker said of one pipeline: sums over its source queues. Counters are ours and
 // cumulative since the dashboard started.
-type frame struct {
+type Frame struct {
 	// Began and Ended bound the reading by our clock.
 	Began time.Time
 	Ended time.Time
@@ -45,7 +45,7 @@ type frame struct {
 	Unacked float64
 	Dead    float64
 	// DeadSettled are the messages that were taken out of the dead-letter queues, DeadPublished those that somebody published there
-	// himself, both by counters as old as counterLag.
+	// himself, both by counters as old as CounterLag.
 	DeadSettled   float64
 	DeadPublished float64
 	// DeadGaps counts the times at which either may have missed events, and those at which the dead-letter queues became others.
@@ -75,28 +75,28 @@ type frame struct {
 	Held estimate.Held
 }
 
-// deadNet are the dead letters as the frame alone shows them: its counts are older than its depths.
-func (f *frame) deadNet() float64 { return f.Dead + f.DeadSettled - f.DeadPublished }
+// DeadNet are the dead letters as the frame alone shows them: its counts are older than its depths.
+func (f *Frame) DeadNet() float64 { return f.Dead + f.DeadSettled - f.DeadPublished }
 
-// A reel is the frames of one pipeline in time order, newest last.
-type reel []frame
+// Frames are those of one pipeline in time order, newest last.
+type Frames []Frame
 
-// add appends a frame. A frame that is not later than the last one, as after the clock was set back, begins the frames
-// anew: nothing can be said about spans across it. Old ones are thinned out once in a while: of what is older than tapeFull all but one a minute.
-func (r *reel) add(f frame) {
+// Add appends a frame. A frame that is not later than the last one, as after the clock was set back, begins the frames
+// anew: nothing can be said about spans across it. Old ones are thinned out once in a while: of what is older than EachFor all but one a minute.
+func (r *Frames) Add(f Frame) {
 	frames := *r
 	if n := len(frames); n > 0 && !f.Began.After(frames[n-1].Began) {
 		frames = frames[:0]
 	}
 	frames = append(frames, f)
 	if n := len(frames); n >= 64 && n%64 == 0 {
-		frames = thinned(frames, f.Began, func(f *frame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
+		frames = Thin(frames, f.Began, func(f *Frame) time.Time { return f.Began }, OlderThan(EachFor, OldStep))
 	}
 	*r = frames
 }
 
-// settleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
-func (r reel) settleUnborn(before time.Time) {
+// SettleUnborn makes the frames before both source and dead-letter queues existed whole: all of them were empty.
+func (r Frames) SettleUnborn(before time.Time) {
 	for i := range r {
 		if f := &r[i]; f.Unborn && f.Began.Before(before) {
 			f.Whole = true
@@ -104,8 +104,8 @@ func (r reel) settleUnborn(before time.Time) {
 	}
 }
 
-// settlePresumed decides about the frames from before it was known whether anybody consumes the dead letters.
-func (r reel) settlePresumed(whole bool) {
+// SettlePresumed decides about the frames from before it was known whether anybody consumes the dead letters.
+func (r Frames) SettlePresumed(whole bool) {
 	for i := range r {
 		if f := &r[i]; f.Presumed {
 			f.Whole, f.Presumed = whole, false
@@ -114,16 +114,16 @@ func (r reel) settlePresumed(whole bool) {
 }
 
 // Len is the number of frames. With Moment it makes them what estimate.Latency reads.
-func (r reel) Len() int { return len(r) }
+func (r Frames) Len() int { return len(r) }
 
 // Moment is what a frame tells of how long deliveries are held.
-func (r reel) Moment(i int) estimate.Moment {
+func (r Frames) Moment(i int) estimate.Moment {
 	f := &r[i]
 	return estimate.Moment{At: f.Began, Deliveries: f.Deliveries, Redeliveries: f.Redeliveries, Acks: f.Acks, AutoAcks: f.AutoAcks, Gaps: f.Gaps, Held: f.Held}
 }
 
-// before returns the latest frame whose reading had ended by t, and false when there is none.
-func (r reel) before(t time.Time) (*frame, bool) {
+// Before returns the latest frame whose reading had ended by t, and false when there is none.
+func (r Frames) Before(t time.Time) (*Frame, bool) {
 	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(t) })
 	if i == 0 {
 		return nil, false
@@ -131,8 +131,8 @@ func (r reel) before(t time.Time) (*frame, bool) {
 	return &r[i-1], true
 }
 
-// after returns the earliest frame whose reading began at t or later, and false when there is none.
-func (r reel) after(t time.Time) (*frame, bool) {
+// After returns the earliest frame whose reading began at t or later, and false when there is none.
+func (r Frames) After(t time.Time) (*Frame, bool) {
 	i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t) })
 	if i == len(r) {
 		return nil, false
@@ -140,8 +140,8 @@ func (r reel) after(t time.Time) (*frame, bool) {
 	return &r[i], true
 }
 
-// depthAfter returns the earliest frame whose depths were taken at t or later, and false when there is none.
-func (r reel) depthAfter(t time.Time) (*frame, bool) {
+// DepthAfter returns the earliest frame whose depths were taken at t or later, and false when there is none.
+func (r Frames) DepthAfter(t time.Time) (*Frame, bool) {
 	for i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t) }); i < len(r); i++ {
 		if !r[i].DepthFrom.Before(t) {
 			return &r[i], true
@@ -150,15 +150,15 @@ func (r reel) depthAfter(t time.Time) (*frame, bool) {
 	return nil, false
 }
 
-// buried bounds the messages that were dead-lettered by the time at which a frame looked at the dead-letter queues: those there, and
+// DeadLettered bounds the messages that were dead-lettered by the time at which a frame looked at the dead-letter queues: those there, and
 // those that were taken out, less those that somebody published there himself. It is not ok where the queues are not known, where
 // no later frame shows what was counted by then, or where counts were missed in between.
-func (r reel) buried(f *frame) (low, high float64, ok bool) {
-	later, ok := r.after(f.Ended.Add(counterLag))
+func (r Frames) DeadLettered(f *Frame) (low, high float64, ok bool) {
+	later, ok := r.After(f.Ended.Add(CounterLag))
 	if !ok || !f.Whole {
 		return 0, 0, false
 	}
-	before, ok := r.before(f.DepthFrom.Add(-transitDelay))
+	before, ok := r.Before(f.DepthFrom.Add(-TransitDelay))
 	if !ok {
 		if before = &r[0]; f.Dead > 0 {
 			return 0, 0, false // it is not known what of it was counted before the first frame
@@ -170,15 +170,15 @@ func (r reel) buried(f *frame) (low, high float64, ok bool) {
 	return f.Dead + before.DeadSettled - later.DeadPublished, f.Dead + later.DeadSettled - before.DeadPublished, true
 }
 
-// buriedBetween bounds from above the messages that were dead-lettered between two frames.
-func (r reel) buriedBetween(from, to *frame) (most float64, ok bool) {
-	least, _, ok1 := r.buried(from)
-	_, most, ok2 := r.buried(to)
+// DeadLetteredBetween bounds from above the messages that were dead-lettered between two frames.
+func (r Frames) DeadLetteredBetween(from, to *Frame) (most float64, ok bool) {
+	least, _, ok1 := r.DeadLettered(from)
+	_, most, ok2 := r.DeadLettered(to)
 	return max(0, most-least), ok1 && ok2 && from.DeadGaps == to.DeadGaps
 }
 
-// span returns the frames whose readings began in [from, to].
-func (r reel) span(from, to time.Time) reel {
+// Span returns the frames whose readings began in [from, to].
+func (r Frames) Span(from, to time.Time) Frames {
 	i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(from) })
 	j := sort.Search(len(r), func(i int) bool { return r[i].Began.After(to) })
 	if i >= j {
@@ -187,8 +187,8 @@ func (r reel) span(from, to time.Time) reel {
 	return r[i:j]
 }
 
-// lastGap is when a reading last showed that events may have been dropped; zero when none did.
-func (r reel) lastGap() time.Time {
+// LastGap is when a reading last showed that events may have been dropped; zero when none did.
+func (r Frames) LastGap() time.Time {
 	for i := len(r) - 1; i > 0; i-- {
 		if r[i].Gaps != r[i-1].Gaps {
 			return r[i].Ended
@@ -197,15 +197,15 @@ func (r reel) lastGap() time.Time {
 	return time.Time{}
 }
 
-// channels bounds the channels that consumers had at a time, by what was read from before it to a reading that is later by depthLag:
+// Channels bounds the channels that consumers had at a time, by what was read from before it to a reading that is later by DepthLag:
 // each consumer has one at most of its own. It is false when the broker did not tell.
-func (r reel) channels(at time.Time, later *frame) (float64, bool) {
-	before, ok := r.before(at)
+func (r Frames) Channels(at time.Time, later *Frame) (float64, bool) {
+	before, ok := r.Before(at)
 	if !ok {
 		return 0, false
 	}
 	var most float64
-	for _, f := range r.span(before.Began, later.Began) {
+	for _, f := range r.Span(before.Began, later.Began) {
 		if !f.ConsumersKnown {
 			return 0, false
 		}
@@ -214,8 +214,8 @@ func (r reel) channels(at time.Time, later *frame) (float64, bool) {
 	return most, true
 }
 
-// countsAll reports whether no closed channel and no reset can have taken counts along since a time.
-func (r reel) countsAll(from time.Time) bool {
+// CountsAll reports whether no closed channel and no reset can have taken counts along since a time.
+func (r Frames) CountsAll(from time.Time) bool {
 	n := len(r)
 	if n == 0 {
 		return false
@@ -225,9 +225,9 @@ func (r reel) countsAll(from time.Time) bool {
 	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
-// depthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
-func (r reel) depthBefore(t time.Time) float64 {
-	f, ok := r.before(t)
+// DepthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
+func (r Frames) DepthBefore(t time.Time) float64 {
+	f, ok := r.Before(t)
 	if !ok {
 		f = &r[0]
 	}
@@ -237,24 +237,24 @@ func (r reel) depthBefore(t time.Time) float64 {
 	return f.Depth
 }
 
-// buriedLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
-func (r reel) buriedLeast(from, to time.Time) float64 {
-	a, okA := r.after(from)
-	b, okB := r.before(to)
+// DeadLetteredLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
+func (r Frames) DeadLetteredLeast(from, to time.Time) float64 {
+	a, okA := r.After(from)
+	b, okB := r.Before(to)
 	if !okA || !okB || !b.Began.After(a.Ended) || a.DeadGaps != b.DeadGaps {
 		return 0
 	}
-	_, most, ok1 := r.buried(a)
-	least, _, ok2 := r.buried(b)
+	_, most, ok1 := r.DeadLettered(a)
+	least, _, ok2 := r.DeadLettered(b)
 	if !ok1 || !ok2 {
 		return 0
 	}
 	return max(0, least-most)
 }
 
-// wholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil
+// WholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil
 // where the last one does not. What waited at such a later one may have been a dead letter before.
-func (r reel) wholeSince(t time.Time, last *frame) (first *frame, waited float64) {
+func (r Frames) WholeSince(t time.Time, last *Frame) (first *Frame, waited float64) {
 	for i := len(r) - 1; i >= 0; i-- {
 		f := &r[i]
 		if f.Began.After(last.Began) {

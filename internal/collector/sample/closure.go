@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"sort"
@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// listLag is how old a list of channels can be when it is read: the management database collects each 5 s, and caches for
+	// ListLag is how old a list of channels can be when it is read: the management database collects each 5 s, and caches for
 	// five times as long as it took to answer.
-	listLag = 2 * counterLag
-	// listSlowest is the longest that a list may take to be believed; see listLag.
-	listSlowest = time.Second
-	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
+	ListLag = 2 * CounterLag
+	// ListSlowest is the longest that a list may take to be believed; see listLag.
+	ListSlowest = time.Second
+	// ListRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
 	// vanished.
-	listRefresh = time.Minute
+	ListRefresh = time.Minute
 	// listsApart is the most time between two lists that are compared: who consumed and closed in between is not known.
-	listsApart = 2 * listRefresh
+	listsApart = 2 * ListRefresh
 	// settledConnection is how long a connection must have been in every list before its channels prove anything: whoever opens
-	// one to consume from several queues does so at once, and shows as a consumer of all within counterLag.
-	settledConnection = 2 * counterLag
+	// one to consume from several queues does so at once, and shows as a consumer of all within CounterLag.
+	settledConnection = 2 * CounterLag
 	// forgottenConnection is how long a connection that is in no list is remembered, and manyConnections how many there may be.
 	forgottenConnection = 10 * time.Minute
 	manyConnections     = 10_000
 )
 
-// A closureBook tells which closed channels of a broker were not of a pipeline. The broker counts closed channels of everybody
+// A ClosureBook tells which closed channels of a broker were not of a pipeline. The broker counts closed channels of everybody
 // together; a channel that was listed and is not any more has been closed at least once in between, and one that consumed from
 // other queues, on a connection that never consumed from the pipeline's, was another's. A name that is used again hides closures,
 // and invents none.
-type closureBook struct {
-	pipelines []*ownClosures
+type ClosureBook struct {
+	pipelines []*OwnClosures
 	last      *channelListing
 	// connections are those of the newest list, and of others not long ago.
 	connections map[string]*connectionNote
@@ -48,11 +48,11 @@ type channelListing struct {
 // pipelines it ever consumed.
 type connectionNote struct {
 	since, last time.Time
-	serves      map[*ownClosures]bool
+	serves      map[*OwnClosures]bool
 }
 
-// ownClosures bounds the closures of the channels of one pipeline. A nil one knows of no others.
-type ownClosures struct {
+// OwnClosures bounds the closures of the channels of one pipeline. A nil one knows of no others.
+type OwnClosures struct {
 	vhost  string
 	queues map[dedup.QueueRef]bool
 	// blind is when a list last hid whose the pipeline's consumers are.
@@ -67,9 +67,9 @@ type otherClosures struct {
 	before, after float64
 }
 
-// follow adds a pipeline of the broker.
-func (b *closureBook) follow(vhost string, refs []dedup.QueueRef) *ownClosures {
-	own := &ownClosures{vhost: vhost, queues: make(map[dedup.QueueRef]bool)}
+// Follow adds a pipeline of the broker.
+func (b *ClosureBook) Follow(vhost string, refs []dedup.QueueRef) *OwnClosures {
+	own := &OwnClosures{vhost: vhost, queues: make(map[dedup.QueueRef]bool)}
 	for _, ref := range refs {
 		own.queues[ref] = true
 	}
@@ -77,9 +77,9 @@ func (b *closureBook) follow(vhost string, refs []dedup.QueueRef) *ownClosures {
 	return own
 }
 
-// restart begins anew: the broker counts closed channels from the start, or the clock was set back. What connections did
+// Restart begins anew: the broker counts closed channels from the start, or the clock was set back. What connections did
 // does not become untrue.
-func (b *closureBook) restart() {
+func (b *ClosureBook) Restart() {
 	b.last = nil
 	for _, own := range b.pipelines {
 		own.others = nil
@@ -89,14 +89,14 @@ func (b *closureBook) restart() {
 	}
 }
 
-// absorb takes the next list. One that tells no consumers, or came too slowly, proves nothing; what was closed since the list
+// Absorb takes the next list. One that tells no consumers, or came too slowly, proves nothing; what was closed since the list
 // before is then told by the next good one, if that comes soon.
-func (b *closureBook) absorb(list *dedup.ChannelList) {
-	if list.Channels == nil || list.Consumers == nil || list.Took > listSlowest {
+func (b *ClosureBook) Absorb(list *dedup.ChannelList) {
+	if list.Channels == nil || list.Consumers == nil || list.Took > ListSlowest {
 		return
 	}
 	if b.last != nil && !list.At.After(b.last.at) {
-		b.restart()
+		b.Restart()
 	}
 	now := b.take(list)
 	if b.last != nil && list.At.Sub(b.last.at) <= listsApart {
@@ -107,7 +107,7 @@ func (b *closureBook) absorb(list *dedup.ChannelList) {
 }
 
 // take notes what a list says of its connections.
-func (b *closureBook) take(list *dedup.ChannelList) *channelListing {
+func (b *ClosureBook) take(list *dedup.ChannelList) *channelListing {
 	now := &channelListing{at: list.At, channels: make(map[string]dedup.Channel, len(list.Channels)), consuming: make(map[string]bool)}
 	for _, c := range list.Channels {
 		now.channels[c.Name] = c
@@ -130,13 +130,13 @@ func (b *closureBook) take(list *dedup.ChannelList) *channelListing {
 }
 
 // note returns the note on a connection of a list. One that was not in the list before may be another by the same name.
-func (b *closureBook) note(connection string, at time.Time) *connectionNote {
+func (b *ClosureBook) note(connection string, at time.Time) *connectionNote {
 	if b.connections == nil {
 		b.connections = make(map[string]*connectionNote)
 	}
 	note, known := b.connections[connection]
 	if !known {
-		note = &connectionNote{serves: make(map[*ownClosures]bool)}
+		note = &connectionNote{serves: make(map[*OwnClosures]bool)}
 		b.connections[connection] = note
 	}
 	if !note.last.Equal(at) && (b.last == nil || !note.last.Equal(b.last.at)) {
@@ -149,7 +149,7 @@ func (b *closureBook) note(connection string, at time.Time) *connectionNote {
 // compare counts the channels that were listed and are not any more, for each pipeline of which they provably were not. A node
 // that does not answer in time is missing from the list with all its channels, and one that was restarted does not count those
 // that went with it: the channels of a node none of whose channels is still there prove nothing.
-func (b *closureBook) compare(now *channelListing, ended time.Time) {
+func (b *ClosureBook) compare(now *channelListing, ended time.Time) {
 	stayed := make(map[string]bool)
 	var gone []dedup.Channel
 	for name, c := range b.last.channels {
@@ -166,13 +166,13 @@ func (b *closureBook) compare(now *channelListing, ended time.Time) {
 				n++
 			}
 		}
-		own.add(b.last.at.Add(-listLag), ended, n)
+		own.Add(b.last.at.Add(-ListLag), ended, n)
 	}
 }
 
 // another reports whether a channel of the list before was not of a pipeline: it belonged to another virtual host; or it
 // consumed, on a connection that had been listed for a while and never consumed from the pipeline's queues.
-func (b *closureBook) another(own *ownClosures, c dedup.Channel) bool {
+func (b *ClosureBook) another(own *OwnClosures, c dedup.Channel) bool {
 	if c.Vhost != "" && c.Vhost != own.vhost {
 		return true
 	}
@@ -187,7 +187,7 @@ func (b *closureBook) another(own *ownClosures, c dedup.Channel) bool {
 	return b.last.at.Sub(since) >= settledConnection
 }
 
-func (b *closureBook) forget(now time.Time) {
+func (b *ClosureBook) forget(now time.Time) {
 	for name, note := range b.connections {
 		if age := now.Sub(note.last); age > forgottenConnection || (age > 0 && len(b.connections) > manyConnections) {
 			delete(b.connections, name)
@@ -195,9 +195,9 @@ func (b *closureBook) forget(now time.Time) {
 	}
 }
 
-// add notes closures of others' channels, and now and then joins what is old: entries that are joined count only in a window
+// Add notes closures of others' channels, and now and then joins what is old: entries that are joined count only in a window
 // that holds them all.
-func (o *ownClosures) add(from, to time.Time, n int) {
+func (o *OwnClosures) Add(from, to time.Time, n int) {
 	if n == 0 {
 		return
 	}
@@ -211,14 +211,14 @@ func (o *ownClosures) add(from, to time.Time, n int) {
 	}
 }
 
-func (o *ownClosures) join(now time.Time) {
+func (o *OwnClosures) join(now time.Time) {
 	kept := o.others[:0]
 	for _, c := range o.others {
 		age := now.Sub(c.to)
-		if age > tapeTotal {
+		if age > keptFor {
 			continue
 		}
-		if k := len(kept); k > 0 && age > tapeFull && c.to.Sub(kept[k-1].from) < tapeStep {
+		if k := len(kept); k > 0 && age > EachFor && c.to.Sub(kept[k-1].from) < OldStep {
 			kept[k-1].to, kept[k-1].after = c.to, c.after
 			continue
 		}
@@ -227,12 +227,12 @@ func (o *ownClosures) join(now time.Time) {
 	o.others = kept
 }
 
-// most bounds the channels of the pipeline that were closed between two readings of the broker, out of those of the whole
+// Most bounds the channels of the pipeline that were closed between two readings of the broker, out of those of the whole
 // broker; it is not known where the broker did not count them all. A count that was not there yet at the first one was born at 0
 // since. Of others are only those that the second count surely shows
 // and the first surely did not. Channels that take messages one by one are not listed as consumers: where there were such
 // nothing is taken off.
-func (o *ownClosures) most(first, later *frame) (n float64, known bool) {
+func (o *OwnClosures) Most(first, later *Frame) (n float64, known bool) {
 	if later.ClosuresBlind || first.ClosureGaps != later.ClosureGaps {
 		return 0, false
 	}
@@ -241,7 +241,7 @@ func (o *ownClosures) most(first, later *frame) (n float64, known bool) {
 		return all, true
 	}
 	i := sort.Search(len(o.others), func(i int) bool { return !o.others[i].from.Before(first.Ended) })
-	counted := later.Began.Add(-counterLag)
+	counted := later.Began.Add(-CounterLag)
 	j := sort.Search(len(o.others), func(j int) bool { return o.others[j].to.After(counted) })
 	if i >= j {
 		return all, true

@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"fmt"
@@ -10,42 +10,42 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// betterMeter says how to learn how many counts were lost.
-const betterMeter = "List the Prometheus endpoint of every node in brokers[].prometheus_urls: its counters tell how many were lost."
+// BetterMeter says how to learn how many counts were lost.
+const BetterMeter = "List the Prometheus endpoint of every node in brokers[].prometheus_urls: its counters tell how many were lost."
 
 // metersBack bounds the readings that one end of a span is looked for among.
 const metersBack = 240
 
-// A meterFrame is one reading of the loss meter. Counters are ours and cumulative since the dashboard started.
-type meterFrame struct {
+// A LossReading is one reading of the loss meter. Counters are ours and cumulative since the dashboard started.
+type LossReading struct {
 	Began, Ended time.Time
 	// True is the count of all nodes together, from their global counters: exact up to the reading. Counted is that of all
-	// queues: as old as counterLag, and without what the broker lost.
+	// queues: as old as CounterLag, and without what the broker lost.
 	True, Counted float64
 	// Gaps counts the times at which either may have missed events otherwise; Gone the queues whose last counts went with them.
 	Gaps, Gone float64
 }
 
 // excess is by how much the nodes have counted more than the queues.
-func (f *meterFrame) excess() float64 { return f.True - f.Counted }
+func (f *LossReading) excess() float64 { return f.True - f.Counted }
 
-// A lossMeter tells how many acks and publishes a broker lost from the counts of its queues when channels died: its nodes keep
+// A LossMeter tells how many acks and publishes a broker lost from the counts of its queues when channels died: its nodes keep
 // global counters that lose none. It needs the counters of every node and the list of all queues.
-type lossMeter struct {
+type LossMeter struct {
 	acks, publishes countMeter
-	// asked: the nodes are asked. why says why the newest reading gives no frame. listed: the broker has told how many nodes it has.
-	asked, listed bool
+	// Asked: the nodes are asked. why says why the newest reading gives no frame. listed: the broker has told how many nodes it has.
+	Asked, listed bool
 	why           string
 }
 
-// lostCounts are what the meter of a broker read; empty where that is nothing.
-type lostCounts struct{ Acks, Publishes meterReel }
+// LostCounts are what the meter of a broker read; empty where that is nothing.
+type LostCounts struct{ Acks, Publishes LossReadings }
 
 // A countMeter is the meter of one kind of event.
 type countMeter struct {
-	nodes                      map[string]*counter
+	nodes                      map[string]*Counter
 	queues                     map[dedup.QueueRef]*meteredQueue
-	frames                     meterReel
+	frames                     LossReadings
 	exact, counted, gaps, gone float64
 	// complete: the list of queues before hid none.
 	complete bool
@@ -53,27 +53,27 @@ type countMeter struct {
 
 type meteredQueue struct {
 	node   string
-	events counter
+	events Counter
 }
 
-func newLossMeter() lossMeter { return lossMeter{acks: newCountMeter(), publishes: newCountMeter()} }
+func NewLossMeter() LossMeter { return LossMeter{acks: newCountMeter(), publishes: newCountMeter()} }
 
 func newCountMeter() countMeter {
-	return countMeter{nodes: make(map[string]*counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
+	return countMeter{nodes: make(map[string]*Counter), queues: make(map[dedup.QueueRef]*meteredQueue)}
 }
 
-// lost returns what the meter read; nothing while it is not known whether all nodes are read.
-func (m *lossMeter) lost() lostCounts {
+// Lost returns what the meter read; nothing while it is not known whether all nodes are read.
+func (m *LossMeter) Lost() LostCounts {
 	if !m.listed {
-		return lostCounts{}
+		return LostCounts{}
 	}
-	return lostCounts{m.acks.frames, m.publishes.frames}
+	return LostCounts{m.acks.frames, m.publishes.frames}
 }
 
-// absorb takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
-func (m *lossMeter) absorb(s *dedup.BrokerSample, counting, moved bool) {
-	m.asked, m.why = len(s.Totals) > 0, ""
-	if !m.asked {
+// Absorb takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
+func (m *LossMeter) Absorb(s *dedup.BrokerSample, counting, moved bool) {
+	m.Asked, m.why = len(s.Totals) > 0, ""
+	if !m.Asked {
 		return
 	}
 	routed := true
@@ -107,10 +107,10 @@ func (m *lossMeter) absorb(s *dedup.BrokerSample, counting, moved bool) {
 
 func (m *countMeter) countNode(url string, count *int64) {
 	if m.nodes[url] == nil {
-		m.nodes[url] = &counter{}
+		m.nodes[url] = &Counter{}
 		m.gaps++ // it may have counted before
 	}
-	st := m.nodes[url].observe(count)
+	st := m.nodes[url].Observe(count)
 	m.exact += float64(st.Delta)
 	if st.Dropped {
 		m.gaps++
@@ -135,7 +135,7 @@ func (m *countMeter) countQueues(s *dedup.BrokerSample, moved bool, of func(dedu
 		}
 	}
 	m.complete = complete
-	m.frames = m.frames.add(meterFrame{Began: s.At, Ended: s.At.Add(s.Took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
+	m.frames = m.frames.add(LossReading{Began: s.At, Ended: s.At.Add(s.Took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
 }
 
 func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
@@ -145,19 +145,19 @@ func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
 		m.queues[q.QueueRef] = of
 		if len(m.frames) > 0 {
 			if m.complete {
-				of.events.observe(nil) // it was born since, and its counter at 0
+				of.events.Observe(nil) // it was born since, and its counter at 0
 			} else {
 				m.gaps++
 			}
 		}
 	}
-	if of.node != "" && q.Node != "" && of.node != q.Node && of.events.state == counterCounting {
-		of.events.lose()
+	if of.node != "" && q.Node != "" && of.node != q.Node && of.events.State == Counting {
+		of.events.Lose()
 	}
 	of.node = q.Node
-	observe := of.events.observe
+	observe := of.events.Observe
 	if moved {
-		observe = of.events.observeElsewhere
+		observe = of.events.ObserveElsewhere
 	}
 	st := observe(count)
 	m.counted += float64(st.Delta)
@@ -166,11 +166,11 @@ func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
 	}
 }
 
-// A meterReel is the frames of a meter in time order.
-type meterReel []meterFrame
+// LossReadings are the frames of a meter in time order.
+type LossReadings []LossReading
 
-// add appends a frame, and thins out what is old as a tape does.
-func (r meterReel) add(f meterFrame) meterReel {
+// add appends a frame, and thins out what is old.
+func (r LossReadings) add(f LossReading) LossReadings {
 	if n := len(r); n > 0 && !f.Began.After(r[n-1].Began) {
 		r = r[:0] // the clock was set back
 	}
@@ -178,18 +178,18 @@ func (r meterReel) add(f meterFrame) meterReel {
 	if len(r)%64 != 0 {
 		return r
 	}
-	return thinned(r, f.Began, func(f *meterFrame) time.Time { return f.Began }, grain{tapeFull, tapeStep})
+	return Thin(r, f.Began, func(f *LossReading) time.Time { return f.Began }, OlderThan(EachFor, OldStep))
 }
 
-// lost bounds the events of the whole broker, acks or publishes, that it lost from the counts of its queues between two times; it
+// Lost bounds the events of the whole broker, acks or publishes, that it lost from the counts of its queues between two times; it
 // is not ok where the meter did not run. The bounds follow from what a reading at p proves of the counts lost by then, L:
 //
 //	L(begin of p) <= true - counted at p, as queues lag behind their nodes;
-//	L(end of p) >= true at p - counted at the first reading counterLag later, when the queues have caught up.
+//	L(end of p) >= true at p - counted at the first reading CounterLag later, when the queues have caught up.
 //
 // L never falls, so that each end may be bounded by the best of many readings: one at rest makes it exact. Where it seems to fall the
 // nodes that are read are not those of the queues.
-func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
+func (r LossReadings) Lost(from, to time.Time) (low, high float64, ok bool) {
 	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(from) }) // frames before i had ended by from
 	j := sort.Search(len(r), func(j int) bool { return !r[j].Began.Before(to) }) // frames from j on began at to or later
 	if i == 0 || j == len(r) {
@@ -223,18 +223,18 @@ func (r meterReel) lost(from, to time.Time) (low, high float64, ok bool) {
 	return min(high, max(0, sure-r.most(i, last))), high, true
 }
 
-// spans reports whether the meter ran from one time to another, without a gap.
-func (r meterReel) spans(from, to time.Time) bool {
+// Spans reports whether the meter ran from one time to another, without a gap.
+func (r LossReadings) Spans(from, to time.Time) bool {
 	i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(from) })
 	j := sort.Search(len(r), func(j int) bool { return !r[j].Began.Before(to) })
 	return i > 0 && j < len(r) && r[i-1].Gaps == r[j].Gaps
 }
 
 // least is the best lower bound on the counts lost by the end of the frames from i up to k.
-func (r meterReel) least(i, k int) (float64, bool) {
+func (r LossReadings) least(i, k int) (float64, bool) {
 	best := math.Inf(-1)
 	for ; i < k; i++ {
-		later := sort.Search(len(r), func(n int) bool { return !r[n].Began.Before(r[i].Ended.Add(counterLag)) })
+		later := sort.Search(len(r), func(n int) bool { return !r[n].Began.Before(r[i].Ended.Add(CounterLag)) })
 		if later < len(r) && r[later].Gaps == r[i].Gaps {
 			best = max(best, r[i].True-r[later].Counted)
 		}
@@ -243,7 +243,7 @@ func (r meterReel) least(i, k int) (float64, bool) {
 }
 
 // most is the best upper bound on the counts lost by the begin of frame j, out of the frames from j up to k.
-func (r meterReel) most(j, k int) float64 {
+func (r LossReadings) most(j, k int) float64 {
 	best := math.Inf(1)
 	for ; j < k; j++ {
 		best = min(best, r[j].excess())
@@ -251,13 +251,13 @@ func (r meterReel) most(j, k int) float64 {
 	return best
 }
 
-// words says what the meter knows of the acks that were lost up to a reading, for a figure that counts acks at least.
-func (m *lossMeter) words(from, to time.Time) (why string, exact bool) {
+// Words says what the meter knows of the acks that were lost up to a reading, for a figure that counts acks at least.
+func (m *LossMeter) Words(from, to time.Time) (why string, exact bool) {
 	const closed = "channels were closed in the window, and the broker may have lost their last counts"
-	if !m.asked {
+	if !m.Asked {
 		return "at least: " + closed, false
 	}
-	low, high, ok := m.lost().Acks.lost(from, to)
+	low, high, ok := m.Lost().Acks.Lost(from, to)
 	switch {
 	case !ok && m.why != "":
 		return "at least: " + closed + "; how many is not known: " + m.why, false

@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"fmt"
@@ -45,8 +45,8 @@ func channelList(at time.Duration, rows ...channelRow) *dedup.ChannelList {
 	return l
 }
 
-func closureFrame(at time.Duration, closures float64) *frame {
-	return &frame{Began: dawn.Add(at), Ended: dawn.Add(at + 20*time.Millisecond), Closures: closures}
+func closureFrame(at time.Duration, closures float64) *Frame {
+	return &Frame{Began: dawn.Add(at), Ended: dawn.Add(at + 20*time.Millisecond), Closures: closures}
 }
 
 func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
@@ -122,12 +122,12 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 			1, until, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var book closureBook
-			own := book.follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
+			var book ClosureBook
+			own := book.Follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
 			for _, list := range tt.lists {
-				book.absorb(list)
+				book.Absorb(list)
 			}
-			if got, known := own.most(closureFrame(10*second, 7), closureFrame(tt.until, 7+tt.closed)); got != tt.want || !known {
+			if got, known := own.Most(closureFrame(10*second, 7), closureFrame(tt.until, 7+tt.closed)); got != tt.want || !known {
 				t.Errorf("%v of %v closures may be the pipeline's, want %v", got, tt.closed, tt.want)
 			}
 		})
@@ -135,27 +135,27 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 }
 
 func TestMessagesThatWereFetchedOneByOneLeaveAllClosuresToThePipeline(t *testing.T) {
-	own := &ownClosures{others: []otherClosures{{from: dawn, to: dawn.Add(time.Second), after: 1}}}
+	own := &OwnClosures{others: []otherClosures{{from: dawn, to: dawn.Add(time.Second), after: 1}}}
 	first, later := closureFrame(-time.Minute, 0), closureFrame(time.Minute, 1)
-	if got, _ := own.most(first, later); got != 0 {
+	if got, _ := own.Most(first, later); got != 0 {
 		t.Fatalf("%v, want 0", got)
 	}
 	later.Gets = 1
-	if got, _ := own.most(first, later); got != 1 {
+	if got, _ := own.Most(first, later); got != 1 {
 		t.Errorf("%v, want 1: who fetches is not listed as a consumer", got)
 	}
 }
 
 func TestTheBookOfClosuresStaysSmallAndTrueForDays(t *testing.T) {
-	var book closureBook
-	own := book.follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
+	var book ClosureBook
+	own := book.Follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
 	ours := channelRow{ordersApp, "1", "orders"}
 	const step, days = 5 * time.Second, 3 * 24 * time.Hour
 	n := 0
 	for at := time.Duration(0); at < days; at += step {
 		n++
 		short := channelRow{fmt.Sprintf("10.0.%d.%d:%d -> 10.0.0.9:5672", n>>16, n>>8&255, n&255), "1", ""}
-		book.absorb(channelList(at, ours, short, channelRow{mailApp, fmt.Sprint(n), "mail"}, channelRow{mailApp, "0", ""}))
+		book.Absorb(channelList(at, ours, short, channelRow{mailApp, fmt.Sprint(n), "mail"}, channelRow{mailApp, "0", ""}))
 	}
 	if k := len(own.others); k > 4000 {
 		t.Errorf("%d entries after three days", k)
@@ -165,7 +165,7 @@ func TestTheBookOfClosuresStaysSmallAndTrueForDays(t *testing.T) {
 	}
 	// A channel of others went with every list; of a day all but those at its ends can be told.
 	total := float64((24 * time.Hour) / step)
-	got, _ := own.most(closureFrame(days-24*time.Hour, 0), closureFrame(days, total))
+	got, _ := own.Most(closureFrame(days-24*time.Hour, 0), closureFrame(days, total))
 	if got < 4 || got > 40 {
 		t.Errorf("%v of %v closures may be the pipeline's", got, total)
 	}
@@ -264,7 +264,7 @@ func (w *closureWorld) restart(node string) {
 func (w *closureWorld) close(c *worldConnection, number int) {
 	ch := w.vanish(c, number)
 	ch.forgotten += w.upTo(time.Second, "forgotten")
-	w.closures = append(w.closures, worldClosure{at: w.now, counted: w.now + w.upTo(counterLag, "counted"), ours: ch.served})
+	w.closures = append(w.closures, worldClosure{at: w.now, counted: w.now + w.upTo(CounterLag, "counted"), ours: ch.served})
 }
 
 // act lets one thing happen.
@@ -313,27 +313,27 @@ func (w *closureWorld) list() *dedup.ChannelList {
 	return l
 }
 
-func (w *closureWorld) frame() *frame {
+func (w *closureWorld) frame() *Frame {
 	var n float64
 	for _, c := range w.closures {
 		if c.counted <= w.now {
 			n++
 		}
 	}
-	return &frame{Began: dawn.Add(w.now), Ended: dawn.Add(w.now), Closures: n}
+	return &Frame{Began: dawn.Add(w.now), Ended: dawn.Add(w.now), Closures: n}
 }
 
 func TestTheClosuresOfAPipelineAreNeverUnderstated(t *testing.T) {
 	told, all := 0.0, 0.0
 	rapid.Check(t, func(t *rapid.T) {
 		w := &closureWorld{t: t}
-		var book closureBook
-		own := book.follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
+		var book ClosureBook
+		own := book.Follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
 		for range 2 {
 			w.connect(true)
 			w.connect(false)
 		}
-		var frames []*frame
+		var frames []*Frame
 		for range rapid.IntRange(10, 120).Draw(t, "steps") {
 			w.now += time.Millisecond + w.upTo(8*time.Second, "pause")
 			if rapid.IntRange(0, 19).Draw(t, "outage") == 0 {
@@ -344,18 +344,18 @@ func TestTheClosuresOfAPipelineAreNeverUnderstated(t *testing.T) {
 			}
 			frames = append(frames, w.frame())
 			if rapid.IntRange(0, 3).Draw(t, "list") > 0 {
-				book.absorb(w.list())
+				book.Absorb(w.list())
 			}
 		}
 		for i, first := range frames {
 			for _, later := range frames[i:] {
 				var truth float64
 				for _, c := range w.closures {
-					if at := dawn.Add(c.at); c.ours && at.After(first.Ended) && !at.After(later.Began.Add(-counterLag)) {
+					if at := dawn.Add(c.at); c.ours && at.After(first.Ended) && !at.After(later.Began.Add(-CounterLag)) {
 						truth++
 					}
 				}
-				got, _ := own.most(first, later)
+				got, _ := own.Most(first, later)
 				if got < truth {
 					t.Fatalf("%v closures of the pipeline between %v and %v, bounded by %v", truth, first.Began.Sub(dawn), later.Began.Sub(dawn), got)
 				}

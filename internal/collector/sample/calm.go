@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"time"
@@ -27,16 +27,16 @@ type calm struct {
 	DeadSpoke time.Time
 }
 
-// A depthReading is what is known of the depths of the source queues, and of the dead-letter queues, in the newest reading; nil is
+// Depths are what is known of the depths of the source queues, and of the dead-letter queues, in the newest reading; nil is
 // not known.
-type depthReading struct{ ready, unacked, dead *int64 }
+type Depths struct{ Ready, Unacked, Dead *int64 }
 
-// A shore is the queues on one broker whose messages have their markers in one store, and the readings of them.
-type shore struct {
-	sources []dedup.QueueRef
-	// dead are the dead-letter queues; nil when they are not known to be all.
-	dead  []dedup.QueueRef
-	last  depthReading
+// Calms are the queues on one broker whose messages have their markers in one store, and the readings of them.
+type Calms struct {
+	Sources []dedup.QueueRef
+	// Dead are the dead-letter queues; nil when they are not known to be all.
+	Dead  []dedup.QueueRef
+	Last  Depths
 	calms []calm
 	// fewest are the readings with the fewest deliveries out, of each calmStep one, oldest first.
 	fewest []outReading
@@ -49,7 +49,7 @@ type outReading struct {
 }
 
 // noteOut keeps a reading when it has the fewest deliveries out of its step.
-func (s *shore) noteOut(r outReading) {
+func (s *Calms) noteOut(r outReading) {
 	n := len(s.fewest)
 	switch {
 	case n > 0 && !r.ended.After(s.fewest[n-1].ended):
@@ -65,8 +65,8 @@ func (s *shore) noteOut(r outReading) {
 	s.fewest = append(s.fewest, r)
 }
 
-// outUntil returns the readings of deliveries out that had ended by a time.
-func (s *shore) outUntil(at time.Time) []dedup.OutReading {
+// OutUntil returns the readings of deliveries out that had ended by a time.
+func (s *Calms) OutUntil(at time.Time) []dedup.OutReading {
 	var all []dedup.OutReading
 	for _, r := range s.fewest {
 		if !r.ended.After(at) {
@@ -76,34 +76,34 @@ func (s *shore) outUntil(at time.Time) []dedup.OutReading {
 	return all
 }
 
-// take takes one reading. The queues are those of the whole broker; what a lagging one says can be depthLag old.
-func (s *shore) take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.Time, lagging bool) {
+// Take takes one reading. The queues are those of the whole broker; what a lagging one says can be DepthLag old.
+func (s *Calms) Take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.Time, lagging bool) {
 	began, ended = began.Round(0), ended.Round(0)
 	if n := len(s.calms); n > 0 && !ended.After(s.calms[n-1].Ended) {
 		s.calms = nil // the clock was set back
 	}
-	unacked, okUnacked := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Unacked })
-	ready, okReady := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Ready })
-	messages, okMessages := sumOver(queues, s.sources, func(q *dedup.Queue) *int64 { return q.Messages })
-	dead, okDead := sumOver(queues, s.dead, func(q *dedup.Queue) *int64 { return q.Messages })
-	s.last = depthReading{}
+	unacked, okUnacked := SumOver(queues, s.Sources, func(q *dedup.Queue) *int64 { return q.Unacked })
+	ready, okReady := SumOver(queues, s.Sources, func(q *dedup.Queue) *int64 { return q.Ready })
+	messages, okMessages := SumOver(queues, s.Sources, func(q *dedup.Queue) *int64 { return q.Messages })
+	dead, okDead := SumOver(queues, s.Dead, func(q *dedup.Queue) *int64 { return q.Messages })
+	s.Last = Depths{}
 	if okReady {
-		s.last.ready = &ready
+		s.Last.Ready = &ready
 	}
 	if okDead {
-		s.last.dead = &dead
+		s.Last.Dead = &dead
 	}
 	if !okUnacked {
 		return
 	}
-	s.last.unacked = &unacked
-	s.noteOut(outReading{dedup.OutReading{At: spoken(queues, s.sources, began, lagging), Unacked: unacked}, ended})
+	s.Last.Unacked = &unacked
+	s.noteOut(outReading{dedup.OutReading{At: spoken(queues, s.Sources, began, lagging), Unacked: unacked}, ended})
 	if unacked > 0 {
 		return
 	}
-	c := calm{Spoke: spoken(queues, s.sources, began, lagging), Ended: ended, Empty: okMessages && messages == 0}
+	c := calm{Spoke: spoken(queues, s.Sources, began, lagging), Ended: ended, Empty: okMessages && messages == 0}
 	if okDead {
-		c.Dead, c.DeadSpoke = &dead, spoken(queues, s.dead, began, lagging)
+		c.Dead, c.DeadSpoke = &dead, spoken(queues, s.Dead, began, lagging)
 	}
 	s.calms = append(s.calms, c)
 	s.thin(ended)
@@ -115,13 +115,13 @@ func spoken(queues map[dedup.QueueRef]*dedup.Queue, refs []dedup.QueueRef, began
 		lagging = lagging || queues[ref].Type != "classic"
 	}
 	if lagging {
-		return began.Add(-depthLag)
+		return began.Add(-DepthLag)
 	}
 	return began
 }
 
-// sumOver adds a number of each queue; false when one of them is not listed or does not say.
-func sumOver(queues map[dedup.QueueRef]*dedup.Queue, refs []dedup.QueueRef, field func(*dedup.Queue) *int64) (int64, bool) {
+// SumOver adds a number of each queue; false when one of them is not listed or does not say.
+func SumOver(queues map[dedup.QueueRef]*dedup.Queue, refs []dedup.QueueRef, field func(*dedup.Queue) *int64) (int64, bool) {
 	var sum int64
 	for _, ref := range refs {
 		q := queues[ref]
@@ -133,7 +133,7 @@ func sumOver(queues map[dedup.QueueRef]*dedup.Queue, refs []dedup.QueueRef, fiel
 	return sum, len(refs) > 0
 }
 
-func (s *shore) thin(now time.Time) {
+func (s *Calms) thin(now time.Time) {
 	if n := len(s.calms); n < 64 || n%64 != 0 {
 		return
 	}
@@ -150,22 +150,22 @@ func (s *shore) thin(now time.Time) {
 	s.calms = kept
 }
 
-// A stillness is what the readings that had ended by some time say together.
-type stillness struct {
-	nothingOut, empty [2]time.Time
-	dead              *int64
+// A Stillness is what the readings that had ended by some time say together.
+type Stillness struct {
+	NothingOut, Empty [2]time.Time
+	Dead              *int64
 }
 
-// until returns the two newest moments of calm, and of emptiness, among the readings that had ended by a time. The older
+// Until returns the two newest moments of calm, and of emptiness, among the readings that had ended by a time. The older
 // of two had ended before the earliest time that the newer can speak of, so that they are of different moments. The
 // dead-letter queues were read after the source queues were empty: a message cannot have been on its way between them.
-func (s *shore) until(at time.Time) stillness {
-	var out stillness
-	out.nothingOut = s.two(at, func(calm) bool { return true })
+func (s *Calms) Until(at time.Time) Stillness {
+	var out Stillness
+	out.NothingOut = s.two(at, func(calm) bool { return true })
 	for i := len(s.calms) - 1; i >= 0; i-- {
 		if c := s.calms[i]; c.Dead != nil && !c.Ended.After(at) {
-			out.dead = c.Dead
-			out.empty = s.two(c.DeadSpoke, func(c calm) bool { return c.Empty })
+			out.Dead = c.Dead
+			out.Empty = s.two(c.DeadSpoke, func(c calm) bool { return c.Empty })
 			break
 		}
 	}
@@ -173,7 +173,7 @@ func (s *shore) until(at time.Time) stillness {
 }
 
 // two returns what the two newest calms that had ended by a time and meet a condition can speak of, newest first.
-func (s *shore) two(at time.Time, meets func(calm) bool) [2]time.Time {
+func (s *Calms) two(at time.Time, meets func(calm) bool) [2]time.Time {
 	var found [2]time.Time
 	n := 0
 	for i := len(s.calms) - 1; i >= 0 && n < len(found); i-- {

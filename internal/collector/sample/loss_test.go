@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"math/rand/v2"
@@ -68,9 +68,9 @@ func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *dedup.BrokerSamp
 }
 
 // readBy has a meter read the broker.
-func (b *lossyBroker) readBy(m *lossMeter, change func(*dedup.BrokerSample)) *dedup.BrokerSample {
+func (b *lossyBroker) readBy(m *LossMeter, change func(*dedup.BrokerSample)) *dedup.BrokerSample {
 	s := b.sample(change)
-	m.absorb(s, !s.Info.StatsDisabled && s.Info.RatesMode != "none", false)
+	m.Absorb(s, !s.Info.StatsDisabled && s.Info.RatesMode != "none", false)
 	return s
 }
 
@@ -80,7 +80,7 @@ func newLossyBroker() *lossyBroker {
 
 func TestTheMeterIsExactBetweenTwoRests(t *testing.T) {
 	for _, deaths := range []int{0, 3} {
-		b, m := newLossyBroker(), newLossMeter()
+		b, m := newLossyBroker(), NewLossMeter()
 		read := func(n int) {
 			for range n {
 				b.readBy(&m, nil)
@@ -103,11 +103,11 @@ func TestTheMeterIsExactBetweenTwoRests(t *testing.T) {
 		b.pass(5 * time.Second)
 		to := b.at
 		read(4)
-		low, high, ok := m.acks.frames.lost(from, to)
+		low, high, ok := m.acks.frames.Lost(from, to)
 		if !ok || low != float64(b.lost) || high != float64(b.lost) || (deaths == 0) != (b.lost == 0) {
 			t.Errorf("%d deaths lost %d: %v..%v, %v", deaths, b.lost, low, high, ok)
 		}
-		words, exact := m.words(from, to)
+		words, exact := m.Words(from, to)
 		if exact != (deaths == 0) || deaths > 0 && !strings.Contains(words, "lost the counts of") || !strings.Contains(words, "channels were closed") {
 			t.Errorf("%d deaths: %q, %v", deaths, words, exact)
 		}
@@ -118,7 +118,7 @@ func TestTheMeterHoldsTheTruthInAnyTraffic(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		interval := time.Duration(rapid.SampledFrom([]int{2, 5, 15}).Draw(t, "interval")) * time.Second
-		b, m := newLossyBroker(), newLossMeter()
+		b, m := newLossyBroker(), NewLossMeter()
 		due := b.at
 		for range rapid.IntRange(60, 300).Draw(t, "seconds") {
 			if random.IntN(3) > 0 {
@@ -137,7 +137,7 @@ func TestTheMeterHoldsTheTruthInAnyTraffic(t *testing.T) {
 		total := b.at.Sub(first)
 		from := first.Add(time.Duration(random.Int64N(int64(total / 2)))).Truncate(time.Second)
 		to := from.Add(time.Duration(random.Int64N(int64(total / 2)))).Truncate(time.Second)
-		low, high, ok := m.acks.frames.lost(from, to)
+		low, high, ok := m.acks.frames.Lost(from, to)
 		truth := 0.0 // of the acks in between, whenever their channel died
 		for second, n := range b.lostOf {
 			if second > from.Unix() && second <= to.Unix() {
@@ -186,7 +186,7 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 			}
 		}, true, "no count of an ack was lost"},
 	} {
-		b, m := newLossyBroker(), newLossMeter()
+		b, m := newLossyBroker(), NewLossMeter()
 		from := b.at.Add(10 * time.Second)
 		for i := range 14 {
 			b.readBy(&m, func(s *dedup.BrokerSample) { tt.change(i, s) })
@@ -196,8 +196,8 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 			b.pass(5 * time.Second)
 		}
 		to := b.at.Add(-5 * time.Second)
-		_, _, ok := m.lost().Acks.lost(from, to)
-		words, exact := m.words(from, to)
+		_, _, ok := m.Lost().Acks.Lost(from, to)
+		words, exact := m.Words(from, to)
 		if ok != tt.ok || exact != tt.ok || !strings.Contains(words, tt.words) {
 			t.Errorf("%s: %v, %q", tt.name, ok, words)
 		}
@@ -207,7 +207,7 @@ func TestTheMeterRefusesWhatItCannotMeasure(t *testing.T) {
 // TestPublishesHaveAMeterOfTheirOwn: a publisher's channel dies with 30 counts, and no consumer's does.
 func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
 	for _, told := range []bool{true, false} {
-		b, m := newLossyBroker(), newLossMeter()
+		b, m := newLossyBroker(), NewLossMeter()
 		from, published, routed := b.at.Add(12*time.Second), int64(70), int64(900)
 		for i := range 14 {
 			b.readBy(&m, func(s *dedup.BrokerSample) {
@@ -222,18 +222,18 @@ func TestPublishesHaveAMeterOfTheirOwn(t *testing.T) {
 			}
 			b.pass(5 * time.Second)
 		}
-		low, high, ok := m.publishes.frames.lost(from, b.at.Add(-5*time.Second))
+		low, high, ok := m.publishes.frames.Lost(from, b.at.Add(-5*time.Second))
 		if ok != told || told && (low != 30 || high != 30) {
 			t.Errorf("told %v: lost publishes %v..%v, %v, want 30", told, low, high, ok)
 		}
-		if low, high, ok := m.acks.frames.lost(from, b.at.Add(-5*time.Second)); !ok || low != 0 || high != 0 {
+		if low, high, ok := m.acks.frames.Lost(from, b.at.Add(-5*time.Second)); !ok || low != 0 || high != 0 {
 			t.Errorf("told %v: lost acks %v..%v, %v, want none", told, low, high, ok)
 		}
 	}
 }
 
 func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
-	b, m := newLossyBroker(), newLossMeter()
+	b, m := newLossyBroker(), NewLossMeter()
 	from := b.at.Add(25 * time.Second)
 	for i := range 16 {
 		if i == 6 {
@@ -246,7 +246,7 @@ func TestAQueueThatVanishesProvesNoLoss(t *testing.T) {
 		})
 		b.pass(5 * time.Second)
 	}
-	low, high, ok := m.acks.frames.lost(from, b.at.Add(-10*time.Second))
+	low, high, ok := m.acks.frames.Lost(from, b.at.Add(-10*time.Second))
 	if !ok || low != 0 || high != 500 {
 		t.Errorf("%v..%v, %v", low, high, ok)
 	}
