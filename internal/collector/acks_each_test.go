@@ -30,7 +30,7 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 		traffic := drawPrefetched(t)
 		shop := runSim(traffic)
 		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
-		s := shop.hear(drawEars(t, traffic.length), window)
+		s := heard(shop, drawEars(t, traffic.length), window)
 		s.Scheme.AcksEach = true
 		if s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
 			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
@@ -41,14 +41,14 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.duplicates, truth.settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
 			}
 		}
-		b, epoch := shop.sample(window)
+		b := judged(shop, window)
 		b.Scheme.AcksEach = true
 		f := residual(b)
 		if f.N == 0 {
 			return
 		}
 		from, to, _ := residualEnds(b)
-		ours := func(c cut) time.Duration { return time.Duration(c.Store.UnixNano()) - epoch - shop.offset }
+		ours := func(c cut) time.Duration { return c.Store.Sub(simEpoch()) - shop.offset }
 		duplicates, messages := shop.truth(ours(from), ours(to))
 		if rate := duplicates / messages; messages > 0 && (rate < f.Low-1e-9 || rate > f.High+1e-9) {
 			t.Fatalf("truth %v (%v of %v) is outside [%v, %v] of %v over %v", rate, duplicates, messages, f.Low, f.High, f.N, f.Covered)
@@ -70,7 +70,7 @@ func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 	for seed := range uint64(5) {
 		shop := runSim(simTraffic{seed: seed, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
 			resend: 0.02, crash: 0.003, stuckShare: 0.0015, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
-		s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+		s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
 		wide := fromEvents(s).Rate
 		s.Scheme.AcksEach = true
 		r := fromEvents(s)
@@ -89,7 +89,7 @@ func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 	for seed := range uint64(5) {
 		shop := runSim(simTraffic{seed: seed, rate: 60, length: 6 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
 			resend: 0.02, lostAck: 0.002, interval: 5 * time.Second, passAt: 30 * time.Second, channels: 2, live: 1, prefetch: 50, atOnce: 50})
-		s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+		s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
 		untold := fromEvents(s).Rate
 		s.Scheme.AcksEach = true
 		s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
@@ -195,7 +195,7 @@ func TestClosedChannelsOfOthersExcuseNoOpenClaims(t *testing.T) {
 func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
 	shop := runSim(simTraffic{seed: 4, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
 		resend: 0.02, crash: 0.0004, stuckShare: 0.0002, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
-	s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+	s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
 	s.Scheme.AcksEach = true
 	f := fromEvents(s).Rate
 	if len(shop.closures) == 0 || f.High-f.Low > measuredWidest {

@@ -14,7 +14,7 @@ import (
 func TestADoubleEffectIsNoDuplicateForCertain(t *testing.T) {
 	shop := runSim(simTraffic{seed: 3, rate: 60, length: 4 * time.Minute, resend: 0.03, quietBefore: time.Minute, quietAfter: time.Minute,
 		passAt: 40 * time.Second, interval: 2 * time.Second, channels: 2, live: 1})
-	s, _ := shop.sample(15 * time.Minute)
+	s := judged(shop, 15*time.Minute)
 	acked, messages := shop.truth(0, shop.now)
 	if f := residual(s); f.Low != f.High || f.Low != acked/messages {
 		t.Fatalf("without double effects: [%v, %v], want the point %v: %s", f.Low, f.High, acked/messages, f.Why)

@@ -168,7 +168,7 @@ func TestResidualRefusals(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s, _ := shop.sample(15 * time.Minute)
+			s := judged(shop, 15*time.Minute)
 			tt.change(&s)
 			f := residual(s)
 			if f.Known() != (tt.why == "") || !strings.Contains(f.Why, tt.why) {

@@ -13,7 +13,7 @@ import (
 func calmEars() eventSample {
 	shop := runSim(simTraffic{seed: 5, rate: 30, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: time.Minute, resend: 0.03, fail: 0.01,
 		interval: 5 * time.Second, passAt: time.Minute, channels: 3, live: 1})
-	return shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+	return heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
 }
 
 // lateReadings changes the later half of the readings of the store.

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -9,82 +8,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
-// simEars says how the events of a simulated store are listened to.
-type simEars struct {
-	interval time.Duration // between two readings
-	skew     time.Duration // at most, from the count of the calls to that of the claims
-	gap      time.Duration // when events are missed; zero when never
-}
-
-// within counts the times of a list in (from, to].
-func within(list []time.Duration, from, to time.Duration) (n float64) {
-	for _, at := range list {
-		if at > from && at <= to {
-			n++
-		}
-	}
-	return n
-}
-
-// hear reads the simulated store and broker into what the estimate from store events sees.
-func (s *simShop) hear(ears simEars, window time.Duration) eventSample {
-	r, _ := s.sample(window)
-	epoch := time.Unix(1_800_000_000, 0)
-	calls := append([]time.Duration(nil), s.asked...)
-	if s.strange > 0 {
-		for at := time.Duration(0); at < s.now; at += time.Duration(s.r.ExpFloat64() / s.strange * float64(time.Second)) {
-			calls = append(calls, at)
-		}
-	}
-	for _, list := range []*[]time.Duration{&calls, &s.claimed, &s.done, &s.failed, &s.givenUp, &s.expired} {
-		sort.Slice(*list, func(i, j int) bool { return (*list)[i] < (*list)[j] })
-	}
-	total := func(list []time.Duration, from, at time.Duration) int64 {
-		upTo := func(t time.Duration) int { return sort.Search(len(list), func(i int) bool { return list[i] > t }) }
-		return int64(upTo(at) - upTo(from))
-	}
-	var tape sample.Events
-	for at := s.upTo(ears.interval); at < s.now; at += ears.interval {
-		e := &dedup.StoreEvents{At: epoch.Add(at), Listening: true, Epoch: 1, Since: epoch, Command: "SETNX"}
-		since := -time.Second
-		if ears.gap > 0 && at >= ears.gap {
-			since, e.Epoch, e.Since = ears.gap, 2, epoch.Add(ears.gap)
-		}
-		asked := total(calls, since, at)
-		if ears.skew > 0 {
-			asked = total(calls, since, at-s.upTo(ears.skew))
-		}
-		e.Asked, e.Claims, e.Completions = &asked, total(s.claimed, since, at), total(s.done, since, at)
-		e.Failures, e.GaveUp = total(s.failed, since, at), total(s.givenUp, since, at)
-		e.InFlight = e.Claims - e.Completions - e.Failures - total(s.expired, since, at)
-		tape.Add(e)
-	}
-	r.Scheme.Preset, r.Scheme.Kind = "redis-text-status", "redis-string"
-	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: tape.Epoch(), Broke: tape.Broke,
+// heard is what the estimate from store events sees of a simulated shop.
+func heard(s *simShop, ears simEars, window time.Duration) eventSample {
+	r, told := s.hear(ears)
+	return eventSample{Window: window, Interval: s.interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
 		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
-}
-
-// simTold is the truth of the span of an estimate.
-type simTold struct{ duplicates, settled, returned float64 }
-
-func (s *simShop) told(f dedup.Figure) simTold {
-	to := f.At.Sub(time.Unix(1_800_000_000, 0))
-	from := to - f.Covered
-	d := within(s.duplicates, from, to)
-	return simTold{d, d + within(s.done, from, to) + within(s.givenUp, from, to), within(s.returned, from, to)}
-}
-
-func drawEars(t *rapid.T, length time.Duration) simEars {
-	e := simEars{interval: time.Duration(rapid.IntRange(1, 15).Draw(t, "reading interval")) * time.Second,
-		skew: time.Duration(rapid.IntRange(0, 40).Draw(t, "skew ms")) * time.Millisecond}
-	if rapid.IntRange(0, 5).Draw(t, "gap at all") == 0 {
-		e.gap = time.Duration(rapid.Int64Range(1, int64(length)).Draw(t, "gap"))
-	}
-	return e
 }
 
 // TestStoreEventsHoldTheTruth drives consumers of real semantics through the broker's late and lost counts and readings of the
@@ -97,7 +28,7 @@ func TestStoreEventsHoldTheTruth(t *testing.T) {
 			traffic.strange = rapid.Float64Range(0.01, 5).Draw(t, "strange calls")
 		}
 		shop := runSim(traffic)
-		s := shop.hear(drawEars(t, traffic.length), rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window"))
+		s := heard(shop, drawEars(t, traffic.length), rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window"))
 		r := fromEvents(s)
 		f := r.Rate
 		if !r.Told {
@@ -134,7 +65,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 	for seed := range uint64(10) {
 		shop := runSim(simTraffic{seed: seed, rate: 40, length: 4 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
 			resend: 0.03, fail: 0.03, interval: 5 * time.Second, passAt: time.Minute, channels: 4, live: 1, overlap: seed%2 == 1})
-		r := fromEvents(shop.hear(simEars{interval: 5 * time.Second, skew: 30 * time.Millisecond}, 15*time.Minute))
+		r := fromEvents(heard(shop, simEars{interval: 5 * time.Second, skew: 30 * time.Millisecond}, 15*time.Minute))
 		truth := shop.told(r.Rate)
 		if want := truth.duplicates / truth.settled; r.Rate.Quality != dedup.Measured || r.Rate.Low != want || r.Rate.High != want {
 			t.Errorf("seed %d: %s [%v, %v] %s, want exactly %v; %+v", seed, r.Rate.Quality, r.Rate.Low, r.Rate.High, r.Rate.Why, want, r.Terms)
@@ -149,7 +80,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 func TestALoopIsNoDuplicate(t *testing.T) {
 	shop := runSim(simTraffic{seed: 3, rate: 20, length: 4 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
 		resend: 0.01, stuckShare: 0.0015, interval: 5 * time.Second, passAt: time.Minute, channels: 4, live: 1})
-	r := fromEvents(shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute))
+	r := fromEvents(heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute))
 	truth := shop.told(r.Rate)
 	if truth.returned < 500 {
 		t.Fatalf("only %v hits went round: the loop was not tested", truth.returned)
@@ -172,7 +103,7 @@ func TestHowWideStoreEventsGet(t *testing.T) {
 			passAt: -time.Second, channels: 4, live: 1})
 		for _, shop.interval = range []time.Duration{15 * time.Second, 5 * time.Second} {
 			for _, window := range []time.Duration{15 * time.Minute, time.Hour} {
-				f := fromEvents(shop.hear(simEars{interval: shop.interval, skew: 20 * time.Millisecond}, window)).Rate
+				f := fromEvents(heard(shop, simEars{interval: shop.interval, skew: 20 * time.Millisecond}, window)).Rate
 				truth := shop.told(f)
 				t.Logf("%-20s every %3s over %7s: truth %.3f %%, [%.3f, %.3f] %% wide %.3f points, %s", r.name, shop.interval, window,
 					100*truth.duplicates/truth.settled, 100*f.Low, 100*f.High, 100*(f.High-f.Low), f.Quality)

@@ -16,7 +16,7 @@ func TestTheWindowOfStoreEventsGoesAlongWithTheTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shop := runSim(simTraffic{seed: 1, rate: 20, length: 30 * time.Minute, resend: 0.02, fail: 0.01, lostAck: 0.002, quietBefore: time.Minute,
 				quietAfter: time.Minute, passAt: 40 * time.Second, interval: tt.interval, channels: 2, live: 1})
-			all := shop.hear(simEars{interval: tt.interval}, 15*time.Minute)
+			all := heard(shop, simEars{interval: tt.interval}, 15*time.Minute)
 			var moved time.Time
 			for k := len(all.Frames) / 2; k < len(all.Frames); k++ {
 				s, now := all, all.Frames[k].Ended

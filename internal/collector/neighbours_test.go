@@ -16,7 +16,7 @@ func explainedShop(t *testing.T, traffic simTraffic, change func(*eventSample)) 
 	traffic.rate, traffic.length, traffic.quietBefore, traffic.quietAfter = 30, 4*time.Minute, time.Minute, time.Minute
 	traffic.interval, traffic.passAt, traffic.channels, traffic.live = 5*time.Second, time.Minute, 3, 1
 	shop := runSim(traffic)
-	s := shop.hear(simEars{interval: 5 * time.Second}, 15*time.Minute)
+	s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
 	change(&s)
 	r := fromEvents(s)
 	if !r.Told {

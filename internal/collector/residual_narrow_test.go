@@ -20,7 +20,7 @@ func TestABatchBetweenTwoRestsHasANarrowInterval(t *testing.T) {
 				tt.seed, tt.quietBefore, tt.quietAfter, tt.passAt = seed, 30*time.Second, 30*time.Second, 28*time.Second
 				tt.interval, tt.channels, tt.live = 2*time.Second, 2, 1
 				shop := runSim(tt)
-				s, _ := shop.sample(15 * time.Minute)
+				s := judged(shop, 15*time.Minute)
 				f := residual(s)
 				duplicates, messages := shop.truth(0, shop.now)
 				if want := duplicates / messages; f.N > 0 && (want < f.Low-1e-9 || want > f.High+1e-9) {

@@ -186,7 +186,7 @@ func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := shop.sample(15 * time.Minute)
+			s := judged(shop, 15*time.Minute)
 			at := change(&s)
 			why := residual(s).Why
 			_, said, ok := strings.Cut(why, "(until about ")
