@@ -9,16 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // drawPrefetched is a shop whose channels hold many deliveries and work on one at a time.
-func drawPrefetched(t *rapid.T) simTraffic {
-	traffic := drawTraffic(t)
-	traffic.prefetch, traffic.rate = rapid.IntRange(2, 60).Draw(t, "prefetch"), min(traffic.rate, 12)
-	traffic.fail, traffic.stuckShare = min(traffic.fail, 0.05), min(traffic.stuckShare, 0.002)
-	traffic.strange, traffic.looks = 0, false // two channels that hold one message would race
-	traffic.channels = max(3, traffic.channels)
+func drawPrefetched(t *rapid.T) shoptest.Traffic {
+	traffic := shoptest.Draw(t)
+	traffic.Prefetch, traffic.Rate = rapid.IntRange(2, 60).Draw(t, "prefetch"), min(traffic.Rate, 12)
+	traffic.Fail, traffic.StuckShare = min(traffic.Fail, 0.05), min(traffic.StuckShare, 0.002)
+	traffic.Strange, traffic.Looks = 0, false // two channels that hold one message would race
+	traffic.Channels = max(3, traffic.Channels)
 	return traffic
 }
 
@@ -28,17 +29,17 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 	tried, narrower := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		traffic := drawPrefetched(t)
-		shop := runSim(traffic)
+		shop := shoptest.Run(traffic)
 		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
-		s := heard(shop, drawEars(t, traffic.length), window)
+		s := heard(shop, shoptest.DrawListener(t, traffic.Length), window)
 		s.Scheme.AcksEach = true
 		if s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
 			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
 		}
 		if r := fromEvents(s); r.Told {
-			truth := shop.told(r.Rate)
-			if rate := truth.duplicates / truth.settled; truth.settled > 0 && (rate < r.Rate.Low-1e-9 || rate > r.Rate.High+1e-9) {
-				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.duplicates, truth.settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
+			truth := shop.TruthOf(r.Rate)
+			if rate := truth.Duplicates / truth.Settled; truth.Settled > 0 && (rate < r.Rate.Low-1e-9 || rate > r.Rate.High+1e-9) {
+				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.Duplicates, truth.Settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
 			}
 		}
 		b := judged(shop, window)
@@ -48,8 +49,8 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 			return
 		}
 		from, to, _ := residualEnds(b)
-		ours := func(c cut) time.Duration { return c.Store.Sub(simEpoch()) - shop.offset }
-		duplicates, messages := shop.truth(ours(from), ours(to))
+		ours := func(c cut) time.Duration { return c.Store.Sub(shoptest.Epoch()) - shop.Offset }
+		duplicates, messages := shop.SettledBetween(ours(from), ours(to))
 		if rate := duplicates / messages; messages > 0 && (rate < f.Low-1e-9 || rate > f.High+1e-9) {
 			t.Fatalf("truth %v (%v of %v) is outside [%v, %v] of %v over %v", rate, duplicates, messages, f.Low, f.High, f.N, f.Covered)
 		}
@@ -68,15 +69,15 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 // TestAnAckForEachMakesCrashesTellable: with a prefetch of 50, crashes and a loop, as in the truth bench.
 func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 	for seed := range uint64(5) {
-		shop := runSim(simTraffic{seed: seed, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
-			resend: 0.02, crash: 0.003, stuckShare: 0.0015, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
-		s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
+		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 12, Length: 8 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 60 * time.Second,
+			Resend: 0.02, Crash: 0.003, StuckShare: 0.0015, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
+		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 		wide := fromEvents(s).Rate
 		s.Scheme.AcksEach = true
 		r := fromEvents(s)
-		truth := shop.told(r.Rate)
-		rate := truth.duplicates / truth.settled
-		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.closures))
+		truth := shop.TruthOf(r.Rate)
+		rate := truth.Duplicates / truth.Settled
+		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.Closures))
 		if !r.Rate.Known() || rate < r.Rate.Low || rate > r.Rate.High || wide.High-wide.Low < 2*(r.Rate.High-r.Rate.Low) {
 			t.Errorf("seed %d: truth %v, [%v, %v] %s, else [%v, %v]: %s", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, r.Rate.Why)
 		}
@@ -87,9 +88,9 @@ func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 // the configuration says.
 func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 	for seed := range uint64(5) {
-		shop := runSim(simTraffic{seed: seed, rate: 60, length: 6 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 40 * time.Second,
-			resend: 0.02, lostAck: 0.002, interval: 5 * time.Second, passAt: 30 * time.Second, channels: 2, live: 1, prefetch: 50, atOnce: 50})
-		s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
+		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 60, Length: 6 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
+			Resend: 0.02, LostAck: 0.002, Interval: 5 * time.Second, PassAt: 30 * time.Second, Channels: 2, Live: 1, Prefetch: 50, AtOnce: 50})
+		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 		untold := fromEvents(s).Rate
 		s.Scheme.AcksEach = true
 		s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
@@ -193,13 +194,13 @@ func TestClosedChannelsOfOthersExcuseNoOpenClaims(t *testing.T) {
 
 // TestTrustInTheSchemeIsNotMeasured: a narrow interval that is narrow because of what the configuration says is derived.
 func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
-	shop := runSim(simTraffic{seed: 4, rate: 12, length: 8 * time.Minute, quietBefore: 40 * time.Second, quietAfter: 60 * time.Second,
-		resend: 0.02, crash: 0.0004, stuckShare: 0.0002, losesCounts: 0.3, interval: 5 * time.Second, passAt: 55 * time.Second, channels: 6, live: 1, prefetch: 50})
-	s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
+	shop := shoptest.Run(shoptest.Traffic{Seed: 4, Rate: 12, Length: 8 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 60 * time.Second,
+		Resend: 0.02, Crash: 0.0004, StuckShare: 0.0002, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
+	s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 	s.Scheme.AcksEach = true
 	f := fromEvents(s).Rate
-	if len(shop.closures) == 0 || f.High-f.Low > measuredWidest {
-		t.Fatalf("%d closures, [%v, %v]: not the case in question", len(shop.closures), f.Low, f.High)
+	if len(shop.Closures) == 0 || f.High-f.Low > measuredWidest {
+		t.Fatalf("%d closures, [%v, %v]: not the case in question", len(shop.Closures), f.Low, f.High)
 	}
 	if f.Quality != dedup.Derived || !strings.Contains(f.Why, "acks: each") {
 		t.Errorf("%s: %q", f.Quality, f.Why)

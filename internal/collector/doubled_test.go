@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // TestADoubleEffectIsNoDuplicateForCertain: the ack after work that was done again looks like that of a duplicate. Of the duplicates of
 // a batch between two rests, which are told exactly, one was such work.
 func TestADoubleEffectIsNoDuplicateForCertain(t *testing.T) {
-	shop := runSim(simTraffic{seed: 3, rate: 60, length: 4 * time.Minute, resend: 0.03, quietBefore: time.Minute, quietAfter: time.Minute,
-		passAt: 40 * time.Second, interval: 2 * time.Second, channels: 2, live: 1})
+	shop := shoptest.Run(shoptest.Traffic{Seed: 3, Rate: 60, Length: 4 * time.Minute, Resend: 0.03, QuietBefore: time.Minute, QuietAfter: time.Minute,
+		PassAt: 40 * time.Second, Interval: 2 * time.Second, Channels: 2, Live: 1})
 	s := judged(shop, 15*time.Minute)
-	acked, messages := shop.truth(0, shop.now)
+	acked, messages := shop.SettledBetween(0, shop.Now)
 	if f := residual(s); f.Low != f.High || f.Low != acked/messages {
 		t.Fatalf("without double effects: [%v, %v], want the point %v: %s", f.Low, f.High, acked/messages, f.Why)
 	}
@@ -37,7 +38,7 @@ func TestADoubleEffectIsNoDuplicateForCertain(t *testing.T) {
 
 // TestADoubleEffectThatTheEventsDoNotShowWidensTheirInterval: an effect check found it, and the acks are all that shows it else.
 func TestADoubleEffectThatTheEventsDoNotShowWidensTheirInterval(t *testing.T) {
-	traffic := simTraffic{seed: 1, resend: 0.03}
+	traffic := shoptest.Traffic{Seed: 1, Resend: 0.03}
 	_, _, exact := explainedShop(t, traffic, func(*eventSample) {})
 	_, _, r := explainedShop(t, traffic, func(s *eventSample) { s.Doubled = func(time.Time) float64 { return 2 } })
 	if got, want := r.Terms.Separate[0], exact.Terms.Separate[0]-2; got != want {

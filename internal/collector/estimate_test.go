@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -116,9 +117,9 @@ func TestInflow(t *testing.T) {
 }
 
 func TestResidualRefusals(t *testing.T) {
-	calm := simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
-		interval: 5 * time.Second, passAt: time.Minute, channels: 2}
-	shop := runSim(calm)
+	calm := shoptest.Traffic{Seed: 1, Rate: 20, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: 2 * time.Minute, Resend: 0.05,
+		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2}
+	shop := shoptest.Run(calm)
 	tests := map[string]struct {
 		change func(*residualSample)
 		why    string // empty: known

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // calmEars is a shop at rest at both ends whose events are listened to, judged over 15 minutes.
 func calmEars() eventSample {
-	shop := runSim(simTraffic{seed: 5, rate: 30, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: time.Minute, resend: 0.03, fail: 0.01,
-		interval: 5 * time.Second, passAt: time.Minute, channels: 3, live: 1})
-	return heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
+	shop := shoptest.Run(shoptest.Traffic{Seed: 5, Rate: 30, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: time.Minute, Resend: 0.03, Fail: 0.01,
+		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 3, Live: 1})
+	return heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 }
 
 // lateReadings changes the later half of the readings of the store.

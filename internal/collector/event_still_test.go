@@ -4,6 +4,8 @@ import (
 	"sort"
 	"testing"
 	"time"
+
+	"dedup-dashboard/internal/collector/shoptest"
 )
 
 // TestTheWindowOfStoreEventsGoesAlongWithTheTime reads a shop of steady traffic again and again: the end of the window must not wait for a
@@ -14,9 +16,9 @@ func TestTheWindowOfStoreEventsGoesAlongWithTheTime(t *testing.T) {
 		"read each 15 s": {15 * time.Second, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shop := runSim(simTraffic{seed: 1, rate: 20, length: 30 * time.Minute, resend: 0.02, fail: 0.01, lostAck: 0.002, quietBefore: time.Minute,
-				quietAfter: time.Minute, passAt: 40 * time.Second, interval: tt.interval, channels: 2, live: 1})
-			all := heard(shop, simEars{interval: tt.interval}, 15*time.Minute)
+			shop := shoptest.Run(shoptest.Traffic{Seed: 1, Rate: 20, Length: 30 * time.Minute, Resend: 0.02, Fail: 0.01, LostAck: 0.002, QuietBefore: time.Minute,
+				QuietAfter: time.Minute, PassAt: 40 * time.Second, Interval: tt.interval, Channels: 2, Live: 1})
+			all := heard(shop, shoptest.Listener{Interval: tt.interval}, 15*time.Minute)
 			var moved time.Time
 			for k := len(all.Frames) / 2; k < len(all.Frames); k++ {
 				s, now := all, all.Frames[k].Ended

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // explainedShop is a shop at rest with its neighbours explained, as a window of it shows them.
-func explainedShop(t *testing.T, traffic simTraffic, change func(*eventSample)) (*simShop, dedup.WindowFigures, eventResult) {
+func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*eventSample)) (*shoptest.Shop, dedup.WindowFigures, eventResult) {
 	t.Helper()
-	traffic.rate, traffic.length, traffic.quietBefore, traffic.quietAfter = 30, 4*time.Minute, time.Minute, time.Minute
-	traffic.interval, traffic.passAt, traffic.channels, traffic.live = 5*time.Second, time.Minute, 3, 1
-	shop := runSim(traffic)
-	s := heard(shop, simEars{interval: 5 * time.Second}, 15*time.Minute)
+	traffic.Rate, traffic.Length, traffic.QuietBefore, traffic.QuietAfter = 30, 4*time.Minute, time.Minute, time.Minute
+	traffic.Interval, traffic.PassAt, traffic.Channels, traffic.Live = 5*time.Second, time.Minute, 3, 1
+	shop := shoptest.Run(traffic)
+	s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 	change(&s)
 	r := fromEvents(s)
 	if !r.Told {
@@ -38,27 +39,27 @@ func holds(f dedup.Figure, truth float64) bool {
 
 func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
 	none := func(*eventSample) {}
-	for name, traffic := range map[string]simTraffic{
-		"resends alone":                  {seed: 1, resend: 0.03},
-		"resends, failures, give-ups":    {seed: 2, resend: 0.03, fail: 0.05, poison: 0.005},
-		"lost acks, no counts are lost":  {seed: 3, resend: 0.02, lostAck: 0.01},
-		"lost acks and lost counts":      {seed: 4, resend: 0.02, lostAck: 0.01, losesCounts: 1},
-		"a loop":                         {seed: 5, resend: 0.02, stuckShare: 0.001},
-		"everything, looked at first":    {seed: 6, resend: 0.02, lostAck: 0.005, fail: 0.03, stuckShare: 0.0005, looks: true},
-		"crashes whose markers ran out":  {seed: 7, resend: 0.02, crash: 0.01},
-		"nothing but fresh messages yet": {seed: 8},
+	for name, traffic := range map[string]shoptest.Traffic{
+		"resends alone":                  {Seed: 1, Resend: 0.03},
+		"resends, failures, give-ups":    {Seed: 2, Resend: 0.03, Fail: 0.05, Poison: 0.005},
+		"lost acks, no counts are lost":  {Seed: 3, Resend: 0.02, LostAck: 0.01},
+		"lost acks and lost counts":      {Seed: 4, Resend: 0.02, LostAck: 0.01, LosesCounts: 1},
+		"a loop":                         {Seed: 5, Resend: 0.02, StuckShare: 0.001},
+		"everything, looked at first":    {Seed: 6, Resend: 0.02, LostAck: 0.005, Fail: 0.03, StuckShare: 0.0005, Looks: true},
+		"crashes whose markers ran out":  {Seed: 7, Resend: 0.02, Crash: 0.01},
+		"nothing but fresh messages yet": {Seed: 8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			shop, out, r := explainedShop(t, traffic, none)
-			truth := shop.told(r.Rate)
-			again := within(shop.repeated, 0, shop.now)
-			sent := truth.duplicates - again
+			truth := shop.TruthOf(r.Rate)
+			again := shoptest.Within(shop.Repeated, 0, shop.Now)
+			sent := truth.Duplicates - again
 			for what, pair := range map[string]struct {
 				f     dedup.Figure
 				truth float64
 			}{
-				"producer-sent": {out.ProducerSent, sent}, "redelivered": {out.Redelivered, again}, "looping": {out.Looping, truth.returned},
-				"failures": {out.Failures, float64(len(shop.failed))}, "lost": {out.Lost, float64(len(shop.givenUp))}, "swallowed": {out.Swallowed, 0},
+				"producer-sent": {out.ProducerSent, sent}, "redelivered": {out.Redelivered, again}, "looping": {out.Looping, truth.Returned},
+				"failures": {out.Failures, float64(len(shop.Failed))}, "lost": {out.Lost, float64(len(shop.GivenUp))}, "swallowed": {out.Swallowed, 0},
 				"double effects": {out.DoubleEffects, 0},
 			} {
 				if !holds(pair.f, pair.truth) {
@@ -68,7 +69,7 @@ func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
 					t.Errorf("%s does not say where it comes from: %+v", what, pair.f)
 				}
 			}
-			if rate := float64(len(shop.failed)) / float64(len(shop.failed)+len(shop.done)); math.Abs(out.FailureRate.Value-rate) > 1e-9 {
+			if rate := float64(len(shop.Failed)) / float64(len(shop.Failed)+len(shop.Done)); math.Abs(out.FailureRate.Value-rate) > 1e-9 {
 				t.Errorf("failure rate %+v, want %v", out.FailureRate, rate)
 			}
 		})

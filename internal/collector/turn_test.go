@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -173,8 +174,8 @@ func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
 }
 
 func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
-	shop := runSim(simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
-		interval: 5 * time.Second, passAt: time.Minute, channels: 2})
+	shop := shoptest.Run(shoptest.Traffic{Seed: 1, Rate: 20, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: 2 * time.Minute, Resend: 0.05,
+		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2})
 	for name, change := range map[string]func(s *residualSample) (hold time.Time){
 		"reset counters": func(s *residualSample) time.Time {
 			tail(s, func(f *sample.Frame) { f.Gaps = 1 })

@@ -1,19 +1,19 @@
-package collector
+package shoptest
 
 import (
 	"slices"
 	"time"
 )
 
-// A simDelivery is a message on its way to a consumer.
-type simDelivery struct {
+// A delivery is a message on its way to a consumer.
+type delivery struct {
 	msg   int
 	again bool
 }
 
-// A simChannel holds what was delivered to it, the oldest first, and works on the first of it. A channel that was closed begins
+// A channelLife holds what was delivered to it, the oldest first, and works on the first of it. A channel that was closed begins
 // another life, which knows nothing of the work of the one before.
-type simChannel struct {
+type channelLife struct {
 	held   []int
 	worked int // of held
 	life   int
@@ -21,25 +21,25 @@ type simChannel struct {
 
 // A line is the messages that wait for a channel with room.
 type line struct {
-	waiting  []simDelivery
-	channels []simChannel
+	waiting  []delivery
+	channels []channelLife
 }
 
-func (s *simShop) wait(d simDelivery) {
+func (s *Shop) wait(d delivery) {
 	if s.line.channels == nil {
-		s.line.channels = make([]simChannel, s.channels)
+		s.line.channels = make([]channelLife, s.Channels)
 	}
 	s.line.waiting = append(s.line.waiting, d)
 	s.serve()
 }
 
 // serve fills the channels in turn and begins what they have hands for.
-func (s *simShop) serve() {
+func (s *Shop) serve() {
 	for progress := true; progress; {
 		progress = false
 		for i := range s.line.channels {
 			c := &s.line.channels[i]
-			if len(s.line.waiting) == 0 || len(c.held) >= s.prefetch {
+			if len(s.line.waiting) == 0 || len(c.held) >= s.Prefetch {
 				continue
 			}
 			d := s.line.waiting[0]
@@ -50,7 +50,7 @@ func (s *simShop) serve() {
 		}
 	}
 	for i := range s.line.channels {
-		for c := &s.line.channels[i]; c.worked < min(len(c.held), max(1, s.atOnce)); {
+		for c := &s.line.channels[i]; c.worked < min(len(c.held), max(1, s.AtOnce)); {
 			msg := c.held[c.worked]
 			c.worked++
 			s.work(i, 0, func() { s.take(msg, i) })
@@ -59,8 +59,8 @@ func (s *simShop) serve() {
 }
 
 // work does something later, unless the channel is closed until then.
-func (s *simShop) work(channel int, d time.Duration, do func()) {
-	if s.prefetch == 0 {
+func (s *Shop) work(channel int, d time.Duration, do func()) {
+	if s.Prefetch == 0 {
 		s.later(d, do)
 		return
 	}
@@ -73,8 +73,8 @@ func (s *simShop) work(channel int, d time.Duration, do func()) {
 }
 
 // free ends a delivery of a channel, which takes up the next one.
-func (s *simShop) free(msg, channel int) {
-	if s.prefetch == 0 {
+func (s *Shop) free(msg, channel int) {
+	if s.Prefetch == 0 {
 		return
 	}
 	c := &s.line.channels[channel]
@@ -85,13 +85,13 @@ func (s *simShop) free(msg, channel int) {
 }
 
 // drop empties a channel that is closed, and returns what comes back of it.
-func (s *simShop) drop(msg, channel int) []int {
-	if s.prefetch == 0 {
+func (s *Shop) drop(msg, channel int) []int {
+	if s.Prefetch == 0 {
 		return []int{msg}
 	}
 	c := &s.line.channels[channel]
 	held := c.held
-	*c = simChannel{life: c.life + 1}
+	*c = channelLife{life: c.life + 1}
 	s.later(0, s.serve)
 	return held
 }
