@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // several says how the open claims of a store speak against consumers that work on one delivery of a channel after another;
@@ -55,16 +55,8 @@ func several(readings []sample.EventReading, frames sample.Frames, own *sample.O
 		}
 		if r.Open > held+left {
 			return fmt.Sprintf("more claims are open than consumers have channels (%s, %s): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work",
-				counted(whole(r.Open-left), "claim"), counted(whole(channels), "channel"))
+				text.Counted(text.Whole(r.Open-left), "claim"), text.Counted(text.Whole(channels), "channel"))
 		}
 	}
 	return ""
-}
-
-// several says how it is known of the pipeline's consumers; empty where it is not, and where the scheme does not say otherwise.
-func (p *pipeline) several(s dedup.Scheme) string {
-	if p.store == nil || p.partner != "" || !s.AcksEach {
-		return ""
-	}
-	return several(p.store.told.Epoch(), p.frames, p.own, s.ProcessingTTL)
 }

@@ -36,7 +36,7 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 		if s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
 			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
 		}
-		if r := fromEvents(s); r.Told {
+		if r := s.estimate(); r.Told {
 			truth := shop.TruthOf(r.Rate)
 			if rate := truth.Duplicates / truth.Settled; truth.Settled > 0 && (rate < r.Rate.Low-1e-9 || rate > r.Rate.High+1e-9) {
 				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.Duplicates, truth.Settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
@@ -72,9 +72,9 @@ func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 12, Length: 8 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 60 * time.Second,
 			Resend: 0.02, Crash: 0.003, StuckShare: 0.0015, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
 		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
-		wide := fromEvents(s).Rate
+		wide := s.estimate().Rate
 		s.Scheme.AcksEach = true
-		r := fromEvents(s)
+		r := s.estimate()
 		truth := shop.TruthOf(r.Rate)
 		rate := truth.Duplicates / truth.Settled
 		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.Closures))
@@ -91,13 +91,13 @@ func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 60, Length: 6 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 			Resend: 0.02, LostAck: 0.002, Interval: 5 * time.Second, PassAt: 30 * time.Second, Channels: 2, Live: 1, Prefetch: 50, AtOnce: 50})
 		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
-		untold := fromEvents(s).Rate
+		untold := s.estimate().Rate
 		s.Scheme.AcksEach = true
 		s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
 		if !strings.HasPrefix(s.Several, "more claims are open than consumers have channels (") || !strings.HasSuffix(s.Several, " claims, 2 channels): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work") {
 			t.Fatalf("seed %d: the claims show nothing: %q", seed, s.Several)
 		}
-		f := fromEvents(s).Rate
+		f := s.estimate().Rate
 		if f.Low != untold.Low || f.High != untold.High || !strings.Contains(f.Why, s.Several) {
 			t.Errorf("seed %d: [%v, %v] %q, want [%v, %v] as if the scheme said nothing", seed, f.Low, f.High, f.Why, untold.Low, untold.High)
 		}
@@ -198,7 +198,7 @@ func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
 		Resend: 0.02, Crash: 0.0004, StuckShare: 0.0002, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
 	s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 	s.Scheme.AcksEach = true
-	f := fromEvents(s).Rate
+	f := s.estimate().Rate
 	if len(shop.Closures) == 0 || f.High-f.Low > measuredWidest {
 		t.Fatalf("%d closures, [%v, %v]: not the case in question", len(shop.Closures), f.Low, f.High)
 	}

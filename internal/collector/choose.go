@@ -137,12 +137,13 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 	case !p.acks.open:
 		return refuse(c.noCounters(p), betterReport)
 	}
-	return fromEvents(eventSample{
+	return eventSample{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Readings: p.store.told.Epoch(), Broke: p.store.told.Broke,
 		Command: e.Command, Sharers: c.sharers(p.store), Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own,
 		Doubled: p.doubledSince,
-	})
+	}.estimate()
+
 }
 
 // sharers names the other stores on the same server whose consumers ask with the same command.
@@ -172,13 +173,14 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) resid
 	if why != "" {
 		return residualResult{Rate: refusedRate(w, residualSource, residualFormula, why, betterReport)}
 	}
-	return residualOf(residualSample{
+	return residualSample{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Pass: v.stats.Pass,
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own, Vanishing: p.vanishing(),
 		Doubled: p.doubledSince, Conflated: p.conflated(v),
-	})
+	}.estimate()
+
 }
 
 // limitsReturns reports whether a source queue may dead-letter or drop a message for having come back too often: a delivery
@@ -190,4 +192,12 @@ func (p *pipeline) limitsReturns() bool {
 		}
 	}
 	return false
+}
+
+// several says how it is known of the pipeline's consumers; empty where it is not, and where the scheme does not say otherwise.
+func (p *pipeline) several(s dedup.Scheme) string {
+	if p.store == nil || p.partner != "" || !s.AcksEach {
+		return ""
+	}
+	return several(p.store.told.Epoch(), p.frames, p.own, s.ProcessingTTL)
 }

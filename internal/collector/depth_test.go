@@ -72,34 +72,3 @@ func TestFramesWaitUntilTheDeadLettersAreKnownToBeKept(t *testing.T) {
 		})
 	}
 }
-
-// A completion whose ack was lost is redelivered after the window; the channel that acks it then dies with both counts.
-func TestAnAckThatIsLostAfterTheWindowIsARepeat(t *testing.T) {
-	start := time.Unix(1_800_000_000, 0)
-	var frames sample.Frames
-	for i := range 12 {
-		at := start.Add(time.Duration(i) * 5 * time.Second)
-		f := sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true}
-		if i >= 4 {
-			f.Publishes, f.Acks, f.Depth, f.Unacked, f.Closures = 100, 99, 1, 1, 1
-		}
-		if i >= 9 {
-			f.Depth, f.Unacked, f.Closures = 0, 0, 2 // acked by a channel whose counts nobody saw
-		}
-		frames = append(frames, f)
-	}
-	var published sample.LossReadings
-	for _, f := range frames {
-		published = append(published, sample.LossReading{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
-	}
-	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: sample.LostCounts{Publishes: published}}
-	from, ok1 := cutAt(s, frames[2].Ended)
-	to, ok2 := cutAt(s, frames[6].Ended)
-	if !ok1 || !ok2 || !from.Published.Known || !to.Published.Known {
-		t.Fatal("the ends of the window are not bounded")
-	}
-	b, why := repeats(s, from, to)
-	if b < 1 || why != "" {
-		t.Errorf("at most %v repeats (%s), want 1 or more", b, why)
-	}
-}

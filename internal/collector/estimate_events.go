@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -68,9 +69,9 @@ type eventResult struct {
 	Terms eventTerms
 }
 
-// fromEvents estimates the duplicate rate from the events of the store and the calls of the scheme's command. It returns an
+// estimate estimates the duplicate rate from the events of the store and the calls of the scheme's command. It returns an
 // unknown figure with one plain sentence when it cannot vouch for the bounds; see docs/figures.md.
-func fromEvents(s eventSample) eventResult {
+func (s eventSample) estimate() eventResult {
 	f := dedup.Figure{Unit: dedup.Ratio, Source: eventSource, Formula: eventFormula, Window: s.Window, Better: betterReport}
 	refuse := func(why string) eventResult {
 		f.Why = why
@@ -97,15 +98,15 @@ func fromEvents(s eventSample) eventResult {
 	}
 	if t.Duplicates[0] > t.Duplicates[1] {
 		return refuse(fmt.Sprintf("the events of the store and the counts of the broker exclude each other: at least %s by the one, at most %s by the other",
-			counted(whole(t.Duplicates[0]), "duplicate"), grouped(whole(t.Duplicates[1]))))
+			text.Counted(text.Whole(t.Duplicates[0]), "duplicate"), text.Grouped(text.Whole(t.Duplicates[1]))))
 	}
 	if t.Duplicates[1]+t.settled() == 0 {
 		return refuse("no message was settled in the window")
 	}
 	f = s.judge(f, t, from, to)
-	f.Why = joinReasons(f.Why, doubledWords(t.Unshown))
+	f.Why = text.Reasons(f.Why, doubledWords(t.Unshown))
 	if f.Quality != dedup.Measured {
-		f.Why = joinReasons(f.Why, s.bounds().overruled(from.cut))
+		f.Why = text.Reasons(f.Why, s.bounds().overruled(from.cut))
 	}
 	return eventResult{Rate: f, Told: true, Terms: t}
 }
@@ -121,7 +122,7 @@ func eventRefusal(s eventSample) string {
 	case !s.Readings[n-1].AskedKnown:
 		return "the store does not tell how often its consumers asked it"
 	case !s.Broke.IsZero() && s.Broke.After(s.Readings[n-1].At.Add(-s.Window)):
-		return "events of the store were missed in the window" + untilAbout(s.Broke.Add(s.Window), s.Readings[n-1].At)
+		return "events of the store were missed in the window" + text.UntilAbout(s.Broke.Add(s.Window), s.Readings[n-1].At)
 	case n < 2:
 		return "the store's events were read only once yet"
 	case len(s.Frames) < 2:

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
-	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -113,82 +111,6 @@ func TestInflow(t *testing.T) {
 				t.Errorf("%v arrived, want %v", sum, tt.want)
 			}
 		})
-	}
-}
-
-func TestResidualRefusals(t *testing.T) {
-	calm := shoptest.Traffic{Seed: 1, Rate: 20, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: 2 * time.Minute, Resend: 0.05,
-		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2}
-	shop := shoptest.Run(calm)
-	tests := map[string]struct {
-		change func(*residualSample)
-		why    string // empty: known
-	}{
-		"a calm shop is judged": {func(*residualSample) {}, ""},
-		"acked in-flight hits":  {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
-		"acked failures":        {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
-		"markers that do not tell of done work": {func(s *residualSample) {
-			s.Scheme.Mark, s.Scheme.States = "before", []dedup.State{dedup.Present}
-		}, "do not tell whether their work was done"},
-		"no pass":                {func(s *residualSample) { s.Pass = nil }, "no complete pass"},
-		"markers without expiry": {func(s *residualSample) { s.Scheme.DoneTTL = 0 }, "never expire"},
-		"a pass before the first reading": {func(s *residualSample) {
-			s.Frames = s.Frames[len(s.Frames)-3:]
-			s.Pass.Started = s.Frames[0].Began.Add(-time.Hour)
-		}, "read often enough"},
-		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "were reset"},
-		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
-		"evictions in the window": {func(s *residualSample) {
-			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
-		}, "evicted"},
-		"closed channels, no meter, no balance": {func(s *residualSample) {
-			s.Meter = sample.LostCounts{}
-			tail(s, func(f *sample.Frame) { f.Closures, f.Whole = 3, false })
-		}, "nothing tells how many"},
-		"closed channels, a balance, and no meter of publishes": {func(s *residualSample) {
-			s.Meter = sample.LostCounts{}
-			tail(s, func(f *sample.Frame) { f.Closures = 3 })
-		}, "nothing tells how many"},
-		"more acks are missing than the nodes lost": {func(s *residualSample) {
-			tail(s, func(f *sample.Frame) { f.Closures, f.Acks = 3, f.Acks-500 })
-		}, "the balance of messages does not close: at least"},
-		"more acks than messages that were published": {func(s *residualSample) {
-			tail(s, func(f *sample.Frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
-		}, "more acks than messages that left the queues"},
-		"more completions than acks": {func(s *residualSample) {
-			for i := range s.Frames {
-				s.Frames[i].Acks /= 2
-			}
-		}, "markers of other work"},
-		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "too wide"},
-		"nothing acked": {func(s *residualSample) {
-			for i := range s.Frames {
-				s.Frames[i].Acks = 0
-			}
-		}, "no message was acked"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := judged(shop, 15*time.Minute)
-			tt.change(&s)
-			f := residual(s)
-			if f.Known() != (tt.why == "") || !strings.Contains(f.Why, tt.why) {
-				t.Errorf("got %+v, want %q", f, tt.why)
-			}
-			if !f.Known() && f.Better == "" {
-				t.Error("a refusal that does not say what would help")
-			}
-			if meter := strings.Contains(f.Why, "nothing tells how many"); meter != (f.Better == sample.BetterMeter) {
-				t.Errorf("%q, but %q", f.Why, f.Better)
-			}
-		})
-	}
-}
-
-// tail changes the last two thirds of the frames.
-func tail(s *residualSample, change func(*sample.Frame)) {
-	for i := len(s.Frames) / 3; i < len(s.Frames); i++ {
-		change(&s.Frames[i])
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// calmEars is a shop at rest at both ends whose events are listened to, judged over 15 minutes.
-func calmEars() eventSample {
+// heardAtRest is a shop at rest at both ends whose events are listened to, judged over 15 minutes.
+func heardAtRest() eventSample {
 	shop := shoptest.Run(shoptest.Traffic{Seed: 5, Rate: 30, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: time.Minute, Resend: 0.03, Fail: 0.01,
 		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 3, Live: 1})
 	return heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
@@ -67,9 +67,9 @@ func TestStoreEventsRefuseInPlainWords(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := calmEars()
+			s := heardAtRest()
 			tt.change(&s)
-			r := fromEvents(s)
+			r := s.estimate()
 			if r.Rate.Known() != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
 				t.Errorf("got %+v, want %q", r.Rate, tt.why)
 			}
@@ -99,9 +99,9 @@ func TestStoreEventsAreMeasuredOnlyWhereTheyWereProved(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := calmEars()
+			s := heardAtRest()
 			tt.change(&s)
-			if f := fromEvents(s).Rate; f.Quality != tt.quality || !strings.Contains(f.Why, tt.why) {
+			if f := s.estimate().Rate; f.Quality != tt.quality || !strings.Contains(f.Why, tt.why) {
 				t.Errorf("got %+v, want %s because %q", f, tt.quality, tt.why)
 			}
 		})
@@ -120,10 +120,10 @@ func TestOthersThatUseTheCommandAreNamedWithWhatHelps(t *testing.T) {
 		"many others":      {[]string{"a", "b", "c", "d", "e", "f", "g"}, "as the stores a, b, c, d, e and 2 more on the same server do"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := calmEars()
+			s := heardAtRest()
 			s.Sharers = tt.sharers
 			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
-			rate := fromEvents(s).Rate
+			rate := s.estimate().Rate
 			if rate.Known() || !strings.HasSuffix(rate.Why, tt.why) || rate.Better != betterAlone {
 				t.Errorf("got %q and %q, want %q", rate.Why, rate.Better, tt.why)
 			}
@@ -143,28 +143,12 @@ func TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers(t *testing.T) {
 		"nothing is written after SET":   {"SET", []dedup.State{dedup.Present}, "messages: others use the command too"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := calmEars()
+			s := heardAtRest()
 			s.Command, s.Scheme.States = tt.command, tt.states
 			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
-			if why := fromEvents(s).Rate.Why; !strings.HasSuffix(why, tt.why) {
+			if why := s.estimate().Rate.Why; !strings.HasSuffix(why, tt.why) {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}
 		})
-	}
-}
-
-func TestOnlyStoresOfTheSameServerAndCommandShare(t *testing.T) {
-	watch := func(store, run, ask string) *storeWatch {
-		return &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Ask: ask}}, store}, runID: run}
-	}
-	orders := watch("orders", "r1", "SETNX")
-	c := &Collector{stores: []*storeWatch{orders, watch("shipping", "r1", "SETNX"), watch("elsewhere", "r2", "SETNX"), watch("looks", "r1", "GET"), watch("unread", "", "SETNX")}}
-	if got := c.sharers(orders); len(got) != 1 || got[0] != "shipping" {
-		t.Errorf("got %q", got)
-	}
-	for _, w := range []*storeWatch{watch("unread", "", "SETNX"), watch("silent", "r1", "")} {
-		if got := c.sharers(w); got != nil {
-			t.Errorf("%s: %q", w.store.Name(), got)
-		}
 	}
 }

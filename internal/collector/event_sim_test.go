@@ -30,7 +30,7 @@ func TestStoreEventsHoldTheTruth(t *testing.T) {
 		}
 		shop := shoptest.Run(traffic)
 		s := heard(shop, shoptest.DrawListener(t, traffic.Length), rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window"))
-		r := fromEvents(s)
+		r := s.estimate()
 		f := r.Rate
 		if !r.Told {
 			reasons[strings.Map(func(r rune) rune {
@@ -66,7 +66,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 	for seed := range uint64(10) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 40, Length: 4 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 			Resend: 0.03, Fail: 0.03, Interval: 5 * time.Second, PassAt: time.Minute, Channels: 4, Live: 1, Overlap: seed%2 == 1})
-		r := fromEvents(heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute))
+		r := heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute).estimate()
 		truth := shop.TruthOf(r.Rate)
 		if want := truth.Duplicates / truth.Settled; r.Rate.Quality != dedup.Measured || r.Rate.Low != want || r.Rate.High != want {
 			t.Errorf("seed %d: %s [%v, %v] %s, want exactly %v; %+v", seed, r.Rate.Quality, r.Rate.Low, r.Rate.High, r.Rate.Why, want, r.Terms)
@@ -81,7 +81,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 func TestALoopIsNoDuplicate(t *testing.T) {
 	shop := shoptest.Run(shoptest.Traffic{Seed: 3, Rate: 20, Length: 4 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 		Resend: 0.01, StuckShare: 0.0015, Interval: 5 * time.Second, PassAt: time.Minute, Channels: 4, Live: 1})
-	r := fromEvents(heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute))
+	r := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute).estimate()
 	truth := shop.TruthOf(r.Rate)
 	if truth.Returned < 500 {
 		t.Fatalf("only %v hits went round: the loop was not tested", truth.Returned)
@@ -104,7 +104,7 @@ func TestHowWideStoreEventsGet(t *testing.T) {
 			PassAt: -time.Second, Channels: 4, Live: 1})
 		for _, shop.Interval = range []time.Duration{15 * time.Second, 5 * time.Second} {
 			for _, window := range []time.Duration{15 * time.Minute, time.Hour} {
-				f := fromEvents(heard(shop, shoptest.Listener{Interval: shop.Interval, Skew: 20 * time.Millisecond}, window)).Rate
+				f := heard(shop, shoptest.Listener{Interval: shop.Interval, Skew: 20 * time.Millisecond}, window).estimate().Rate
 				truth := shop.TruthOf(f)
 				t.Logf("%-20s every %3s over %7s: truth %.3f %%, [%.3f, %.3f] %% wide %.3f points, %s", r.name, shop.Interval, window,
 					100*truth.Duplicates/truth.Settled, 100*f.Low, 100*f.High, 100*(f.High-f.Low), f.Quality)

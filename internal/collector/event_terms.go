@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // eventTerms are what the estimate from store events is made of, over the time between its cuts. Pairs are bounds.
@@ -176,13 +177,13 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) (why, better str
 	switch {
 	case t.Hits[1] < 0:
 		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else writes the markers",
-			counted(whole(t.Claims), "claim"), s.Command, grouped(whole(t.Asked))), betterReport
+			text.Counted(text.Whole(t.Claims), "claim"), s.Command, text.Grouped(text.Whole(t.Asked))), betterReport
 	case t.Asked > high+allowed:
-		return fmt.Sprintf("%s was called %s times while the broker delivered %s: %s%s", s.Command, grouped(whole(t.Asked)), counted(whole(high), "message"),
+		return fmt.Sprintf("%s was called %s times while the broker delivered %s: %s%s", s.Command, text.Grouped(text.Whole(t.Asked)), text.Counted(text.Whole(high), "message"),
 			othersUse(s.Command, s.Scheme), sharing(s.Sharers)), betterAlone
 	case low > t.Asked+allowed && !unbounded:
 		return fmt.Sprintf("the broker delivered %s while %s was called %s times: some consumers do not ask this store",
-			counted(whole(low), "message"), s.Command, grouped(whole(t.Asked))), betterReport
+			text.Counted(text.Whole(low), "message"), s.Command, text.Grouped(text.Whole(t.Asked))), betterReport
 	}
 	return "", ""
 }
@@ -205,7 +206,7 @@ func sharing(stores []string) string {
 	if len(stores) > 1 {
 		noun = ", as the stores %s on the same server do"
 	}
-	return fmt.Sprintf(noun, listNames(stores))
+	return fmt.Sprintf(noun, text.Names(stores))
 }
 
 // strange bounds the calls that were not made for deliveries of the pipeline: by the deliveries between the cuts, or by their
@@ -267,7 +268,7 @@ func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 	case width > residualWidest && f.N < 1:
 		f.Why = "too few messages were settled in the window to tell"
 	case width > residualWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
 	case width > measuredWidest+rounding:
 		f.Quality = dedup.Derived
 	case !provenEvents(s.Scheme):
@@ -294,7 +295,7 @@ func answered(s eventSample, f dedup.Figure, t eventTerms) eventResult {
 	}
 	f.High, f.N = min(1, hits/t.Acks[0]), t.Acks[0]
 	t.Duplicates, t.Returned = [2]float64{0, hits}, [2]float64{}
-	f.Why = fmt.Sprintf("at most %.2f %%: consumers ack what is in flight too, so that some of %s may be lost messages", 100*f.High, counted(whole(hits), "hit"))
+	f.Why = fmt.Sprintf("at most %.2f %%: consumers ack what is in flight too, so that some of %s may be lost messages", 100*f.High, text.Counted(text.Whole(hits), "hit"))
 	if f.High <= residualWidest {
 		f.Quality = dedup.Derived
 	}

@@ -13,14 +13,6 @@ const (
 	workFormula = "%s of the times from claim to completion, within 2 %%"
 )
 
-// eventQuality is that of what the events of a scheme count.
-func eventQuality(s dedup.Scheme) dedup.Quality {
-	if provenEvents(s) {
-		return dedup.Measured
-	}
-	return dedup.Derived
-}
-
 // workOf computes the processing time of the messages that were completed in a span.
 func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
 	to, from := s.To.Work.Sketch(), s.From.Work.Sketch()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -81,8 +82,8 @@ func (g insertGain) swallowed() float64 {
 	return min(g.hits, g.returned+again+3*math.Sqrt(again+1))
 }
 
-// idGap computes the duplicate rate from the ids that failed inserts burned; see docs/figures.md.
-func idGap(s idGapSample) idGapResult {
+// estimate computes the duplicate rate from the ids that failed inserts burned; see docs/figures.md.
+func (s idGapSample) estimate() idGapResult {
 	g := s.gain()
 	why := s.refusal(g)
 	r := idGapResult{
@@ -119,7 +120,7 @@ func idGap(s idGapSample) idGapResult {
 		r.Lost.Why = "consumers of this scheme do not ack failures"
 	}
 	if quality == dedup.QualityUnknown {
-		r.Rate.Why = joinReasons(tooWide(r.Rate, g.messages), s.Conflated)
+		r.Rate.Why = text.Reasons(tooWide(r.Rate, g.messages), s.Conflated)
 		r.Duplicates.Why = r.Rate.Why
 		return r
 	}
@@ -137,7 +138,7 @@ func (s idGapSample) atMost(r idGapResult, g insertGain) idGapResult {
 	unknown := "work that failed leaves no row here, so that failures and duplicates are not told apart"
 	r.Swallowed.Why, r.Lost.Why, r.Messages.Why = unknown, unknown, unknown
 	if r.Rate.High > residualWidest {
-		r.Rate.Why = fmt.Sprintf("at most %.2f %% of %s were duplicates: %s", 100*r.Rate.High, counted(whole(g.ids), "delivery attempt"), unknown)
+		r.Rate.Why = fmt.Sprintf("at most %.2f %% of %s were duplicates: %s", 100*r.Rate.High, text.Counted(text.Whole(g.ids), "delivery attempt"), unknown)
 		r.Duplicates.Why = r.Rate.Why
 		return r
 	}
@@ -154,7 +155,7 @@ func spread(f dedup.Figure, q dedup.Quality, low, high, n float64) dedup.Figure 
 
 func tooWide(f dedup.Figure, n float64) string {
 	return fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates; the others met rows whose work was not done",
-		100*f.Low, 100*f.High, counted(whole(n), "message"))
+		100*f.Low, 100*f.High, text.Counted(text.Whole(n), "message"))
 }
 
 func (s idGapSample) figure(unit dedup.Unit, why string) dedup.Figure {
@@ -194,9 +195,9 @@ func (s idGapSample) refusal(g insertGain) string {
 	case s.To.At.Sub(s.From.At) > s.Window:
 		return "the counts of inserts lie further apart than the window is long"
 	case s.Now.Sub(s.To.At) > staleInserts+min(s.Window, time.Hour):
-		return "inserts could not be counted since " + clock(s.To.At, s.Now) + ": counting them takes too long, or they come faster than they can be counted"
+		return "inserts could not be counted since " + text.Clock(s.To.At, s.Now) + ": counting them takes too long, or they come faster than they can be counted"
 	case g.hits < 0:
-		return fmt.Sprintf("there are %s more than ids were given: rows are inserted with ids of their own", counted(whole(-g.hits), "row"))
+		return fmt.Sprintf("there are %s more than ids were given: rows are inserted with ids of their own", text.Counted(text.Whole(-g.hits), "row"))
 	case g.ids == 0:
 		return "nothing was inserted in the window"
 	case g.messages <= 0 && !s.To.Lower:
@@ -236,4 +237,14 @@ func sqlWork(s idGapSample, why string) dedup.Figure {
 		}
 	}
 	return f
+}
+
+// stuck bounds the messages whose row says that work never ended.
+func (s idGapSample) stuck(waiting float64) float64 {
+	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + s.stuckBefore(waiting)
+}
+
+// stuckBefore bounds those of rows from before the window: no more came back in it than waited when it began.
+func (s idGapSample) stuckBefore(waiting float64) float64 {
+	return min(max(0, float64(s.From.Undone-s.Reach.Undone))+s.Unreached, waiting)
 }

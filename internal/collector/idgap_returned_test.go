@@ -47,7 +47,7 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 			tt.change(frames)
 			p := &pipeline{frames: frames, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
 			got := unboundedComeback()
-			if got.countFrames(p, from, from, to); got.All != tt.want {
+			if got.countFrames(p.frames, p.own, p.prefetchSince, from, from, to); got.All != tt.want {
 				t.Errorf("at most %v came back, want %v", got.All, tt.want)
 			}
 		})
@@ -65,7 +65,7 @@ func raise(frames sample.Frames, by func(*sample.Frame)) {
 
 // TestRejectedRowsDoNotWidenTheIDGap takes the bound all the way to the figure of a window.
 func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
-	s := gapSample(func(s *idGapSample) {
+	s := tableGap(func(s *idGapSample) {
 		s.To.Done -= 198
 		s.To.Undone, s.To.Failed = 198, 198
 	})
@@ -74,7 +74,7 @@ func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
 	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
 	p.store.inserts.Add(&s.From)
 	p.store.inserts.Add(&s.To)
-	v := view{now: gapNow, scheme: scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
+	v := view{now: tableNow, scheme: scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	width := func() float64 {
 		f := (&Collector{}).idGapFigures(p, v, time.Hour).Rate
 		return f.High - f.Low
@@ -82,7 +82,7 @@ func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
 	if w := width(); w < 0.015 {
 		t.Errorf("without the broker: a width of %g, which counts no reject as come back", w)
 	}
-	for at := s.From.At.Add(-time.Minute); at.Before(gapNow); at = at.Add(10 * time.Second) {
+	for at := s.From.At.Add(-time.Minute); at.Before(tableNow); at = at.Add(10 * time.Second) {
 		p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true})
 	}
 	if w := width(); w > 0.002 {

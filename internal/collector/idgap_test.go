@@ -86,7 +86,7 @@ func TestTheIDGapCountsBurnedIDs(t *testing.T) {
 		{"and cannot tell where the bounds are wide", func(s *idGapSample) { s.To.Lower = true; s.To.Rows -= 400 }, 0, 550, 10_000, dedup.QualityUnknown, 0, 0, "at most 5.50 %"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := idGap(gapSample(c.change))
+			r := gapSample(c.change).estimate()
 			near := func(what string, got, want float64) {
 				if math.Abs(got-want) > 0.01 {
 					t.Errorf("%s %g, want %g", what, got, want)
@@ -116,7 +116,7 @@ func TestTheIDGapIsRefusedInWords(t *testing.T) {
 		"nothing was inserted in the window": func(s *idGapSample) { s.To.IDs, s.To.Rows = s.From.IDs, s.From.Rows },
 		"no message was acked":               func(s *idGapSample) { s.To.Done, s.To.IDs = s.From.Done, s.From.IDs+s.To.Rows-s.From.Rows },
 	} {
-		r := idGap(gapSample(change))
+		r := gapSample(change).estimate()
 		if r.Rate.Known() || r.Messages.Known() || r.Duplicates.Known() || r.Swallowed.Known() || r.Work.Known() || !strings.Contains(r.Rate.Why, words) || r.Rate.Better == "" {
 			t.Errorf("want %q: %+v", words, r.Rate)
 		}
@@ -137,10 +137,11 @@ func TestTheMeanOfWholeSecondsHoldsTheTruthInStepWithTheClock(t *testing.T) {
 					if sum == 0 {
 						continue // refused
 					}
-					f := idGap(gapSample(func(s *idGapSample) {
+					f := gapSample(func(s *idGapSample) {
 						s.Window, s.From.At = time.Hour, s.To.At.Add(-time.Minute)
 						s.From.Timed, s.From.WorkSum, s.To.Timed, s.To.WorkSum = 0, 0, n, sum
-					})).Work
+					}).estimate().
+						Work
 					if truth := work.Seconds(); !f.IsInterval() || truth < f.Low || truth > f.High {
 						t.Errorf("%d each %v, work of %v, phase %v: %v to %v", burst, gap, work, phase, f.Low, f.High)
 					}
@@ -151,7 +152,7 @@ func TestTheMeanOfWholeSecondsHoldsTheTruthInStepWithTheClock(t *testing.T) {
 }
 
 func TestTheMeanOfTheTimesInTheRowsSaysItsError(t *testing.T) {
-	f := idGap(gapSample(nil)).Work
+	f := gapSample(nil).estimate().Work
 	// 0.1 s in whole seconds: one row in ten shows a second.
 	if !f.AtMost() || f.High != 1.1 || math.Abs(f.Error-math.Sqrt(0.1*0.9/9850)) > 1e-9 || f.Quality != dedup.Derived || !strings.Contains(f.Why, "whole seconds") {
 		t.Errorf("mean %+v", f)
@@ -161,7 +162,7 @@ func TestTheMeanOfTheTimesInTheRowsSaysItsError(t *testing.T) {
 		"no row became":    func(s *idGapSample) { s.To.Timed = 0 },
 		"nothing sets the": func(s *idGapSample) { s.To.WorkSum = 0 },
 	} {
-		if f := idGap(gapSample(change)).Work; f.Known() || !strings.Contains(f.Why, words) {
+		if f := gapSample(change).estimate().Work; f.Known() || !strings.Contains(f.Why, words) {
 			t.Errorf("want %q: %+v", words, f)
 		}
 	}
@@ -197,7 +198,7 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 		if rapid.Bool().Draw(t, "the broker tells what came back") {
 			s.Back.All = float64(swallowed - int64(share*float64(to.Undone)))
 		}
-		r, truth := idGap(s), float64(duplicates)/float64(messages)
+		r, truth := s.estimate(), float64(duplicates)/float64(messages)
 		if truth < r.Rate.Low-1e-12 || truth > r.Rate.High+1e-12 || float64(swallowed) > r.Swallowed.High+1e-9 {
 			t.Fatalf("truth %g, %d swallowed; interval [%g, %g], swallowed up to %g", truth, swallowed, r.Rate.Low, r.Rate.High, r.Swallowed.High)
 		}
@@ -206,86 +207,6 @@ func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {
 		}
 		if width := r.Rate.High - r.Rate.Low; r.Rate.Quality == dedup.Measured && width > measuredWidest || r.Rate.Known() && width > residualWidest {
 			t.Fatalf("a width of %g is %s", width, r.Rate.Quality)
-		}
-	})
-}
-
-func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
-	s := gapSample(nil)
-	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
-	p.store.inserts.Add(&s.From)
-	p.store.inserts.Add(&s.To)
-	v := view{now: gapNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
-	c := &Collector{}
-	window := func(reported reportedResult) dedup.WindowFigures {
-		gap := c.idGapFigures(p, v, time.Hour)
-		out := unknownWindow(time.Hour, "no source of this pipeline tells")
-		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
-		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: reported.Rate}, {Method: dedup.MethodIDGap, Rate: gap.Rate}}
-		choose(&out)
-		c.explain(&out, p, explanation{view: v, gap: gap, reported: reported})
-		return out
-	}
-	silent := unreported(time.Hour, "consumers report no counters")
-	if out := window(silent); out.DuplicateRate.Value != 0.015 || out.Duplicates.Value != 150 || out.Messages.Known() || !out.WorkMean.Known() {
-		t.Errorf("nothing reported: %+v", out)
-	}
-	telling := silent
-	telling.Rate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, gapNow, reportedSource)
-	if out := window(telling); out.DuplicateRate.Value != 0.02 || out.CrossCheck.Value != 0.015 || out.Messages.Known() {
-		t.Errorf("what is reported gave way: %+v", out.DuplicateRate)
-	}
-	p.partner = "invoices"
-	out := window(silent)
-	if why := out.DuplicateRate.Why; out.DuplicateRate.Known() || !strings.Contains(why, "consumers report no counters; ") || !strings.Contains(why, "shared with pipeline invoices") {
-		t.Errorf("shared: %q", why)
-	}
-	p.store = &storeWatch{}
-	if out := window(silent); out.DuplicateRate.Why != "consumers report no counters" {
-		t.Errorf("a store without inserts: %+v", out.DuplicateRate)
-	}
-}
-
-// While the store is down nothing is read, but consumers go on: what they inserted meanwhile is of no short window.
-func TestTheIDGapNeverCountsMoreThanItsWindow(t *testing.T) {
-	at := func(after time.Duration, ids int64) *dedup.InsertStats {
-		return &dedup.InsertStats{At: gapNow.Add(after), Epoch: 1, IDs: ids, Rows: ids * 4 / 5, Done: ids * 4 / 5}
-	}
-	readings := []*dedup.InsertStats{at(-2*time.Hour, 100), at(-2*time.Hour+15*time.Second, 200)}
-	watch := &storeWatch{}
-	figure := func(w time.Duration, now time.Time) dedup.Figure {
-		v := view{now: now, scheme: statusScheme(), stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "MariaDB 10.11.19"}}}
-		return (&Collector{}).idGapFigures(&pipeline{store: watch}, v, w).Messages
-	}
-	for _, s := range append(readings, at(0, 50_200)) {
-		watch.inserts.Add(s)
-	}
-	if f := figure(5*time.Minute, gapNow); f.Known() || !strings.Contains(f.Why, "fewer than two counts") {
-		t.Errorf("of two hours: %+v", f)
-	}
-	if f := figure(24*time.Hour, gapNow); f.Value != 50_100 || f.Covered != 2*time.Hour {
-		t.Errorf("of the day: %+v", f)
-	}
-	watch.inserts.Add(at(15*time.Second, 50_300))
-	if f := figure(5*time.Minute, gapNow.Add(15*time.Second)); f.Value != 100 || f.Covered != 15*time.Second {
-		t.Errorf("after the outage: %+v", f)
-	}
-}
-
-func TestTheSpanOfTheIDGapIsAtMostTheWindow(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		watch, now := &storeWatch{}, gapNow
-		for _, seconds := range rapid.SliceOfN(rapid.IntRange(1, 7200), 1, 100).Draw(t, "pauses") {
-			now = now.Add(time.Duration(seconds) * time.Second)
-			ids := int64(now.Sub(gapNow) / time.Second)
-			watch.inserts.Add(&dedup.InsertStats{At: now, Epoch: 1, IDs: ids, Rows: ids, Done: ids})
-		}
-		w := time.Duration(rapid.IntRange(60, 86_400).Draw(t, "window")) * time.Second
-		v := view{now: now, scheme: statusScheme(), stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "MariaDB 10.11.19"}}}
-		f := (&Collector{}).idGapFigures(&pipeline{store: watch}, v, w).Messages
-		// One insert a second: the messages are the seconds that they came in.
-		if f.Known() && (f.Covered > w || f.Covered <= 0 || f.Value != f.Covered.Seconds()) {
-			t.Fatalf("%s cover %s with %g messages", w, f.Covered, f.Value)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
-	return idGap(s)
+	return s.estimate()
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until

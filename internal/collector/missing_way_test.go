@@ -37,7 +37,7 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 // TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
 func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
 	out := dedup.WindowFigures{Window: time.Hour}
-	x := explanation{gap: idGapResult{Lost: spread(dedup.Figure{Unit: dedup.Count}, dedup.Measured, 0, 0, 400)}}
+	x := explanation{gap: idGapResult{Lost: dedup.Figure{Unit: dedup.Count, Quality: dedup.Measured, N: 400}}}
 	x.inserts(&out)
 	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
 		t.Fatalf("%+v", out.Lost)

@@ -11,15 +11,22 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// listenedTo is what the estimate from store events sees of a simulated shop.
+func listenedTo(s *shoptest.Shop, window time.Duration) eventSample {
+	r, told := s.Hear(shoptest.Listener{Interval: 5 * time.Second})
+	return eventSample{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
+		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
+}
+
 // explainedShop is a shop at rest with its neighbours explained, as a window of it shows them.
 func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*eventSample)) (*shoptest.Shop, dedup.WindowFigures, eventResult) {
 	t.Helper()
 	traffic.Rate, traffic.Length, traffic.QuietBefore, traffic.QuietAfter = 30, 4*time.Minute, time.Minute, time.Minute
 	traffic.Interval, traffic.PassAt, traffic.Channels, traffic.Live = 5*time.Second, time.Minute, 3, 1
 	shop := shoptest.Run(traffic)
-	s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
+	s := listenedTo(shop, 15*time.Minute)
 	change(&s)
-	r := fromEvents(s)
+	r := s.estimate()
 	if !r.Told {
 		t.Fatalf("nothing told: %s", r.Rate.Why)
 	}

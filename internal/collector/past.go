@@ -192,6 +192,8 @@ func (p *past) covered(ch series.Change, w time.Duration) time.Duration {
 	return clampDuration(covered, 0, w)
 }
 
+func clamp(v, low, high float64) float64 { return min(max(v, low), high) }
+
 func clampDuration(d, low, high time.Duration) time.Duration { return min(max(d, low), high) }
 
 // span is the part of a window that the history holds of any counter at all.

@@ -31,3 +31,11 @@ func provenHits(s dedup.Scheme, server string) bool {
 	name, _, _ := strings.Cut(server, " ")
 	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && (s.Transactional || s.Preset == "sql-unique-row")
 }
+
+// eventQuality is that of what the events of a scheme count.
+func eventQuality(s dedup.Scheme) dedup.Quality {
+	if provenEvents(s) {
+		return dedup.Measured
+	}
+	return dedup.Derived
+}

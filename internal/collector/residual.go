@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -89,9 +90,9 @@ type residualResult struct {
 	Repeats  float64
 }
 
-// residualOf computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
+// estimate computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
 // when it cannot vouch for the bounds; see docs/figures.md.
-func residualOf(s residualSample) residualResult {
+func (s residualSample) estimate() residualResult {
 	f := dedup.Figure{Unit: dedup.Ratio, Source: residualSource, Formula: residualFormula, Window: s.Window, Better: betterReport}
 	if why := residualRefusal(s); why != "" {
 		f.Why = why
@@ -131,7 +132,7 @@ func residualOf(s residualSample) residualResult {
 		low = 0
 	}
 	if high < -3*math.Sqrt(acks[1]) {
-		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", counted(whole(-high), "completed message"))
+		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", text.Counted(text.Whole(-high), "completed message"))
 		return residualResult{Rate: f}
 	}
 	b, why := repeats(s, from, to)
@@ -140,7 +141,7 @@ func residualOf(s residualSample) residualResult {
 		return residualResult{Rate: f}
 	}
 	f = interval(f, low, high+b, acks)
-	f.Why = joinReasons(f.Why, s.Conflated, doubledWords(doubled), s.overruled(from))
+	f.Why = text.Reasons(f.Why, s.Conflated, doubledWords(doubled), s.overruled(from))
 	return residualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 
@@ -156,18 +157,18 @@ func doubledWords(n float64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("up to %s of the duplicates may be double effects: acks and completions do not tell work that was done again from work that was left out", grouped(whole(n)))
+	return fmt.Sprintf("up to %s of the duplicates may be double effects: acks and completions do not tell work that was done again from work that was left out", text.Grouped(text.Whole(n)))
 }
 
 // interval turns bounds on the duplicates and on the acks into bounds on the rate, and judges its width.
 func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
-	low, high = clamp(low, 0, acks[0]), clamp(high, 0, acks[1])
+	low, high = min(max(low, 0), acks[0]), min(max(high, 0), acks[1])
 	// With the other numbers fixed the rate rises with the acks, so that the ends of both intervals belong together.
 	f.Low = low / acks[0]
 	f.High = max(f.Low, high/acks[1])
 	f.Value, f.Hits, f.N = f.Low, low, acks[0]
 	if width := f.High - f.Low; width > residualWidest {
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(acks[0]), "message"))
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(acks[0]), "message"))
 		return f
 	}
 	f.Quality = dedup.Derived
@@ -236,7 +237,7 @@ func spanRefusal(s residualSample, from, to cut) string {
 // untilAbout says when what happened at t leaves the window, whose end lags behind the newest reading as it does now.
 func (s residualSample) untilAbout(t time.Time, to cut) string {
 	now := s.Frames[len(s.Frames)-1].Began
-	return untilAbout(t.Add(s.Window+now.Sub(to.At)), now)
+	return text.UntilAbout(t.Add(s.Window+now.Sub(to.At)), now)
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with closed
@@ -255,7 +256,7 @@ func ackBounds(meter sample.LostCounts, own *sample.OwnClosures, from, to cut) (
 	case math.IsInf(most, 1) && math.IsInf(left[1], 1):
 		return acks, "channels were closed in the window, which makes the broker lose counts, and nothing tells how many"
 	case left[0] > most:
-		return acks, fmt.Sprintf("the balance of messages does not close: at least %s left the queues, of which at most %s were acked", counted(whole(left[0]), "message"), grouped(whole(most)))
+		return acks, fmt.Sprintf("the balance of messages does not close: at least %s left the queues, of which at most %s were acked", text.Counted(text.Whole(left[0]), "message"), text.Grouped(text.Whole(most)))
 	case left[1] < acks[0]:
 		return acks, "the balance of messages does not close: more acks than messages that left the queues"
 	}
@@ -297,79 +298,6 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 	}
 	return [2]float64{float64(low), float64(high + again)}
 }
-
-// repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
-// queue; and its channel was closed, or it is still unacked.
-func repeats(s residualSample, from, to cut) (float64, string) {
-	best := math.Inf(1)
-	settled := to.At.Add(s.ClockError)
-	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
-		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
-		if !ok || f.Blind || f.DepthFrom.Before(settled) {
-			continue
-		}
-		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
-			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
-		}
-		closed, known := s.Own.Most(from.Before, later)
-		if each := s.lostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
-			best = min(best, closed*float64(each)+s.unackedWork(f))
-		}
-	}
-	if math.IsInf(best, 1) {
-		if s.Vanishing {
-			return 0, "messages can leave the queue by a time to live or a length limit, and nothing bounds the redeliveries"
-		}
-		return 0, "the broker was not read often enough since the last pass over the store"
-	}
-	return best, ""
-}
-
-// lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
-// the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
-// the depth.
-func lostAcks(s residualSample, from cut, f, later *sample.Frame) (most float64, ok bool) {
-	if noneClosed(s.Own, from, later) {
-		return 0, true
-	}
-	_, most, ok = s.Meter.Acks.Lost(from.Before.Ended, later.Began)
-	if !ok {
-		most = math.Inf(1)
-	}
-	before, there := s.Frames.Before(f.DepthFrom)
-	if there && f.Whole {
-		shown := max(0, before.Acks-from.AcksHigh)
-		most = min(most, max(0, leftBy(s, from, f, later, before)-shown))
-	}
-	return most, !math.IsInf(most, 1)
-}
-
-// leftBy bounds from above the messages that left the source queues by an ack between a cut and the depth of a frame; later shows all
-// that was published before that depth, and before is a frame from before it. It is +Inf where nothing bounds them.
-func leftBy(s residualSample, from cut, f, later, before *sample.Frame) float64 {
-	best, lost := math.Inf(1), math.Inf(1)
-	least, _, known := s.Frames.DeadLettered(before)
-	to := balance{Buried: bounds{Low: least}, DeadGaps: before.DeadGaps, Known: known}
-	to.Gone.High, to.Gaps = later.Publishes-f.Depth, later.Gaps
-	if from.Published.comparable(to) {
-		if _, unpublished, ok := s.Meter.Publishes.Lost(from.Published.From, later.Began); ok {
-			lost = unpublished
-			best = from.Published.most(to, 0) + lost
-		}
-	}
-	settled, ok := s.Frames.After(f.Ended.Add(enteredIntake().lag))
-	if !ok || !settled.EnteredKnown {
-		return best
-	}
-	published := balance{Gone: bounds{Low: before.Publishes - f.Depth}, Gaps: before.Gaps, DeadGaps: to.DeadGaps, Known: known}
-	to.Gone.High, to.Gaps = settled.Entered-f.Depth, settled.EnteredGaps
-	if from.Entered.comparable(to) && !from.Entered.lacks(to, from.Published, published) {
-		best = min(best, from.Entered.most(to, lost))
-	}
-	return best
-}
-
-func clamp(v, low, high float64) float64 { return min(max(v, low), high) }
 
 // trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
 func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }

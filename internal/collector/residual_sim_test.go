@@ -12,7 +12,7 @@ import (
 )
 
 // residual computes the residual interval of the duplicate rate.
-func residual(s residualSample) dedup.Figure { return residualOf(s).Rate }
+func residual(s residualSample) dedup.Figure { return s.estimate().Rate }
 
 // judged is what the estimator sees of a simulated shop.
 func judged(s *shoptest.Shop, window time.Duration) residualSample {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -170,37 +168,5 @@ func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
 		for len(b.wanted) > 0 {
 			<-b.wanted
 		}
-	}
-}
-
-func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
-	shop := shoptest.Run(shoptest.Traffic{Seed: 1, Rate: 20, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: 2 * time.Minute, Resend: 0.05,
-		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2})
-	for name, change := range map[string]func(s *residualSample) (hold time.Time){
-		"reset counters": func(s *residualSample) time.Time {
-			tail(s, func(f *sample.Frame) { f.Gaps = 1 })
-			return s.Frames[len(s.Frames)/3].Ended
-		},
-		"a restarted store": func(s *residualSample) time.Time {
-			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store was restarted in the window and may have lost markers"
-			return s.Disturbed
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := judged(shop, 15*time.Minute)
-			at := change(&s)
-			why := residual(s).Why
-			_, said, ok := strings.Cut(why, "(until about ")
-			until, err := time.Parse("15:04 MST)", said)
-			if !ok || err != nil {
-				t.Fatalf("%q does not say until when: %v", why, err)
-			}
-			newest := s.Frames[len(s.Frames)-1].Began
-			earliest, latest := at.Add(s.Window-time.Minute).UTC(), at.Add(s.Window).Add(newest.Sub(s.Pass.Started)+2*time.Minute).UTC()
-			until = time.Date(earliest.Year(), earliest.Month(), earliest.Day(), until.Hour(), until.Minute(), 0, 0, time.UTC)
-			if until.Before(earliest) || until.After(latest) {
-				t.Errorf("%q, want between %s and %s", why, earliest, latest)
-			}
-		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // workedWindow is the window of the worked example.
@@ -25,7 +26,7 @@ type workedExample struct {
 
 func readWorkedExample(t *testing.T) workedExample {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/figures.md")
+	page, err := os.ReadFile("../../../docs/figures.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,10 +87,10 @@ func TestTheWorkedExampleIsWhatTheProgramComputes(t *testing.T) {
 		t.Fatalf("the example has the numbers %v", w.numbers)
 	}
 	events, passes := w.shop(w.numbers["closed channels"])
-	told := fromEvents(events)
-	second := residualOf(passes)
+	told := events.estimate()
+	second := passes.estimate()
 	calm, _ := w.shop(0)
-	rest := fromEvents(calm)
+	rest := calm.estimate()
 
 	limits := dedup.DefaultLimits()
 	verdict := alerts.Judge(&dedup.PipelineStatus{Pipeline: dedup.Pipeline{Limits: limits},
@@ -103,7 +104,7 @@ func TestTheWorkedExampleIsWhatTheProgramComputes(t *testing.T) {
 		"the lost acks":              fmt.Sprintf("B = min(60, 30 × 1) = **%.0f**", b),
 		"the duplicates":             fmt.Sprintf("d ∈ [%.0f, %.0f]", d[0], d[1]),
 		"the rate":                   fmt.Sprintf("**%.2f %% to %.2f %%, %s**", 100*told.Rate.Low, 100*told.Rate.High, told.Rate.Quality),
-		"the evidence":               fmt.Sprintf("Wilson bound of %.0f in %s is %.2f %%", hits, grouped(int64(n)), wilson),
+		"the evidence":               fmt.Sprintf("Wilson bound of %.0f in %s is %.2f %%", hits, text.Grouped(int64(n)), wilson),
 		"the tier and the risk":      fmt.Sprintf("tier **%s**, risk **%s**", verdict.Tier, verdict.Risk),
 		"the residual interval":      fmt.Sprintf("%.2f %% to %.2f %%, %s", 100*second.Rate.Low, 100*second.Rate.High, second.Rate.Quality),
 		"the rate without a closure": fmt.Sprintf("%.2f %%, exactly", 100*rest.Rate.Low),
