@@ -1,6 +1,9 @@
 package collector
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/dedup"
+)
 
 const (
 	reportsStopped = "consumers reported nothing in the window although the broker counted acks"
@@ -21,12 +24,12 @@ func (p *pipeline) reportAdvice(v view, rep reportedResult) string {
 	case p.present:
 		return ""
 	}
-	return betterReport
+	return rate.BetterReport
 }
 
 // advise replaces the advice to report in all figures of a window.
 func advise(out *dedup.WindowFigures, advice string) {
-	if advice == betterReport {
+	if advice == rate.BetterReport {
 		return
 	}
 	figures := []*dedup.Figure{
@@ -37,7 +40,7 @@ func advise(out *dedup.WindowFigures, advice string) {
 		figures = append(figures, &out.Estimates[i].Rate)
 	}
 	for _, f := range figures {
-		if f.Better == betterReport {
+		if f.Better == rate.BetterReport {
 			f.Better = advice
 		}
 	}

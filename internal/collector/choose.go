@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -96,7 +97,7 @@ func betterOf(all []dedup.Estimate) string {
 	for _, e := range all {
 		switch {
 		case e.Rate.Better == "":
-		case e.Rate.Better != betterReport:
+		case e.Rate.Better != rate.BetterReport:
 			return e.Rate.Better
 		default:
 			advice = e.Rate.Better
@@ -114,9 +115,9 @@ func refusedRate(window time.Duration, source, formula, why, better string) dedu
 }
 
 // eventEstimate estimates the rate from the events of the pipeline's store.
-func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventResult {
-	refuse := func(why, better string) eventResult {
-		return eventResult{Rate: refusedRate(w, eventSource, eventFormula, why, better)}
+func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) rate.EventsResult {
+	refuse := func(why, better string) rate.EventsResult {
+		return rate.EventsResult{Rate: refusedRate(w, rate.EventsSource, rate.EventsFormula, why, better)}
 	}
 	e := v.stats.Events
 	switch {
@@ -127,22 +128,22 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) eventRes
 	case e == nil && v.scheme.Refuses(dedup.MethodStoreEvents) != "": // nobody is told to switch on what would never tell a rate
 		return refuse(v.scheme.Refuses(dedup.MethodStoreEvents), "")
 	case e == nil:
-		return refuse("store events are off", betterEvents)
+		return refuse("store events are off", rate.BetterEvents)
 	case !e.Listening:
-		return refuse(joinReasons("store events do not come", e.Why), betterEvents)
+		return refuse(joinReasons("store events do not come", e.Why), rate.BetterEvents)
 	case v.brokerDown != "":
-		return refuse(v.brokerDown, betterReport)
+		return refuse(v.brokerDown, rate.BetterReport)
 	case p.partner != "":
-		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), betterReport)
+		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), rate.BetterReport)
 	case !p.acks.open:
-		return refuse(c.noCounters(p), betterReport)
+		return refuse(c.noCounters(p), rate.BetterReport)
 	}
-	return eventSample{
+	return rate.Events{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Readings: p.store.told.Epoch(), Broke: p.store.told.Broke,
-		Command: e.Command, Sharers: c.sharers(p.store), Slip: max(askSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
+		Command: e.Command, Sharers: c.sharers(p.store), Slip: max(rate.AskSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own,
 		Doubled: p.doubledSince,
-	}.estimate()
+	}.Estimate()
 
 }
 
@@ -162,7 +163,7 @@ func (c *Collector) sharers(w *storeWatch) []string {
 }
 
 // residualEstimate estimates the rate from the acks of the broker and the last complete pass over the store.
-func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) residualResult {
+func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) rate.ResidualResult {
 	why := joinReasons(v.brokerDown, v.storeDown)
 	if why == "" && p.partner != "" {
 		why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
@@ -171,15 +172,15 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) resid
 		why = c.noCounters(p)
 	}
 	if why != "" {
-		return residualResult{Rate: refusedRate(w, residualSource, residualFormula, why, betterReport)}
+		return rate.ResidualResult{Rate: refusedRate(w, rate.ResidualSource, rate.ResidualFormula, why, rate.BetterReport)}
 	}
-	return residualSample{
+	return rate.Residual{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Pass: v.stats.Pass,
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
 		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own, Vanishing: p.vanishing(),
 		Doubled: p.doubledSince, Conflated: p.conflated(v),
-	}.estimate()
+	}.Estimate()
 
 }
 
@@ -199,5 +200,5 @@ func (p *pipeline) several(s dedup.Scheme) string {
 	if p.store == nil || p.partner != "" || !s.AcksEach {
 		return ""
 	}
-	return several(p.store.told.Epoch(), p.frames, p.own, s.ProcessingTTL)
+	return rate.Several(p.store.told.Epoch(), p.frames, p.own, s.ProcessingTTL)
 }

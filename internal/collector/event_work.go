@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -21,7 +22,7 @@ func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
 	if n <= 0 {
 		return unknownLatency(s.Window, "no work was seen from its claim to its completion in the window")
 	}
-	q := eventQuality(scheme)
+	q := rate.EventQuality(scheme)
 	quantile := func(share float64, word string) dedup.Figure {
 		v := times.Quantile(share).Seconds()
 		f := s.Figure(q, dedup.Seconds, v, n, workSource, fmt.Sprintf(workFormula, word))

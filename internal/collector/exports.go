@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -196,7 +197,7 @@ func (c *Collector) exportRefusal(p *pipeline, v view) (why, better string) {
 	case v.brokerDown != "":
 		return v.brokerDown, betterBack
 	case !t.compared:
-		return "what consumers handled could not be compared with the broker's acks yet", betterReport
+		return "what consumers handled could not be compared with the broker's acks yet", rate.BetterReport
 	case t.agrees.Refuted:
 		return exportRefuted(t.agrees, t.latest, v.now), betterRecipe
 	}
@@ -225,7 +226,7 @@ func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live li
 	}
 	t := &p.exports
 	exact := t.latest.TellsDuplicates
-	f := dedup.Figure{Unit: dedup.Ratio, Source: exportSource, Formula: exportFormula, Window: w, Better: betterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: exportSource, Formula: exportFormula, Window: w, Better: rate.BetterReport}
 	readings := handledOf(t.readings)
 	if exact {
 		f.Formula = exportExactFormula
@@ -288,14 +289,14 @@ func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live 
 	f.Value = clamp(f.Hits/f.N, low, high)
 	width := high - low
 	switch {
-	case width > residualWidest && width*f.N > liveWidest:
+	case width > rate.Widest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*low, 100*high, counted(whole(f.N), "message"))
-	case !exact && width <= measuredWidest && provenEvents(v.scheme):
+	case !exact && width <= rate.MeasuredWidest && rate.ProvenEvents(v.scheme):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
 	}
-	f.Why = joinReasons(f.Why, doubledWords(r.Doubled))
+	f.Why = joinReasons(f.Why, rate.DoubledWords(r.Doubled))
 	return f
 }
 

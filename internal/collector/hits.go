@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -69,9 +70,9 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 	case v.scheme.Refuses(dedup.MethodStoreHits) != "":
 		return refuse(v.scheme.Refuses(dedup.MethodStoreHits), "")
 	case v.brokerDown != "":
-		return refuse(v.brokerDown, betterReport)
+		return refuse(v.brokerDown, rate.BetterReport)
 	case !p.acks.open:
-		return refuse(c.noCounters(p), betterReport)
+		return refuse(c.noCounters(p), rate.BetterReport)
 	}
 	source := p.statementHits(v)
 	if _, ok := p.store.store.(eventful); ok {
@@ -82,7 +83,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 	}
 	span, gain, ok := p.hitsSpan(source, w)
 	if !ok {
-		return refuse("the broker was not read often enough yet", betterReport)
+		return refuse("the broker was not read often enough yet", rate.BetterReport)
 	}
 	if other := c.askingPartner(p, span); other != "" {
 		return c.judgeShared(p, v, span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", name(other)))
@@ -153,7 +154,7 @@ func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
 
 // figure is a rate of the span of which nothing is known yet.
 func (s hitsSpan) figure(w time.Duration) dedup.Figure {
-	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: betterReport}
+	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: rate.BetterReport}
 }
 
 // judgeHits turns what the store counted into the interval of the rate.
@@ -184,7 +185,7 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
-	return rateOfHits(f, h, provenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
+	return rateOfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
 }
 
 // rateOfHits is the rate of hits, and how far it is to be believed.
@@ -198,9 +199,9 @@ func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
 	f.Hits = likely * f.N
 	out := hitsResult{Told: true, Hits: h}
 	switch width := f.High - f.Low; {
-	case width > residualWidest && width*f.N > liveWidest:
+	case width > rate.Widest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case width <= measuredWidest && proven:
+	case width <= rate.MeasuredWidest && proven:
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived

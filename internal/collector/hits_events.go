@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -21,13 +22,13 @@ func (p *pipeline) eventHits(v view) hitsSource {
 	n := len(readings)
 	switch {
 	case e == nil:
-		return hitsSource{why: "store events are off", better: betterEvents}
+		return hitsSource{why: "store events are off", better: rate.BetterEvents}
 	case !e.Listening:
-		return hitsSource{why: joinReasons("store events do not come", e.Why), better: betterEvents}
+		return hitsSource{why: joinReasons("store events do not come", e.Why), better: rate.BetterEvents}
 	case v.scheme.Ask == "":
 		return hitsSource{why: "the store does not say with which command consumers ask", better: betterAsk}
 	case n < 2 || !readings[n-1].AskedKnown:
-		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: betterReport}
+		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: rate.BetterReport}
 	case asksByReading(v.scheme) && !readings[n-1].MissedKnown:
 		return hitsSource{why: "the server does not tell which questions found nothing", better: betterMisses}
 	}
@@ -61,7 +62,7 @@ func eventSpan(v view, readings []sample.EventReading, i, j int) hitsSpan {
 		s.Missed = [2]float64{begun, begun}
 	} else {
 		if !from.MissedKnown {
-			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", betterReport
+			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", rate.BetterReport
 			return s
 		}
 		missed := to.Missed - from.Missed

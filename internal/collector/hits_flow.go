@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -210,8 +211,8 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 		return g, true
 	}
 	frames := p.frames
-	a, okA := cutBetween(frames, from, from)
-	b, okB := cutBetween(frames, to, to)
+	a, okA := rate.CutBetween(frames, from, from)
+	b, okB := rate.CutBetween(frames, to, to)
 	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
 		return brokerGain{}, false
 	}
@@ -225,7 +226,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	return g, true
 }
 
-// takenBetween counts the dead letters that were taken out between two times and undoneReach before; 0 where nobody counted them.
+// takenBetween counts the dead letters that were taken out between two times and rate.UndoneReach before; 0 where nobody counted them.
 func (p *pipeline) takenBetween(from, to time.Time) float64 {
 	frames := p.frames
 	last, ok := frames.After(to.Add(sample.CounterLag))
@@ -235,7 +236,7 @@ func (p *pipeline) takenBetween(from, to time.Time) float64 {
 	if !ok {
 		return 0
 	}
-	first, ok := frames.Before(from.Add(-undoneReach))
+	first, ok := frames.Before(from.Add(-rate.UndoneReach))
 	if !ok {
 		first = &frames[0]
 	}

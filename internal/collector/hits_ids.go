@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -55,7 +56,7 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 		a = rows.Since(from.At)
 	}
 	if !ok || b.IDs <= a.IDs {
-		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", betterReport
+		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", rate.BetterReport
 	}
 	all := statementSpan(v, from, to, 0)
 	if !all.ByIDs {
@@ -65,7 +66,7 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 		return fmt.Sprintf("there are %s more than the server counted inserts: some are written in a way that it does not count", counted(whole(more), "row")), betterIDs
 	}
 	if strange := p.failedOtherwise(v, all, float64(b.Done-a.Done)); strange > 0 {
-		return fmt.Sprintf("at least %s failed and nobody acked: for another cause than a row that is there", counted(whole(strange), "insert")), betterReport
+		return fmt.Sprintf("at least %s failed and nobody acked: for another cause than a row that is there", counted(whole(strange), "insert")), rate.BetterReport
 	}
 	return "", ""
 }
@@ -74,7 +75,7 @@ func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
 // them, no failure took their row back, and no closed channel held them.
 func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 {
 	g, ok := p.brokerBetween(span.From.Add(-span.FromTook), span.To)
-	each := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}.lostPerChannel()
+	each := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}.LostPerChannel()
 	if !ok || !g.Live || g.Closed > 0 && each <= 0 {
 		return 0
 	}
@@ -89,12 +90,12 @@ func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64
 	if !span.ByIDs || len(rows.Readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
 		return math.Inf(1)
 	}
-	s := idGapSample{Scheme: v.scheme, From: rows.At(span.From), To: rows.At(span.To)}
-	each := float64(residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel())
+	s := rate.IDGap{Scheme: v.scheme, From: rows.At(span.From), To: rows.At(span.To)}
+	each := float64(rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.LostPerChannel())
 	if s.From.At.After(span.From) || each <= 0 {
 		return math.Inf(1)
 	}
-	reach := s.From.At.Add(-undoneReach)
+	reach := s.From.At.Add(-rate.UndoneReach)
 	if s.Reach = rows.At(reach); s.Reach.At.After(reach) {
 		s.Unreached = frames.DepthBefore(s.Reach.At)
 	}
@@ -111,5 +112,5 @@ func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64
 		lately = min(lately, g.Closed)
 	}
 	waiting := p.waitingAround(s.From.At)
-	return min(closed*each+s.stuckBefore(waiting), s.stuck(waiting)+lately*each+died) + p.returned(s, last)
+	return min(closed*each+s.StuckBefore(waiting), s.Stuck(waiting)+lately*each+died) + p.returned(s, last)
 }

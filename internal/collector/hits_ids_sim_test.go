@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -208,7 +209,7 @@ func TestConsumersWhoseFailuresDeleteTheirRowAreWithinTheHits(t *testing.T) {
 			f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
 			windows++
 			told += f.High
-			if truth := s.truth(span.From, span.To) / f.N; (f.Quality == dedup.Derived || c.widest > residualWidest) && f.Low <= truth+1e-9 && truth <= f.High+1e-9 {
+			if truth := s.truth(span.From, span.To) / f.N; (f.Quality == dedup.Derived || c.widest > rate.Widest) && f.Low <= truth+1e-9 && truth <= f.High+1e-9 {
 				held++
 			} else {
 				t.Errorf("%s, seed %d: %v to %v %s, the truth is %v: %s", name, seed, f.Low, f.High, f.Quality, truth, f.Why)

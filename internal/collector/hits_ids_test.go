@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -173,10 +174,10 @@ func TestRatesByIDsAreNeverMeasured(t *testing.T) {
 	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
 	gain, _ := p.brokerBetween(span.From, span.To)
 	f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
-	if f.Quality != dedup.Derived || f.Width() > measuredWidest || f.High < 0.6/20.6 {
+	if f.Quality != dedup.Derived || f.Width() > rate.MeasuredWidest || f.High < 0.6/20.6 {
 		t.Errorf("%v to %v %s: %s", f.Low, f.High, f.Quality, f.Why)
 	}
-	if v.scheme.Preset = "sql-unique-row"; !provenHits(v.scheme, v.stats.Health.Version) {
+	if v.scheme.Preset = "sql-unique-row"; !rate.ProvenHits(v.scheme, v.stats.Health.Version) {
 		t.Error("the test itself: nothing of this scheme is measured")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -30,7 +31,7 @@ func (c *Collector) judgeShared(p *pipeline, v view, span hitsSpan, gain brokerG
 		most = max(0, min(asked, all.delivered+all.waiting+all.slack)-span.Missed[0]+all.slack)
 	}
 	h := estimate.Hits{Hits: [2]float64{0, most}, Undone: [2]float64{0, most}, Messages: gain.Acked}
-	out := rateOfHits(f, h, provenHits(v.scheme, v.stats.Health.Version))
+	out := rateOfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version))
 	if out.Rate.Known() {
 		out.Rate.Value, out.Rate.Hits, out.Rate.Quality, out.Rate.Why = out.Rate.Low, 0, dedup.Derived, "at most: "+why
 	}

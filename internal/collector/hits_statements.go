@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +19,7 @@ func (p *pipeline) statementHits(v view) hitsSource {
 	case t.Why != "":
 		return hitsSource{why: t.Why, better: t.Better}
 	case len(t.Readings) < 2:
-		return hitsSource{why: "statements were counted only once yet", better: betterReport}
+		return hitsSource{why: "statements were counted only once yet", better: rate.BetterReport}
 	}
 	return hitsSource{n: len(t.Readings), at: func(i int) time.Time { return t.Readings[i].At },
 		between: func(i, j int) hitsSpan {

@@ -5,15 +5,16 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
 // cameBack bounds what came back in a window, and might be of messages that consumers had since reach.
-func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
-	c := unboundedComeback()
-	c.countFrames(p.frames, p.own, p.prefetchSince, reach, from, to)
+func (p *pipeline) cameBack(reach, from, to time.Time) rate.Returns {
+	c := rate.UnboundedReturns()
+	c.Count(p.frames, p.own, p.prefetchSince, reach, from, to)
 	if redelivered, ok := p.redeliveredLive(from, to); ok {
 		// What was unacked when the window began may have been redelivered before, and inserted since.
 		c.Redelivered = redelivered + p.unackedAround(from)
@@ -24,8 +25,8 @@ func (p *pipeline) cameBack(reach, from, to time.Time) comeback {
 // leftUndone bounds the messages that left a row undone behind and came back between two counts of inserts: a dead letter must be taken out, a channel
 // that is closed leaves no more than it had in work, each with its row, a failed row whose message is not among the dead letters may have been
 // returned, and what waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
-func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
-	perChannel := residualSample{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.lostPerChannel()
+func (p *pipeline) leftUndone(s rate.IDGap, several string) float64 {
+	perChannel := rate.Residual{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.LostPerChannel()
 	frames := p.frames
 	first, okFirst := frames.Before(s.From.At)
 	last, okLast := frames.After(s.To.Last.Add(sample.CounterLag))
@@ -40,7 +41,7 @@ func (p *pipeline) leftUndone(s idGapSample, several string) float64 {
 		closed = min(closed, g.Closed)
 	}
 	waiting := p.waitingAround(s.From.At)
-	return min(closed*float64(perChannel)+waiting, s.stuck(waiting)) + p.returned(s, last)
+	return min(closed*float64(perChannel)+waiting, s.Stuck(waiting)) + p.returned(s, last)
 }
 
 // waitingAround is the most messages that were in the source queues or unacked at about a time.
@@ -53,7 +54,7 @@ func (p *pipeline) waitingAround(at time.Time) float64 {
 }
 
 // returned bounds the messages whose work failed or that were dead letters, and that came back until a frame.
-func (p *pipeline) returned(s idGapSample, last *sample.Frame) float64 {
+func (p *pipeline) returned(s rate.IDGap, last *sample.Frame) float64 {
 	frames := p.frames
 	reached, ok := frames.Before(s.Reach.At)
 	if !ok {

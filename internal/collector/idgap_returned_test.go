@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -46,13 +47,13 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 			}
 			tt.change(frames)
 			p := &pipeline{frames: frames, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
-			got := unboundedComeback()
-			if got.countFrames(p.frames, p.own, p.prefetchSince, from, from, to); got.All != tt.want {
+			got := rate.UnboundedReturns()
+			if got.Count(p.frames, p.own, p.prefetchSince, from, from, to); got.All != tt.want {
 				t.Errorf("at most %v came back, want %v", got.All, tt.want)
 			}
 		})
 	}
-	if c := (&pipeline{}).cameBack(from, from, to); c != unboundedComeback() {
+	if c := (&pipeline{}).cameBack(from, from, to); c != rate.UnboundedReturns() {
 		t.Error("a broker that was never read bounds what came back")
 	}
 }
@@ -65,7 +66,7 @@ func raise(frames sample.Frames, by func(*sample.Frame)) {
 
 // TestRejectedRowsDoNotWidenTheIDGap takes the bound all the way to the figure of a window.
 func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
-	s := tableGap(func(s *idGapSample) {
+	s := tableGap(func(s *rate.IDGap) {
 		s.To.Done -= 198
 		s.To.Undone, s.To.Failed = 198, 198
 	})
@@ -173,7 +174,7 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
 			}
 			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
-			s := idGapSample{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
+			s := rate.IDGap{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {
 				t.Errorf("at most %v, want %v", got, tt.want)

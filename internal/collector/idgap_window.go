@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
 // idGapFigures computes what the inserts of the pipeline's table tell of one window. A store that never told of any is none for
 // this source, which stands in the list of the sources alone.
-func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResult {
+func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) rate.IDGapResult {
 	if p.store == nil || !p.store.inserts.Told {
 		why := v.storeDown
 		if why == "" {
 			why = "the store is no table whose ids tell of failed inserts"
 		}
-		return idGapResult{Rate: refusedRate(w, idGapSource, idGapFormula, why, "")}
+		return rate.IDGapResult{Rate: refusedRate(w, rate.IDGapSource, rate.IDGapFormula, why, "")}
 	}
 	t := &p.store.inserts
-	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.Why), Conflated: p.conflated(v)}
+	s := rate.IDGap{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.Why), Conflated: p.conflated(v)}
 	if s.Why == "" && p.partner != "" {
 		s.Why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
 	}
@@ -27,11 +28,11 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResu
 		s.To = t.Newest()
 		s.From = t.Since(s.To.At.Add(-w))
 		s.From = p.readBefore(s.From, s.To)
-		s.Reach = t.At(s.From.At.Add(-undoneReach))
+		s.Reach = t.At(s.From.At.Add(-rate.UndoneReach))
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
-	return s.estimate()
+	return s.Estimate()
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until

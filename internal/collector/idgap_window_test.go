@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -97,12 +98,12 @@ func tableScheme() dedup.Scheme {
 }
 
 // tableGap is an hour of inserts that end a minute ago.
-func tableGap(change func(*idGapSample)) idGapSample {
-	s := idGapSample{Window: time.Hour, Scheme: tableScheme(), Server: "MariaDB 10.11.19", Now: tableNow,
+func tableGap(change func(*rate.IDGap)) rate.IDGap {
+	s := rate.IDGap{Window: time.Hour, Scheme: tableScheme(), Server: "MariaDB 10.11.19", Now: tableNow,
 		From: dedup.InsertStats{At: tableNow.Add(-61 * time.Minute), Epoch: 1, IDs: 100, Rows: 90, Done: 90},
 		To: dedup.InsertStats{At: tableNow.Add(-time.Minute), Epoch: 1, IDs: 10_100, Rows: 9_940, Done: 9_940, Timed: 9_850,
 			WorkSum: 985 * time.Second, Resolution: time.Second}}
-	s.Reach, s.Back = s.From, unboundedComeback()
+	s.Reach, s.Back = s.From, rate.UnboundedReturns()
 	if change != nil {
 		change(&s)
 	}

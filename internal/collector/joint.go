@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -106,7 +107,7 @@ func (w *liveWatch) told() (why, better string) {
 	if w.off {
 		return w.why, betterLive
 	}
-	return w.why, betterReport
+	return w.why, rate.BetterReport
 }
 
 // take adds a reading of the pipeline's queues, where its acks have a bound.

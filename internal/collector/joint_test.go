@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -161,10 +162,10 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 		reader      answers
 		why, better string
 	}{
-		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", betterReport},
+		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", rate.BetterReport},
 		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", betterLive},
-		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", betterReport},
-		{"it tells", answers{}, "", betterReport},
+		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", rate.BetterReport},
+		{"it tells", answers{}, "", rate.BetterReport},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -24,11 +25,11 @@ func (p *pipeline) leftBehind(out *dedup.WindowFigures, v view) {
 // lostPerChannel is the most completed deliveries that one channel left unacked, of those closed since a time or not long before
 // it; 0 when no bound is known for all of that time.
 func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
-	s := residualSample{Scheme: v.scheme, Several: v.several}
+	s := rate.Residual{Scheme: v.scheme, Several: v.several}
 	if len(p.prefetches) > 0 && !p.prefetches[0].at.After(from) {
 		s.Prefetch = p.prefetchSince(from.Add(-leadOfClosed))
 	}
-	return s.lostPerChannel()
+	return s.LostPerChannel()
 }
 
 // mostClosed bounds the pipeline's channels that were closed since a time or not long before it; nil where nothing does.

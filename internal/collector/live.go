@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -36,7 +37,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	if why, better := c.liveRefusal(p, v); why != "" {
 		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
 	}
-	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: rate.BetterReport}
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
@@ -94,7 +95,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	untrusted.AcksEach = false
 	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
 	out.Rate = out.judge(f, v.scheme)
-	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled), againWords(r.Again), fetchedWords(r.Fetched))
+	out.Rate.Why = joinReasons(out.Rate.Why, rate.DoubledWords(r.Doubled), againWords(r.Again), fetchedWords(r.Fetched))
 	return out
 }
 
@@ -107,11 +108,11 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	case v.scheme.Refuses(dedup.MethodLive) != "":
 		return v.scheme.Refuses(dedup.MethodLive), ""
 	case e == nil:
-		return "store events are off", betterEvents
+		return "store events are off", rate.BetterEvents
 	case !e.Listening:
-		return joinReasons("store events do not come", e.Why), betterEvents
+		return joinReasons("store events do not come", e.Why), rate.BetterEvents
 	case v.brokerDown != "":
-		return v.brokerDown, betterReport
+		return v.brokerDown, rate.BetterReport
 	case p.joint == nil:
 		return "the broker has no live counts", betterLive
 	}
@@ -159,14 +160,14 @@ func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked
 	if len(frames) == 0 {
 		return estimate.Unacked{}
 	}
-	s := residualSample{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
+	s := rate.Residual{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
 	newest := frames[len(frames)-1].Began
 	if within := frames.Span(since, newest); len(within) > 0 {
 		frames = within
 	}
 	var all estimate.Unacked
 	for _, f := range frames {
-		n := s.unackedWork(f)
+		n := s.UnackedWork(f)
 		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= sample.DepthLag {
 			all.Last = max(all.Last, n)
 		}
@@ -182,9 +183,9 @@ func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	width := f.High - f.Low
 	_, _, untrusted := r.Residual.Rate(r.LostUntrusted)
 	switch {
-	case width > residualWidest && width*f.N > liveWidest:
+	case width > rate.Widest && width*f.N > liveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case untrusted-f.Low <= measuredWidest && r.Checked && provenEvents(s):
+	case untrusted-f.Low <= rate.MeasuredWidest && r.Checked && rate.ProvenEvents(s):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -26,7 +27,7 @@ func (p *pipeline) liveBound(f dedup.Figure, r estimate.Residual, w time.Duratio
 	case math.IsInf(high, 1) || high >= r.Acked:
 		f.Why = "more deliveries claimed nothing than were acked: messages that come back tell no bound"
 	default:
-		if f.High = max(0, high, out) / r.Acked; f.High <= residualWidest || f.High*f.N <= liveWidest {
+		if f.High = max(0, high, out) / r.Acked; f.High <= rate.Widest || f.High*f.N <= liveWidest {
 			f.Quality = dedup.Derived
 		}
 		f.Why = "at most: deliveries that were refused before they asked are among those that claimed nothing, and hits on work that was not done"

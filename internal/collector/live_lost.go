@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,7 +31,7 @@ func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several st
 	if r.Waiting <= oneWaiting {
 		several = ""
 	}
-	each := residualSample{Scheme: scheme, Several: several, Prefetch: p.prefetchSince(r.From)}.lostPerChannel()
+	each := rate.Residual{Scheme: scheme, Several: several, Prefetch: p.prefetchSince(r.From)}.LostPerChannel()
 	switch {
 	case closed == 0:
 		return 0

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 	at := func(v float64) dedup.WindowFigures {
-		f := dedup.Exact(dedup.Measured, dedup.Count, v, time.Now(), eventSource)
+		f := dedup.Exact(dedup.Measured, dedup.Count, v, time.Now(), rate.EventsSource)
 		f.AtLeast = true
 		return dedup.WindowFigures{Window: time.Hour, Lost: f}
 	}
@@ -37,7 +38,7 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 // TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
 func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
 	out := dedup.WindowFigures{Window: time.Hour}
-	x := explanation{gap: idGapResult{Lost: dedup.Figure{Unit: dedup.Count, Quality: dedup.Measured, N: 400}}}
+	x := explanation{gap: rate.IDGapResult{Lost: dedup.Figure{Unit: dedup.Count, Quality: dedup.Measured, N: 400}}}
 	x.inserts(&out)
 	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
 		t.Fatalf("%+v", out.Lost)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -13,11 +14,11 @@ import (
 // An explanation is what the neighbours of the duplicates are told from.
 type explanation struct {
 	view
-	gap      idGapResult
+	gap      rate.IDGapResult
 	hits     hitsResult
 	live     liveResult
-	events   eventResult
-	residual residualResult
+	events   rate.EventsResult
+	residual rate.ResidualResult
 	reported reportedResult
 	// vouched is the time since which the rows of the store are vouched for.
 	vouched time.Time
@@ -69,7 +70,7 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 	const settled = "d + U + G; duplicates, completions and messages given up"
 	t, nacks := x.events.Terms, x.events.Told && x.scheme.OnInFlight != "ack"
 	switch {
-	case out.DuplicateRate.Source == idGapSource && out.DuplicateRate.Known():
+	case out.DuplicateRate.Source == rate.IDGapSource && out.DuplicateRate.Known():
 		out.Duplicates = x.gap.Duplicates
 	case out.DuplicateRate.Source == hitsName && out.DuplicateRate.Known():
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.hits.Hits.Duplicates()
@@ -80,12 +81,12 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 			out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
 		}
 		out.Messages = ackedLive(x.live)
-	case out.DuplicateRate.Source == eventSource && out.DuplicateRate.Known():
+	case out.DuplicateRate.Source == rate.EventsSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
 		if nacks {
-			out.Messages = x.between(out, dedup.Count, t.Duplicates[0]+t.settled(), t.Duplicates[1]+t.settled(), settled)
+			out.Messages = x.between(out, dedup.Count, t.Duplicates[0]+t.Settled(), t.Duplicates[1]+t.Settled(), settled)
 		}
-	case out.DuplicateRate.Source == residualSource && out.DuplicateRate.Known():
+	case out.DuplicateRate.Source == rate.ResidualSource && out.DuplicateRate.Known():
 		out.Duplicates.High = max(out.Duplicates.Low, x.residual.Separate[1]+x.residual.Repeats)
 	}
 	if nacks && !out.InFlightHits.Known() {
@@ -95,13 +96,13 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 
 // between is an interval from the bounds of the store-events estimate.
 func (x explanation) between(out *dedup.WindowFigures, u dedup.Unit, low, high float64, formula string) dedup.Figure {
-	rate := x.events.Rate
-	f := dedup.Figure{Quality: dedup.Derived, Unit: u, Source: eventSource, Formula: formula, Window: out.Window, Covered: rate.Covered, At: rate.At}
+	told := x.events.Rate
+	f := dedup.Figure{Quality: dedup.Derived, Unit: u, Source: rate.EventsSource, Formula: formula, Window: out.Window, Covered: told.Covered, At: told.At}
 	f.Low = max(0, low)
 	f.High = max(f.Low, high)
 	f.Value, f.N, f.Hits = f.Low, x.events.Terms.Asked, f.Low
 	if f.Low == f.High {
-		f.Quality = eventQuality(x.scheme)
+		f.Quality = rate.EventQuality(x.scheme)
 	}
 	return f
 }
@@ -115,9 +116,9 @@ func unknownCount(out *dedup.WindowFigures, why, better string) dedup.Figure {
 // better is how to learn more of the neighbours.
 func (x explanation) better() string {
 	if x.scheme.Notifies() && x.stats.Events == nil {
-		return betterEvents
+		return rate.BetterEvents
 	}
-	return betterReport
+	return rate.BetterReport
 }
 
 // failures fills in the failures and their rate from the store's events where nobody reports them.
@@ -126,16 +127,16 @@ func (x explanation) failures(out *dedup.WindowFigures) {
 		return
 	}
 	failed, done := x.span.To.Failures-x.span.From.Failures, x.span.To.Completions-x.span.From.Completions
-	q := eventQuality(x.scheme)
-	out.Failures = x.span.Figure(q, dedup.Count, failed, failed+done, eventSource, "claims that consumers deleted")
+	q := rate.EventQuality(x.scheme)
+	out.Failures = x.span.Figure(q, dedup.Count, failed, failed+done, rate.EventsSource, "claims that consumers deleted")
 	if failed+done == 0 {
-		out.FailureRate.Why, out.FailureRate.Source = "no attempts in the window", eventSource
+		out.FailureRate.Why, out.FailureRate.Source = "no attempts in the window", rate.EventsSource
 		return
 	}
 	if x.scheme.OnInFlight == "ack" {
 		return // such a scheme shows no completions
 	}
-	out.FailureRate = x.span.Figure(q, dedup.Ratio, failed/(failed+done), failed+done, eventSource, "failures / (completions + failures)")
+	out.FailureRate = x.span.Figure(q, dedup.Ratio, failed/(failed+done), failed+done, rate.EventsSource, "failures / (completions + failures)")
 	out.FailureRate.Hits = failed
 }
 
@@ -148,26 +149,26 @@ func (x explanation) origins(out *dedup.WindowFigures) {
 	)
 	var separate [2]float64
 	var again [2]float64
-	rate, source := x.residual.Rate, residualSource
+	told, source := x.residual.Rate, rate.ResidualSource
 	switch t := x.events.Terms; {
 	case x.live.Told:
 		r := x.live.Residual
-		rate, source = x.live.Rate, liveSource
+		told, source = x.live.Rate, liveSource
 		separate = [2]float64{r.Sent - r.Band - r.Doubled, r.Sent + r.Band + r.Unsure + r.Again}
 		again = [2]float64{0, min(x.live.Lost, r.Redelivered)}
 	case x.events.Told && x.scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
-		rate, source = x.events.Rate, eventSource
+		told, source = x.events.Rate, rate.EventsSource
 		separate = [2]float64{max(0, t.Separate[0], t.Duplicates[0]-t.Repeats), min(t.Separate[1], t.Duplicates[1])}
 		again = [2]float64{t.Duplicates[0] - separate[1], min(t.Repeats, t.Duplicates[1]-separate[0])}
 	case x.residual.Told:
 		separate, again = x.residual.Separate, [2]float64{0, x.residual.Repeats}
 	default:
-		why := joinReasons("acks and completions cannot be compared", rate.Why)
+		why := joinReasons("acks and completions cannot be compared", told.Why)
 		out.ProducerSent, out.Redelivered = unknownCount(out, why, x.better()), unknownCount(out, why, x.better())
 		return
 	}
 	count := func(low, high float64, formula string) dedup.Figure {
-		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Source: source, Formula: formula, Window: out.Window, Covered: rate.Covered, At: rate.At, N: rate.N}
+		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Source: source, Formula: formula, Window: out.Window, Covered: told.Covered, At: told.At, N: told.N}
 		f.Low = max(0, low)
 		f.High = max(f.Low, high)
 		f.Value, f.Hits = f.Low, f.Low
@@ -238,7 +239,7 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 		return unknownCount(out, cmp.Or(x.storeDown, "a store shows double work only while its events are listened to; an effect check shows what it did"), x.better())
 	}
 	v := x.span.To.Twice - x.span.From.Twice
-	f := x.span.Figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, eventSource, "work that was claimed twice and completed twice")
+	f := x.span.Figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, rate.EventsSource, "work that was claimed twice and completed twice")
 	f.AtLeast = true
 	f.Why = joinReasons("at least: work that was done twice without a second claim and a second completion does not show", againWords(x.span.To.Again-x.span.From.Again-v))
 	return f
@@ -282,7 +283,7 @@ func (x explanation) failedAndAcked() dedup.Figure {
 func (x explanation) givenUp() dedup.Figure {
 	most := x.span.To.GaveUp - x.span.From.GaveUp
 	least := clamp(x.span.To.Lost-x.span.From.Lost, 0, most)
-	f := x.span.Figure(eventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, eventSource,
+	f := x.span.Figure(rate.EventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, rate.EventsSource,
 		fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
 	f.AtLeast, f.Why = true, lostNote
 	if least < most {

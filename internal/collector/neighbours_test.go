@@ -6,27 +6,28 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // listenedTo is what the estimate from store events sees of a simulated shop.
-func listenedTo(s *shoptest.Shop, window time.Duration) eventSample {
+func listenedTo(s *shoptest.Shop, window time.Duration) rate.Events {
 	r, told := s.Hear(shoptest.Listener{Interval: 5 * time.Second})
-	return eventSample{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
-		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
+	return rate.Events{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
+		Command: "SETNX", Slip: rate.AskSlip, Prefetch: r.Prefetch, Meter: r.Meter}
 }
 
 // explainedShop is a shop at rest with its neighbours explained, as a window of it shows them.
-func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*eventSample)) (*shoptest.Shop, dedup.WindowFigures, eventResult) {
+func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*rate.Events)) (*shoptest.Shop, dedup.WindowFigures, rate.EventsResult) {
 	t.Helper()
 	traffic.Rate, traffic.Length, traffic.QuietBefore, traffic.QuietAfter = 30, 4*time.Minute, time.Minute, time.Minute
 	traffic.Interval, traffic.PassAt, traffic.Channels, traffic.Live = 5*time.Second, time.Minute, 3, 1
 	shop := shoptest.Run(traffic)
 	s := listenedTo(shop, 15*time.Minute)
 	change(&s)
-	r := s.estimate()
+	r := s.Estimate()
 	if !r.Told {
 		t.Fatalf("nothing told: %s", r.Rate.Why)
 	}
@@ -45,7 +46,7 @@ func holds(f dedup.Figure, truth float64) bool {
 }
 
 func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
-	none := func(*eventSample) {}
+	none := func(*rate.Events) {}
 	for name, traffic := range map[string]shoptest.Traffic{
 		"resends alone":                  {Seed: 1, Resend: 0.03},
 		"resends, failures, give-ups":    {Seed: 2, Resend: 0.03, Fail: 0.05, Poison: 0.005},

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -122,7 +123,7 @@ func (s reportedSample) ratio(hits, n float64, of, note string) dedup.Figure {
 func unreported(window time.Duration, why string) reportedResult {
 	unknown := func(u dedup.Unit) dedup.Figure {
 		f := dedup.Unknown(u, why)
-		f.Window, f.Better = window, betterReport
+		f.Window, f.Better = window, rate.BetterReport
 		return f
 	}
 	return reportedResult{

@@ -17,7 +17,7 @@ type duplicateMeter struct {
 	newest   float64
 	// slip is by how much the ends of two sources' spans may be apart that name the same times.
 	slip time.Duration
-	// own and meter bound the acks that closed channels took along uncounted: see residualSample.
+	// own and meter bound the acks that closed channels took along uncounted: see rate.Residual.
 	own   *sample.OwnClosures
 	meter sample.LossReadings
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -26,7 +27,7 @@ type storeWatch struct {
 
 	// The rest belongs to the round.
 	absorbed uint64
-	earlier  []passNote
+	earlier  []rate.PassNote
 	growth   finding.Growth
 	inserts  sample.Inserts
 	// statements is what the server counted of those on the table.
@@ -160,10 +161,10 @@ func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
 	w.growth.Take(p)
-	if n := len(w.earlier); n > 0 && w.earlier[n-1].deleted(p, doneLife) {
+	if n := len(w.earlier); n > 0 && w.earlier[n-1].Deleted(p, doneLife) {
 		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
 	}
-	w.earlier = append(w.earlier, noteOf(p))
+	w.earlier = append(w.earlier, rate.NotePass(p))
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
 	}

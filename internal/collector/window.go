@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -138,7 +139,7 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
 	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == eventSource || f.Source == liveSource || f.Source == hitsName || f.Source == residualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
+		if f.Source == rate.EventsSource || f.Source == liveSource || f.Source == hitsName || f.Source == rate.ResidualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
 			*f = unknown.ProducerSent
 		}
 	}

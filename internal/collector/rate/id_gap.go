@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	idGapSource  = "id gap"
-	idGapFormula = "[H - E, H] / messages; H ids without a row, E hits on rows whose work was not done"
+	IDGapSource  = "id gap"
+	IDGapFormula = "[H - E, H] / messages; H ids without a row, E hits on rows whose work was not done"
 	betterKeep   = "Keep the row of failed work with a status of its own: the ids without a row are then the duplicates alone."
-	// undoneReach is how long before the window a row may have been left undone whose message still comes again in the window.
-	undoneReach = 10 * time.Minute
+	// UndoneReach is how long before the window a row may have been left undone whose message still comes again in the window.
+	UndoneReach = 10 * time.Minute
 	// staleInserts is the age from which the newest count of inserts says nothing of the present.
 	staleInserts = 10 * time.Minute
 )
 
-// An idGapSample is what the id gap is computed from: two counts of inserts in one epoch.
-type idGapSample struct {
+// An IDGap is what the id gap is computed from: two counts of inserts in one epoch.
+type IDGap struct {
 	Window   time.Duration
 	From, To dedup.InsertStats
-	// Reach is the count that lies undoneReach before From, or the oldest.
+	// Reach is the count that lies UndoneReach before From, or the oldest.
 	Reach dedup.InsertStats
 	// Unreached bounds the messages that had left a row undone before Reach.
 	Unreached float64
 	Scheme    dedup.Scheme
 	// Back bounds the messages that came back, by the broker's counts.
-	Back comeback
+	Back Returns
 	// Server is the version of the store's server, as in "MariaDB 10.11.19".
 	Server string
 	Now    time.Time
@@ -39,8 +39,8 @@ type idGapSample struct {
 	Conflated string
 }
 
-// An idGapResult holds the figures that counts of inserts give.
-type idGapResult struct {
+// An IDGapResult holds the figures that counts of inserts give.
+type IDGapResult struct {
 	Rate, Duplicates, Messages dedup.Figure
 	// Swallowed are deliveries that met a row whose work was not done, Lost the messages that failed and were acked.
 	Swallowed, Lost dedup.Figure
@@ -52,11 +52,11 @@ type insertGain struct {
 	ids, rows, hits, done, undone, failed float64
 	// messages are the deliveries that were acked.
 	messages float64
-	// reached are the undone rows of the window and of undoneReach before it, returned at most those of them whose message came back.
+	// reached are the undone rows of the window and of UndoneReach before it, returned at most those of them whose message came back.
 	reached, returned float64
 }
 
-func (s idGapSample) gain() insertGain {
+func (s IDGap) gain() insertGain {
 	g := insertGain{
 		ids: float64(s.To.IDs - s.From.IDs), rows: float64(s.To.Rows - s.From.Rows), done: float64(s.To.Done - s.From.Done),
 		undone: float64(s.To.Undone - s.From.Undone), failed: float64(s.To.Failed - s.From.Failed),
@@ -82,11 +82,11 @@ func (g insertGain) swallowed() float64 {
 	return min(g.hits, g.returned+again+3*math.Sqrt(again+1))
 }
 
-// estimate computes the duplicate rate from the ids that failed inserts burned; see docs/figures.md.
-func (s idGapSample) estimate() idGapResult {
+// Estimate computes the duplicate rate from the ids that failed inserts burned; see docs/figures.md.
+func (s IDGap) Estimate() IDGapResult {
 	g := s.gain()
 	why := s.refusal(g)
-	r := idGapResult{
+	r := IDGapResult{
 		Rate: s.figure(dedup.Ratio, why), Duplicates: s.figure(dedup.Count, why), Messages: s.figure(dedup.Count, why),
 		Swallowed: s.figure(dedup.Count, why), Lost: s.figure(dedup.Count, why), Work: sqlWork(s, why),
 	}
@@ -133,11 +133,11 @@ func (s idGapSample) estimate() idGapResult {
 }
 
 // atMost is the result where failed work deletes its row: the ids without one bound the duplicates from above only.
-func (s idGapSample) atMost(r idGapResult, g insertGain) idGapResult {
+func (s IDGap) atMost(r IDGapResult, g insertGain) IDGapResult {
 	r.Rate.High, r.Rate.N, r.Rate.Better = g.hits/g.ids, g.rows, betterKeep
 	unknown := "work that failed leaves no row here, so that failures and duplicates are not told apart"
 	r.Swallowed.Why, r.Lost.Why, r.Messages.Why = unknown, unknown, unknown
-	if r.Rate.High > residualWidest {
+	if r.Rate.High > Widest {
 		r.Rate.Why = fmt.Sprintf("at most %.2f %% of %s were duplicates: %s", 100*r.Rate.High, text.Counted(text.Whole(g.ids), "delivery attempt"), unknown)
 		r.Duplicates.Why = r.Rate.Why
 		return r
@@ -158,11 +158,11 @@ func tooWide(f dedup.Figure, n float64) string {
 		100*f.Low, 100*f.High, text.Counted(text.Whole(n), "message"))
 }
 
-func (s idGapSample) figure(unit dedup.Unit, why string) dedup.Figure {
+func (s IDGap) figure(unit dedup.Unit, why string) dedup.Figure {
 	f := dedup.Unknown(unit, why)
-	f.Window, f.Source, f.Formula = s.Window, idGapSource, idGapFormula
+	f.Window, f.Source, f.Formula = s.Window, IDGapSource, IDGapFormula
 	if why != "" {
-		f.Better = betterReport
+		f.Better = BetterReport
 		return f
 	}
 	f.Covered, f.At = s.To.At.Sub(s.From.At), s.To.At
@@ -170,20 +170,20 @@ func (s idGapSample) figure(unit dedup.Unit, why string) dedup.Figure {
 }
 
 // quality judges the width of the interval of a rate.
-func (s idGapSample) quality(width float64) dedup.Quality {
+func (s IDGap) quality(width float64) dedup.Quality {
 	switch {
-	case width > residualWidest:
+	case width > Widest:
 		return dedup.QualityUnknown
-	case width <= measuredWidest && s.proven():
+	case width <= MeasuredWidest && s.proven():
 		return dedup.Measured
 	}
 	return dedup.Derived
 }
 
-func (s idGapSample) proven() bool { return !s.To.Lower && provenInserts(s.Scheme, s.Server) }
+func (s IDGap) proven() bool { return !s.To.Lower && provenInserts(s.Scheme, s.Server) }
 
 // refusal says why the counts cannot be vouched for, empty when they can.
-func (s idGapSample) refusal(g insertGain) string {
+func (s IDGap) refusal(g insertGain) string {
 	switch {
 	case s.Why != "":
 		return s.Why
@@ -208,7 +208,7 @@ func (s idGapSample) refusal(g insertGain) string {
 
 // sqlWork is the mean processing time by the times of done rows. At a resolution of R each difference is a whole number of R,
 // whose mean is that of the true times; its standard deviation is R·√(p(1−p)/n), p the part of R that the mean leaves over.
-func sqlWork(s idGapSample, why string) dedup.Figure {
+func sqlWork(s IDGap, why string) dedup.Figure {
 	f := s.figure(dedup.Seconds, why)
 	f.Source, f.Formula, f.Better = "times in the rows", "mean of updated - created over rows that became done", "Let the consumers report latencies (docs/consumers.md)."
 	n, sum := float64(s.To.Timed-s.From.Timed), (s.To.WorkSum - s.From.WorkSum).Seconds()
@@ -239,12 +239,12 @@ func sqlWork(s idGapSample, why string) dedup.Figure {
 	return f
 }
 
-// stuck bounds the messages whose row says that work never ended.
-func (s idGapSample) stuck(waiting float64) float64 {
-	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + s.stuckBefore(waiting)
+// Stuck bounds the messages whose row says that work never ended.
+func (s IDGap) Stuck(waiting float64) float64 {
+	return max(0, float64(s.To.Undone-s.To.Failed-s.From.Undone+s.From.Failed)) + s.StuckBefore(waiting)
 }
 
-// stuckBefore bounds those of rows from before the window: no more came back in it than waited when it began.
-func (s idGapSample) stuckBefore(waiting float64) float64 {
+// StuckBefore bounds those of rows from before the window: no more came back in it than waited when it began.
+func (s IDGap) StuckBefore(waiting float64) float64 {
 	return min(max(0, float64(s.From.Undone-s.Reach.Undone))+s.Unreached, waiting)
 }

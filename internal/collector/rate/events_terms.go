@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// eventTerms are what the estimate from store events is made of, over the time between its cuts. Pairs are bounds.
-type eventTerms struct {
+// EventTerms are what the estimate from store events is made of, over the time between its cuts. Pairs are bounds.
+type EventTerms struct {
 	// Asked are the calls of the scheme's command, Hits those that met a marker.
 	Asked float64
 	Hits  [2]float64
@@ -35,13 +35,13 @@ type eventTerms struct {
 	Strange float64
 }
 
-// settled are the messages other than duplicates that were acked.
-func (t eventTerms) settled() float64 { return t.Completions + t.GaveUp }
+// Settled are the messages other than duplicates that were acked.
+func (t EventTerms) Settled() float64 { return t.Completions + t.GaveUp }
 
 // terms bounds every term. Two ways lead to the duplicates, and both hold: hits less those that came back, and acks less
 // completions, to which a completion whose ack was lost adds its hit later.
-func (s eventSample) terms(from, to eventCut) eventTerms {
-	t := eventTerms{
+func (s Events) terms(from, to eventCut) EventTerms {
+	t := EventTerms{
 		Asked: to.Asked - from.Asked, Claims: to.Claims - from.Claims, Completions: to.Completions - from.Completions,
 		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again, Unclear: to.Unclear - from.Unclear,
 		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
@@ -50,10 +50,10 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 	t.Strange = s.strange(t.Asked, from, to)
 	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}
 	t.Returned = [2]float64{s.returnedLeast(t, from, to), s.returnedMost(t, from, to)}
-	if acks, ok := s.acks(from.cut, to.cut); ok {
+	if acks, ok := s.acks(from.Cut, to.Cut); ok {
 		t.Acks = acks
 	}
-	if b, why := repeats(s.bounds(), from.cut, to.cut); why == "" {
+	if b, why := repeats(s.bounds(), from.Cut, to.Cut); why == "" {
 		t.Repeats = b
 	}
 	failing := from.Failing + to.Failing
@@ -75,7 +75,7 @@ func (s eventSample) terms(from, to eventCut) eventTerms {
 
 // acks bounds the true acks between the cuts. Where closed channels took counts along, the meter of lost counts gives them
 // back, or the balance of messages stands in for them: it counts what left the queues, however it was counted.
-func (s eventSample) acks(from, to cut) ([2]float64, bool) {
+func (s Events) acks(from, to Cut) ([2]float64, bool) {
 	counted := [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
 	if noneClosed(s.Own, from, to.After) {
 		return counted, true
@@ -92,7 +92,7 @@ func (s eventSample) acks(from, to cut) ([2]float64, bool) {
 // returnedMost bounds the hits on work in flight from above: each was redelivered, or is still in the queue, or was
 // dead-lettered for having come back too often. It is +Inf where nothing bounds them: a channel that dies takes the counts of
 // its redeliveries along.
-func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
+func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 	best := math.Inf(1)
 	if s.Vanishing {
 		return best
@@ -104,7 +104,7 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if !noneClosed(s.Own, from.cut, later) {
+		if !noneClosed(s.Own, from.Cut, later) {
 			continue
 		}
 		var buried float64
@@ -121,7 +121,7 @@ func (s eventSample) returnedMost(t eventTerms, from, to eventCut) float64 {
 // returnedLeast bounds them from below: a redelivery that neither a failure nor a closed channel nor a delivery without a call
 // explains came after a hit on work in flight. It begins to count redeliveries where few messages wait, as these may have been
 // returned before.
-func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
+func (s Events) returnedLeast(t EventTerms, from, to eventCut) float64 {
 	closed, known := s.Own.Most(from.Before, to.After)
 	if s.Prefetch <= 0 || !known || to.After.Gets != from.Before.Gets {
 		return 0
@@ -142,7 +142,7 @@ func (s eventSample) returnedLeast(t eventTerms, from, to eventCut) float64 {
 
 // deliveries bounds the deliveries between the cuts whose consumer called the store between them. A consumer may hold a
 // delivery for long before it calls, and may reject it without a call.
-func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
+func (s Events) deliveries(from, to eventCut) (low, high float64) {
 	waiting := func(c eventCut) float64 { return max(c.Before.Unacked, c.After.Unacked) }
 	last := &s.Frames[len(s.Frames)-1]
 	if f, ok := s.Frames.DepthAfter(to.EventReading.At.Add(sample.SettleDelay + sample.TransitDelay)); ok {
@@ -165,11 +165,11 @@ func (s eventSample) deliveries(from, to eventCut) (low, high float64) {
 
 // strangers names a count that does not fit the broker's: then others use the command too, or consumers do not use it. It
 // says what would help.
-func (s eventSample) strangers(t eventTerms, from, to eventCut) (why, better string) {
+func (s Events) strangers(t EventTerms, from, to eventCut) (why, better string) {
 	// lostMost is four times the largest share of its counts that a broker was seen to lose by channels that died.
 	const lostMost = 0.25
 	low, high := s.deliveries(from, to)
-	allowed, closed := from.Slipped+to.Slipped, !noneClosed(s.Own, from.cut, to.After)
+	allowed, closed := from.Slipped+to.Slipped, !noneClosed(s.Own, from.Cut, to.After)
 	if closed {
 		allowed += lostMost * t.Asked
 	}
@@ -177,13 +177,13 @@ func (s eventSample) strangers(t eventTerms, from, to eventCut) (why, better str
 	switch {
 	case t.Hits[1] < 0:
 		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else writes the markers",
-			text.Counted(text.Whole(t.Claims), "claim"), s.Command, text.Grouped(text.Whole(t.Asked))), betterReport
+			text.Counted(text.Whole(t.Claims), "claim"), s.Command, text.Grouped(text.Whole(t.Asked))), BetterReport
 	case t.Asked > high+allowed:
 		return fmt.Sprintf("%s was called %s times while the broker delivered %s: %s%s", s.Command, text.Grouped(text.Whole(t.Asked)), text.Counted(text.Whole(high), "message"),
 			othersUse(s.Command, s.Scheme), sharing(s.Sharers)), betterAlone
 	case low > t.Asked+allowed && !unbounded:
 		return fmt.Sprintf("the broker delivered %s while %s was called %s times: some consumers do not ask this store",
-			text.Counted(text.Whole(low), "message"), s.Command, text.Grouped(text.Whole(t.Asked))), betterReport
+			text.Counted(text.Whole(low), "message"), s.Command, text.Grouped(text.Whole(t.Asked))), BetterReport
 	}
 	return "", ""
 }
@@ -211,7 +211,7 @@ func sharing(stores []string) string {
 
 // strange bounds the calls that were not made for deliveries of the pipeline: by the deliveries between the cuts, or by their
 // share since an earlier time, because who calls at other times calls now too.
-func (s eventSample) strange(asked float64, from, to eventCut) float64 {
+func (s Events) strange(asked float64, from, to eventCut) float64 {
 	// tried is how many earlier times are looked at.
 	const tried = 24
 	low, _ := s.deliveries(from, to)
@@ -236,17 +236,17 @@ func (s eventSample) strange(asked float64, from, to eventCut) float64 {
 }
 
 // share is a count of duplicates as a share of all messages.
-func (t eventTerms) share(duplicates float64) float64 {
-	if duplicates+t.settled() == 0 {
+func (t EventTerms) share(duplicates float64) float64 {
+	if duplicates+t.Settled() == 0 {
 		return 0
 	}
-	return duplicates / (duplicates + t.settled())
+	return duplicates / (duplicates + t.Settled())
 }
 
 // judge turns the bounds into the interval of the rate, and gives it the quality that it has.
-func (s eventSample) judge(f dedup.Figure, t eventTerms, from, to eventCut) dedup.Figure {
+func (s Events) judge(f dedup.Figure, t EventTerms, from, to eventCut) dedup.Figure {
 	f.Low, f.High = t.share(t.Duplicates[0]), t.share(t.Duplicates[1])
-	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.settled()
+	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.Settled()
 	doubted := s.distrusting().terms(from, to)
 	s.grade(&f, doubted.share(doubted.Duplicates[1])-doubted.share(doubted.Duplicates[0]))
 	return f
@@ -254,26 +254,26 @@ func (s eventSample) judge(f dedup.Figure, t eventTerms, from, to eventCut) dedu
 
 // distrusting returns the sample without what no count proves: what the scheme says of acks, and which of the closed channels
 // were of others.
-func (s eventSample) distrusting() eventSample {
+func (s Events) distrusting() Events {
 	s.Scheme.AcksEach, s.Own = false, nil
 	return s
 }
 
 // grade gives an interval the quality that its width and its scheme allow; distrusting is how wide it is without trust in
 // what no count proves.
-func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
+func (s Events) grade(f *dedup.Figure, distrusting float64) {
 	const rounding = 1e-12
 	width := f.High - f.Low
 	switch {
-	case width > residualWidest && f.N < 1:
+	case width > Widest && f.N < 1:
 		f.Why = "too few messages were settled in the window to tell"
-	case width > residualWidest:
+	case width > Widest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
-	case width > measuredWidest+rounding:
+	case width > MeasuredWidest+rounding:
 		f.Quality = dedup.Derived
-	case !provenEvents(s.Scheme):
+	case !ProvenEvents(s.Scheme):
 		f.Quality, f.Why = dedup.Derived, "derived: this scheme was not proved against a known truth"
-	case distrusting > measuredWidest+rounding:
+	case distrusting > MeasuredWidest+rounding:
 		f.Quality, f.Why = dedup.Derived, "derived: it rests on what the scheme says of acks (acks: each), or on which closed channels were of others"
 	default:
 		f.Quality = dedup.Measured
@@ -282,22 +282,22 @@ func (s eventSample) grade(f *dedup.Figure, distrusting float64) {
 
 // answered is the estimate for consumers that ack whatever they meet: hits are duplicates and lost messages alike, so that
 // they bound the duplicates from above only.
-func answered(s eventSample, f dedup.Figure, t eventTerms) eventResult {
+func answered(s Events, f dedup.Figure, t EventTerms) EventsResult {
 	f.Formula = "at most hits / acks; hits = calls - claims"
 	hits := max(0, t.Hits[1])
 	switch {
 	case math.IsInf(t.Acks[1], 1):
 		f.Why = "consumers of this scheme ack what they meet, and the broker's acks cannot be told"
-		return eventResult{Rate: f}
+		return EventsResult{Rate: f}
 	case t.Acks[0] == 0:
 		f.Why = "no message was acked in the window"
-		return eventResult{Rate: f}
+		return EventsResult{Rate: f}
 	}
 	f.High, f.N = min(1, hits/t.Acks[0]), t.Acks[0]
 	t.Duplicates, t.Returned = [2]float64{0, hits}, [2]float64{}
 	f.Why = fmt.Sprintf("at most %.2f %%: consumers ack what is in flight too, so that some of %s may be lost messages", 100*f.High, text.Counted(text.Whole(hits), "hit"))
-	if f.High <= residualWidest {
+	if f.High <= Widest {
 		f.Quality = dedup.Derived
 	}
-	return eventResult{Rate: f, Told: true, Terms: t}
+	return EventsResult{Rate: f, Told: true, Terms: t}
 }

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"slices"
@@ -33,10 +33,10 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 		window := rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window")
 		s := heard(shop, shoptest.DrawListener(t, traffic.Length), window)
 		s.Scheme.AcksEach = true
-		if s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
+		if s.Several = Several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL); s.Several != "" {
 			t.Fatalf("consumers that work on one delivery after another are accused: %s", s.Several)
 		}
-		if r := s.estimate(); r.Told {
+		if r := s.Estimate(); r.Told {
 			truth := shop.TruthOf(r.Rate)
 			if rate := truth.Duplicates / truth.Settled; truth.Settled > 0 && (rate < r.Rate.Low-1e-9 || rate > r.Rate.High+1e-9) {
 				t.Fatalf("%s: truth %v (%v of %v) is outside [%v, %v] over %v: %+v", r.Rate.Quality, rate, truth.Duplicates, truth.Settled, r.Rate.Low, r.Rate.High, r.Rate.Covered, r.Terms)
@@ -49,7 +49,7 @@ func TestOneLostAckForEachClosedChannelHoldsTheTruth(t *testing.T) {
 			return
 		}
 		from, to, _ := residualEnds(b)
-		ours := func(c cut) time.Duration { return c.Store.Sub(shoptest.Epoch()) - shop.Offset }
+		ours := func(c Cut) time.Duration { return c.Store.Sub(shoptest.Epoch()) - shop.Offset }
 		duplicates, messages := shop.SettledBetween(ours(from), ours(to))
 		if rate := duplicates / messages; messages > 0 && (rate < f.Low-1e-9 || rate > f.High+1e-9) {
 			t.Fatalf("truth %v (%v of %v) is outside [%v, %v] of %v over %v", rate, duplicates, messages, f.Low, f.High, f.N, f.Covered)
@@ -72,9 +72,9 @@ func TestAnAckForEachMakesCrashesTellable(t *testing.T) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 12, Length: 8 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 60 * time.Second,
 			Resend: 0.02, Crash: 0.003, StuckShare: 0.0015, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
 		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
-		wide := s.estimate().Rate
+		wide := s.Estimate().Rate
 		s.Scheme.AcksEach = true
-		r := s.estimate()
+		r := s.Estimate()
 		truth := shop.TruthOf(r.Rate)
 		rate := truth.Duplicates / truth.Settled
 		t.Logf("seed %d: truth %.4f, [%.4f, %.4f] %s, else [%.4f, %.4f]; %v closures", seed, rate, r.Rate.Low, r.Rate.High, r.Rate.Quality, wide.Low, wide.High, len(shop.Closures))
@@ -91,18 +91,18 @@ func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 60, Length: 6 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 			Resend: 0.02, LostAck: 0.002, Interval: 5 * time.Second, PassAt: 30 * time.Second, Channels: 2, Live: 1, Prefetch: 50, AtOnce: 50})
 		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
-		untold := s.estimate().Rate
+		untold := s.Estimate().Rate
 		s.Scheme.AcksEach = true
-		s.Several = several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
+		s.Several = Several(s.Readings, s.Frames, s.Own, s.Scheme.ProcessingTTL)
 		if !strings.HasPrefix(s.Several, "more claims are open than consumers have channels (") || !strings.HasSuffix(s.Several, " claims, 2 channels): either they work on several deliveries of a channel at once, or they leave claims behind, as by a reject in mid-work") {
 			t.Fatalf("seed %d: the claims show nothing: %q", seed, s.Several)
 		}
-		f := s.estimate().Rate
+		f := s.Estimate().Rate
 		if f.Low != untold.Low || f.High != untold.High || !strings.Contains(f.Why, s.Several) {
 			t.Errorf("seed %d: [%v, %v] %q, want [%v, %v] as if the scheme said nothing", seed, f.Low, f.High, f.Why, untold.Low, untold.High)
 		}
 		b := s.bounds()
-		if got := b.lostPerChannel(); got != 50 {
+		if got := b.LostPerChannel(); got != 50 {
 			t.Errorf("seed %d: %d lost for each channel, want the prefetch", seed, got)
 		}
 	}
@@ -147,7 +147,7 @@ func TestOpenClaimsProveWorkOnSeveralDeliveries(t *testing.T) {
 				}
 				readings = append(readings, sample.EventReading{At: at, Since: since, Open: tt.open[i]})
 			}
-			got := several(readings, frames, nil, 5*time.Minute)
+			got := Several(readings, frames, nil, 5*time.Minute)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -184,7 +184,7 @@ func TestClosedChannelsOfOthersExcuseNoOpenClaims(t *testing.T) {
 				}
 				readings = append(readings, sample.EventReading{At: at(i).Add(time.Second), Since: start.Add(-time.Hour), Open: open})
 			}
-			got := several(readings, frames, own, 5*time.Minute)
+			got := Several(readings, frames, own, 5*time.Minute)
 			if (tt.want == "") != (got == "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
@@ -198,8 +198,8 @@ func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
 		Resend: 0.02, Crash: 0.0004, StuckShare: 0.0002, LosesCounts: 0.3, Interval: 5 * time.Second, PassAt: 55 * time.Second, Channels: 6, Live: 1, Prefetch: 50})
 	s := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 	s.Scheme.AcksEach = true
-	f := s.estimate().Rate
-	if len(shop.Closures) == 0 || f.High-f.Low > measuredWidest {
+	f := s.Estimate().Rate
+	if len(shop.Closures) == 0 || f.High-f.Low > MeasuredWidest {
 		t.Fatalf("%d closures, [%v, %v]: not the case in question", len(shop.Closures), f.Low, f.High)
 	}
 	if f.Quality != dedup.Derived || !strings.Contains(f.Why, "acks: each") {
@@ -210,28 +210,28 @@ func TestTrustInTheSchemeIsNotMeasured(t *testing.T) {
 func TestAChannelHoldsOneCompletedDeliveryAtMost(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
 	tests := map[string]struct {
-		change func(*residualSample)
+		change func(*Residual)
 		want   float64
 	}{
-		"one for each consumer":                {func(*residualSample) {}, 4},
-		"and for those who came later":         {func(s *residualSample) { s.Frames[3].Consumers = 6 }, 6},
-		"no more than there are":               {func(s *residualSample) { s.Frames[1].Unacked = 3 }, 3},
-		"a broker that hides its consumers":    {func(s *residualSample) { s.Frames[2].ConsumersKnown = false }, 200},
-		"a broker that was not read since":     {func(s *residualSample) { s.Frames = s.Frames[:3] }, 200},
-		"acks in batches":                      {func(s *residualSample) { s.Scheme.AcksEach = false }, 200},
-		"work on several deliveries at once":   {func(s *residualSample) { s.Several = "consumers work on several" }, 200},
-		"a first reading, with nothing before": {func(s *residualSample) { s.Frames = s.Frames[1:] }, 200},
+		"one for each consumer":                {func(*Residual) {}, 4},
+		"and for those who came later":         {func(s *Residual) { s.Frames[3].Consumers = 6 }, 6},
+		"no more than there are":               {func(s *Residual) { s.Frames[1].Unacked = 3 }, 3},
+		"a broker that hides its consumers":    {func(s *Residual) { s.Frames[2].ConsumersKnown = false }, 200},
+		"a broker that was not read since":     {func(s *Residual) { s.Frames = s.Frames[:3] }, 200},
+		"acks in batches":                      {func(s *Residual) { s.Scheme.AcksEach = false }, 200},
+		"work on several deliveries at once":   {func(s *Residual) { s.Several = "consumers work on several" }, 200},
+		"a first reading, with nothing before": {func(s *Residual) { s.Frames = s.Frames[1:] }, 200},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := residualSample{Scheme: dedup.Scheme{AcksEach: true}, Prefetch: 50}
+			s := Residual{Scheme: dedup.Scheme{AcksEach: true}, Prefetch: 50}
 			for i := range 4 {
 				at := start.Add(time.Duration(i) * 6 * time.Second)
 				s.Frames = append(s.Frames, sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Unacked: 200, Consumers: 4, ConsumersKnown: true})
 			}
 			tt.change(&s)
 			second := slices.IndexFunc(s.Frames, func(f sample.Frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
-			if got := s.unackedWork(s.Frames[second]); got != tt.want {
+			if got := s.UnackedWork(s.Frames[second]); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -15,7 +15,7 @@ import (
 // their counter 5 s later; 40 messages come and are acked, and three of 43 are rejected in the end.
 func TestWhatWasPutAmongTheDeadLettersIsNoDeadLetter(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	var s residualSample
+	var s Residual
 	for i := range 14 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
 		f := sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Unpublished: i < 5}
@@ -89,7 +89,7 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 			t.Errorf("%v lost: at most %v, want %v", lost, most, want)
 		}
 	}
-	unmetered := left(sample.LostCounts{}, cut{Entered: from, Before: &sample.Frame{}}, cut{Entered: to, After: &sample.Frame{}})
+	unmetered := left(sample.LostCounts{}, Cut{Entered: from, Before: &sample.Frame{}}, Cut{Entered: to, After: &sample.Frame{}})
 	if unmetered[1] != 400 {
 		t.Errorf("nobody meters what was lost: at most %v, want 400", unmetered[1])
 	}
@@ -97,9 +97,9 @@ func TestWhatSomebodyPutAmongTheDeadLettersMayBeLostCounts(t *testing.T) {
 
 // TestAQueueThatCountsOnTooLowIsNotBelieved: its process was started again and had taken in more than before when it was next read.
 func TestAQueueThatCountsOnTooLowIsNotBelieved(t *testing.T) {
-	at := func(gone float64) cut {
+	at := func(gone float64) Cut {
 		b := balance{Gone: bounds{gone, gone}, Known: true}
-		return cut{Published: balance{Gone: bounds{gone, gone}, Known: true}, Entered: b, Before: &sample.Frame{}, After: &sample.Frame{}}
+		return Cut{Published: balance{Gone: bounds{gone, gone}, Known: true}, Entered: b, Before: &sample.Frame{}, After: &sample.Frame{}}
 	}
 	from, to := at(0), at(400)
 	if left := left(sample.LostCounts{}, from, to); left[1] != 400 {
@@ -114,7 +114,7 @@ func TestAQueueThatCountsOnTooLowIsNotBelieved(t *testing.T) {
 // TestWhatEnteredLateIsShownLater: a message enters just before a depth that misses it no more, is acked, and is shown 10 s later.
 func TestWhatEnteredLateIsShownLater(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	var s residualSample
+	var s Residual
 	for i := range 14 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
 		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, EnteredKnown: true, Entered: 100, Closures: float64(i)}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -11,21 +11,21 @@ import (
 )
 
 // heardAtRest is a shop at rest at both ends whose events are listened to, judged over 15 minutes.
-func heardAtRest() eventSample {
+func heardAtRest() Events {
 	shop := shoptest.Run(shoptest.Traffic{Seed: 5, Rate: 30, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: time.Minute, Resend: 0.03, Fail: 0.01,
 		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 3, Live: 1})
 	return heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute)
 }
 
 // lateReadings changes the later half of the readings of the store.
-func lateReadings(s *eventSample, change func(*sample.EventReading)) {
+func lateReadings(s *Events, change func(*sample.EventReading)) {
 	for i := len(s.Readings) / 2; i < len(s.Readings); i++ {
 		change(&s.Readings[i])
 	}
 }
 
 // lateFrames changes the later half of the readings of the broker.
-func lateFrames(s *eventSample, change func(*sample.Frame)) {
+func lateFrames(s *Events, change func(*sample.Frame)) {
 	for i := len(s.Frames) / 2; i < len(s.Frames); i++ {
 		change(&s.Frames[i])
 	}
@@ -33,43 +33,43 @@ func lateFrames(s *eventSample, change func(*sample.Frame)) {
 
 func TestStoreEventsRefuseInPlainWords(t *testing.T) {
 	tests := map[string]struct {
-		change func(*eventSample)
+		change func(*Events)
 		why    string // empty: known
 	}{
-		"a calm shop is judged":       {func(*eventSample) {}, ""},
-		"a lock":                      {func(s *eventSample) { s.Scheme.Lock = true }, "a lock keeps no marker"},
-		"marked after the work":       {func(s *eventSample) { s.Scheme.Mark = "after" }, "mark only after the work"},
-		"failed markers that stay":    {func(s *eventSample) { s.Scheme.OnFail = "keep" }, "ack or keep failed work"},
-		"nothing told yet":            {func(s *eventSample) { s.Readings = nil }, "told nothing yet"},
-		"one reading":                 {func(s *eventSample) { s.Readings = s.Readings[:1] }, "read only once"},
-		"no command statistics":       {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.AskedKnown = false }) }, "does not tell how often its consumers asked"},
-		"a broker that was read once": {func(s *eventSample) { s.Frames = s.Frames[:1] }, "was not read often enough"},
-		"a broker that stopped to be read": {func(s *eventSample) {
+		"a calm shop is judged":       {func(*Events) {}, ""},
+		"a lock":                      {func(s *Events) { s.Scheme.Lock = true }, "a lock keeps no marker"},
+		"marked after the work":       {func(s *Events) { s.Scheme.Mark = "after" }, "mark only after the work"},
+		"failed markers that stay":    {func(s *Events) { s.Scheme.OnFail = "keep" }, "ack or keep failed work"},
+		"nothing told yet":            {func(s *Events) { s.Readings = nil }, "told nothing yet"},
+		"one reading":                 {func(s *Events) { s.Readings = s.Readings[:1] }, "read only once"},
+		"no command statistics":       {func(s *Events) { lateReadings(s, func(r *sample.EventReading) { r.AskedKnown = false }) }, "does not tell how often its consumers asked"},
+		"a broker that was read once": {func(s *Events) { s.Frames = s.Frames[:1] }, "was not read often enough"},
+		"a broker that stopped to be read": {func(s *Events) {
 			s.Frames = s.Frames[:3]
 		}, "was not read often enough since the store's events began"},
-		"a gap in the window": {func(s *eventSample) {
+		"a gap in the window": {func(s *Events) {
 			s.Broke = s.Readings[len(s.Readings)-1].At.Add(-5 * time.Minute)
 		}, "events of the store were missed in the window (until about 08:15 UTC)"},
-		"an eviction that the events tell": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Evicted = 4 }) }, "evicted markers"},
-		"a store that lost markers": {func(s *eventSample) {
+		"an eviction that the events tell": {func(s *Events) { lateReadings(s, func(r *sample.EventReading) { r.Evicted = 4 }) }, "evicted markers"},
+		"a store that lost markers": {func(s *Events) {
 			s.Disturbed, s.DisturbedWhy = s.Readings[len(s.Readings)/2].At, "the store was restarted in the window and may have lost markers"
 		}, "may have lost markers (until about"},
-		"a reset of the broker's counters": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "counters were reset"},
-		"automatic acks":                   {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
-		"others use the command": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Asked += 5000 }) },
+		"a reset of the broker's counters": {func(s *Events) { lateFrames(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "counters were reset"},
+		"automatic acks":                   {func(s *Events) { lateFrames(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"others use the command": {func(s *Events) { lateReadings(s, func(r *sample.EventReading) { r.Asked += 5000 }) },
 			"messages: others use the command too"},
-		"consumers that do not ask": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Deliveries += 3000 }) },
+		"consumers that do not ask": {func(s *Events) { lateFrames(s, func(f *sample.Frame) { f.Deliveries += 3000 }) },
 			"some consumers do not ask this store"},
-		"markers that others write": {func(s *eventSample) { lateReadings(s, func(r *sample.EventReading) { r.Claims += 9000 }) },
+		"markers that others write": {func(s *Events) { lateReadings(s, func(r *sample.EventReading) { r.Claims += 9000 }) },
 			"something else writes the markers"},
-		"acks that nobody can explain": {func(s *eventSample) { lateFrames(s, func(f *sample.Frame) { f.Acks += 3000 }) },
+		"acks that nobody can explain": {func(s *Events) { lateFrames(s, func(f *sample.Frame) { f.Acks += 3000 }) },
 			"exclude each other"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := heardAtRest()
 			tt.change(&s)
-			r := s.estimate()
+			r := s.Estimate()
 			if r.Rate.Known() != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
 				t.Errorf("got %+v, want %q", r.Rate, tt.why)
 			}
@@ -82,26 +82,26 @@ func TestStoreEventsRefuseInPlainWords(t *testing.T) {
 
 func TestStoreEventsAreMeasuredOnlyWhereTheyWereProved(t *testing.T) {
 	tests := map[string]struct {
-		change  func(*eventSample)
+		change  func(*Events)
 		quality dedup.Quality
 		why     string
 	}{
-		"redis-text-status":             {func(*eventSample) {}, dedup.Measured, ""},
-		"redis-json-status":             {func(s *eventSample) { s.Scheme.Preset = "redis-json-status" }, dedup.Measured, ""},
-		"a scheme of one's own":         {func(s *eventSample) { s.Scheme.Preset = "" }, dedup.Derived, "was not proved"},
-		"a preset with another on_fail": {func(s *eventSample) { s.Scheme.OnFail = "ack" }, dedup.QualityUnknown, "ack or keep failed work"},
-		"consumers that ack what they meet, at most two in a hundred": {func(s *eventSample) {
+		"redis-text-status":             {func(*Events) {}, dedup.Measured, ""},
+		"redis-json-status":             {func(s *Events) { s.Scheme.Preset = "redis-json-status" }, dedup.Measured, ""},
+		"a scheme of one's own":         {func(s *Events) { s.Scheme.Preset = "" }, dedup.Derived, "was not proved"},
+		"a preset with another on_fail": {func(s *Events) { s.Scheme.OnFail = "ack" }, dedup.QualityUnknown, "ack or keep failed work"},
+		"consumers that ack what they meet, at most two in a hundred": {func(s *Events) {
 			s.Scheme.OnInFlight = "ack"
 			lateReadings(s, func(r *sample.EventReading) { r.Asked -= 150 })
 			lateFrames(s, func(f *sample.Frame) { f.Deliveries -= 150 })
 		}, dedup.Derived, "may be lost messages"},
-		"consumers that ack what they meet": {func(s *eventSample) { s.Scheme.OnInFlight = "ack" }, dedup.QualityUnknown, "at most 2.87 %"},
+		"consumers that ack what they meet": {func(s *Events) { s.Scheme.OnInFlight = "ack" }, dedup.QualityUnknown, "at most 2.87 %"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := heardAtRest()
 			tt.change(&s)
-			if f := s.estimate().Rate; f.Quality != tt.quality || !strings.Contains(f.Why, tt.why) {
+			if f := s.Estimate().Rate; f.Quality != tt.quality || !strings.Contains(f.Why, tt.why) {
 				t.Errorf("got %+v, want %s because %q", f, tt.quality, tt.why)
 			}
 		})
@@ -123,7 +123,7 @@ func TestOthersThatUseTheCommandAreNamedWithWhatHelps(t *testing.T) {
 			s := heardAtRest()
 			s.Sharers = tt.sharers
 			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
-			rate := s.estimate().Rate
+			rate := s.Estimate().Rate
 			if rate.Known() || !strings.HasSuffix(rate.Why, tt.why) || rate.Better != betterAlone {
 				t.Errorf("got %q and %q, want %q", rate.Why, rate.Better, tt.why)
 			}
@@ -146,7 +146,7 @@ func TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers(t *testing.T) {
 			s := heardAtRest()
 			s.Command, s.Scheme.States = tt.command, tt.states
 			lateReadings(&s, func(r *sample.EventReading) { r.Asked += 5000 })
-			if why := s.estimate().Rate.Why; !strings.HasSuffix(why, tt.why) {
+			if why := s.Estimate().Rate.Why; !strings.HasSuffix(why, tt.why) {
 				t.Errorf("got %q, want %q", why, tt.why)
 			}
 		})

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	residualSource  = "residual interval"
-	residualFormula = "[A - U - F, A - U - F + B] / A; A acks, U first completions, F given up, B redeliveries after a lost ack"
-	betterReport    = "Let the consumers report their outcomes (docs/consumers.md): the rate is then exact."
-	// residualWidest is the width above which an interval counts as "cannot tell": 2 points.
-	residualWidest = 0.02
+	ResidualSource  = "residual interval"
+	ResidualFormula = "[A - U - F, A - U - F + B] / A; A acks, U first completions, F given up, B redeliveries after a lost ack"
+	BetterReport    = "Let the consumers report their outcomes (docs/consumers.md): the rate is then exact."
+	// Widest is the width above which an interval counts as "cannot tell": 2 points.
+	Widest = 0.02
 )
 
-// A passNote is what is remembered of an earlier complete pass.
-type passNote struct {
+// A PassNote is what is remembered of an earlier complete pass.
+type PassNote struct {
 	Ended   time.Time
 	Undated int64
 	// GaveUpAgain is that of the pass.
@@ -32,16 +32,16 @@ type passNote struct {
 // deletedSpan is over which time before its start the completions of a pass are held against those of the next one.
 const deletedSpan = 10 * time.Minute
 
-func noteOf(p *dedup.Pass) passNote {
-	n := passNote{Ended: p.Ended, Undated: p.UndatedCompletions, GaveUpAgain: p.GaveUpAgain, DatedTo: p.Started.Add(p.ClockOffset)}
+func NotePass(p *dedup.Pass) PassNote {
+	n := PassNote{Ended: p.Ended, Undated: p.UndatedCompletions, GaveUpAgain: p.GaveUpAgain, DatedTo: p.Started.Add(p.ClockOffset)}
 	n.DatedFrom = n.DatedTo.Add(-deletedSpan)
 	n.Dated = p.Completions.Between(n.DatedFrom, n.DatedTo)
 	return n
 }
 
-// deleted reports whether a later pass misses more of the completions that this one saw than work that was done again explains, although
+// Deleted reports whether a later pass misses more of the completions that this one saw than work that was done again explains, although
 // none of them can have expired: somebody emptied the store, or deletes done markers.
-func (n passNote) deleted(p *dedup.Pass, life time.Duration) bool {
+func (n PassNote) Deleted(p *dedup.Pass, life time.Duration) bool {
 	if life > 0 && p.Ended.Add(p.ClockOffset).Sub(n.DatedFrom) >= life {
 		return false
 	}
@@ -49,8 +49,8 @@ func (n passNote) deleted(p *dedup.Pass, life time.Duration) bool {
 	return missing > 10 && missing > n.Dated/10
 }
 
-// A residualSample is everything that the residual interval is computed from.
-type residualSample struct {
+// A Residual is everything that the residual interval is computed from.
+type Residual struct {
 	Window time.Duration
 	// Interval is the time between two readings of the broker.
 	Interval time.Duration
@@ -58,7 +58,7 @@ type residualSample struct {
 	Scheme   dedup.Scheme
 	// Pass is the last complete pass, Earlier the ones before it, oldest first.
 	Pass    *dedup.Pass
-	Earlier []passNote
+	Earlier []PassNote
 	// ClockError bounds the error of Pass.ClockOffset.
 	ClockError time.Duration
 	// Disturbed is when the store last lost markers (eviction, restart); zero when it never did.
@@ -77,52 +77,52 @@ type residualSample struct {
 	Vanishing bool
 	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
 	Doubled func(since time.Time) float64
-	// Conflated is that of an idGapSample.
+	// Conflated is that of IDGap.
 	Conflated string
 }
 
-// A residualResult is the residual interval, and the bounds that it was made of: Separate are the acks less the completions and
+// A ResidualResult is the residual interval, and the bounds that it was made of: Separate are the acks less the completions and
 // the messages given up, Repeats the completions whose ack was lost. Told is false when there are none.
-type residualResult struct {
+type ResidualResult struct {
 	Rate     dedup.Figure
 	Told     bool
 	Separate [2]float64
 	Repeats  float64
 }
 
-// estimate computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
+// Estimate computes the residual interval of the duplicate rate. It returns an unknown figure with one plain sentence
 // when it cannot vouch for the bounds; see docs/figures.md.
-func (s residualSample) estimate() residualResult {
-	f := dedup.Figure{Unit: dedup.Ratio, Source: residualSource, Formula: residualFormula, Window: s.Window, Better: betterReport}
+func (s Residual) Estimate() ResidualResult {
+	f := dedup.Figure{Unit: dedup.Ratio, Source: ResidualSource, Formula: ResidualFormula, Window: s.Window, Better: BetterReport}
 	if why := residualRefusal(s); why != "" {
 		f.Why = why
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	from, to, why := residualEnds(s)
 	if why != "" {
 		f.Why = why
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	f.Covered = min(to.At.Sub(from.At), s.Window)
 	f.At = to.At
 	if why := spanRefusal(s, from, to); why != "" {
 		f.Why = why
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	acks, why := ackBounds(s.Meter, s.Own, from, to)
 	if why != "" {
 		if f.Why = why; len(s.Meter.Publishes) == 0 {
 			f.Better = sample.BetterMeter
 		}
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	switch {
 	case acks[1] == 0:
 		f.Why = "no message was acked in the window"
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	case acks[0] < 1:
 		f.Why = "too few messages were acked in the window to tell"
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	done, given := completions(s, from, to), giveUps(s, from, to)
 	high := acks[1] - done[0] - given[0]
@@ -133,16 +133,16 @@ func (s residualSample) estimate() residualResult {
 	}
 	if high < -3*math.Sqrt(acks[1]) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", text.Counted(text.Whole(-high), "completed message"))
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	b, why := repeats(s, from, to)
 	if why != "" {
 		f.Why = why
-		return residualResult{Rate: f}
+		return ResidualResult{Rate: f}
 	}
 	f = interval(f, low, high+b, acks)
-	f.Why = text.Reasons(f.Why, s.Conflated, doubledWords(doubled), s.overruled(from))
-	return residualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
+	f.Why = text.Reasons(f.Why, s.Conflated, DoubledWords(doubled), s.overruled(from))
+	return ResidualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 
 func doubledSince(known func(time.Time) float64, since time.Time) float64 {
@@ -152,8 +152,8 @@ func doubledSince(known func(time.Time) float64, since time.Time) float64 {
 	return known(since)
 }
 
-// doubledWords says that an ack after work that was done again looks like one of a duplicate; empty where no such work is known.
-func doubledWords(n float64) string {
+// DoubledWords says that an ack after work that was done again looks like one of a duplicate; empty where no such work is known.
+func DoubledWords(n float64) string {
 	if n == 0 {
 		return ""
 	}
@@ -167,7 +167,7 @@ func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
 	f.Low = low / acks[0]
 	f.High = max(f.Low, high/acks[1])
 	f.Value, f.Hits, f.N = f.Low, low, acks[0]
-	if width := f.High - f.Low; width > residualWidest {
+	if width := f.High - f.Low; width > Widest {
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(acks[0]), "message"))
 		return f
 	}
@@ -176,7 +176,7 @@ func interval(f dedup.Figure, low, high float64, acks [2]float64) dedup.Figure {
 }
 
 // residualRefusal names the reason for which no window of this pipeline can be judged.
-func residualRefusal(s residualSample) string {
+func residualRefusal(s Residual) string {
 	switch {
 	case s.Scheme.Refuses(dedup.MethodResidual) != "":
 		return s.Scheme.Refuses(dedup.MethodResidual)
@@ -190,7 +190,7 @@ func residualRefusal(s residualSample) string {
 
 // residualEnds chooses the ends of the window: near the newest time that both sides can vouch for, and one window
 // earlier, each where the doubt is least within a tenth of the window.
-func residualEnds(s residualSample) (from, to cut, why string) {
+func residualEnds(s Residual) (from, to Cut, why string) {
 	latest := s.Pass.Started
 	newest := s.Frames[len(s.Frames)-1].Began
 	if newest.Before(latest) {
@@ -221,7 +221,7 @@ func residualEnds(s residualSample) (from, to cut, why string) {
 }
 
 // spanRefusal names what happened between the cuts that spoils the arithmetic.
-func spanRefusal(s residualSample, from, to cut) string {
+func spanRefusal(s Residual, from, to Cut) string {
 	first, last := from.Before, to.After
 	switch {
 	case last.Gaps != first.Gaps:
@@ -235,14 +235,14 @@ func spanRefusal(s residualSample, from, to cut) string {
 }
 
 // untilAbout says when what happened at t leaves the window, whose end lags behind the newest reading as it does now.
-func (s residualSample) untilAbout(t time.Time, to cut) string {
+func (s Residual) untilAbout(t time.Time, to Cut) string {
 	now := s.Frames[len(s.Frames)-1].Began
 	return text.UntilAbout(t.Add(s.Window+now.Sub(to.At)), now)
 }
 
 // ackBounds bounds the true acks between the cuts. The broker loses the last counts of channels that die, so that with closed
 // channels its count is only a lower bound; the loss meter and the balance of messages then give the upper one.
-func ackBounds(meter sample.LostCounts, own *sample.OwnClosures, from, to cut) (acks [2]float64, why string) {
+func ackBounds(meter sample.LostCounts, own *sample.OwnClosures, from, to Cut) (acks [2]float64, why string) {
 	acks = [2]float64{max(0, to.AcksLow-from.AcksHigh), to.AcksHigh - from.AcksLow}
 	if noneClosed(own, from, to.After) {
 		return acks, ""
@@ -265,13 +265,13 @@ func ackBounds(meter sample.LostCounts, own *sample.OwnClosures, from, to cut) (
 
 // noneClosed reports whether no channel of the pipeline was closed between a cut and a later reading, so that no counts of
 // deliveries, redeliveries and acks were lost. Publishers' channels are not the pipeline's: counts of publishes may be lost.
-func noneClosed(own *sample.OwnClosures, from cut, later *sample.Frame) bool {
+func noneClosed(own *sample.OwnClosures, from Cut, later *sample.Frame) bool {
 	n, known := own.Most(from.Before, later)
 	return known && n == 0
 }
 
 // completions bounds the first completions between the cuts.
-func completions(s residualSample, from, to cut) [2]float64 {
+func completions(s Residual, from, to Cut) [2]float64 {
 	dated := float64(s.Pass.Completions.Between(from.Store, to.Store))
 	grown := s.Pass.UndatedCompletions
 	for _, p := range s.Earlier {
@@ -284,7 +284,7 @@ func completions(s residualSample, from, to cut) [2]float64 {
 
 // giveUps bounds the messages that were acked between the cuts because they had failed too often. Only the last time of each is
 // dated; the ones before it may all lie in the window, but for those that a pass before the window had seen already.
-func giveUps(s residualSample, from, to cut) [2]float64 {
+func giveUps(s Residual, from, to Cut) [2]float64 {
 	if s.Scheme.GiveUp == 0 {
 		return [2]float64{}
 	}
@@ -300,20 +300,20 @@ func giveUps(s residualSample, from, to cut) [2]float64 {
 }
 
 // trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
-func (s residualSample) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
+func (s Residual) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
 
-// lostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound. A consumer
+// LostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound. A consumer
 // that settles each delivery of a channel before it takes up the next one (dedup.Scheme.AcksEach) has at most one completed delivery whose
 // ack is not sent yet, however many it has prefetched.
-func (s residualSample) lostPerChannel() int64 {
+func (s Residual) LostPerChannel() int64 {
 	if s.trusted() {
 		return 1
 	}
 	return s.Prefetch
 }
 
-// unackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
-func (s residualSample) unackedWork(f sample.Frame) float64 {
+// UnackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
+func (s Residual) UnackedWork(f sample.Frame) float64 {
 	if !s.trusted() {
 		return f.Unacked
 	}
@@ -328,7 +328,7 @@ func (s residualSample) unackedWork(f sample.Frame) float64 {
 }
 
 // overruled says, where channels were closed since a cut, why the scheme was not trusted; empty where it was, or says nothing.
-func (s residualSample) overruled(from cut) string {
+func (s Residual) overruled(from Cut) string {
 	if s.Scheme.AcksEach && !noneClosed(s.Own, from, &s.Frames[len(s.Frames)-1]) {
 		return s.Several
 	}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -143,7 +143,7 @@ func (n intake) high(r sample.Frames, t time.Time, b *balance) (counted *sample.
 // the meter of acks, which tells a purge from acks that were lost, or where the depths of the ends overlap, or where dead letters
 // went that nobody was seen to take. What queues took in gives no lower bound at all: one that is started again may count on from a
 // number that is too high. One that counts on from a number that is too low is not believed where it took in less than was published.
-func left(l sample.LostCounts, from, to cut) [2]float64 {
+func left(l sample.LostCounts, from, to Cut) [2]float64 {
 	out := [2]float64{math.Inf(-1), math.Inf(1)}
 	lost := math.Inf(1)
 	if from.Published.comparable(to.Published) {

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 
 // repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
 // queue; and its channel was closed, or it is still unacked.
-func repeats(s residualSample, from, to cut) (float64, string) {
+func repeats(s Residual, from, to Cut) (float64, string) {
 	best := math.Inf(1)
 	settled := to.At.Add(s.ClockError)
 	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
@@ -20,8 +20,8 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		closed, known := s.Own.Most(from.Before, later)
-		if each := s.lostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
-			best = min(best, closed*float64(each)+s.unackedWork(f))
+		if each := s.LostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
+			best = min(best, closed*float64(each)+s.UnackedWork(f))
 		}
 	}
 	if math.IsInf(best, 1) {
@@ -36,7 +36,7 @@ func repeats(s residualSample, from, to cut) (float64, string) {
 // lostAcks bounds the acks between a cut and the depth of a frame that the broker never showed. A channel that died with
 // the count of a redelivery took that of its ack along. The third frame is the first that shows all that came before
 // the depth.
-func lostAcks(s residualSample, from cut, f, later *sample.Frame) (most float64, ok bool) {
+func lostAcks(s Residual, from Cut, f, later *sample.Frame) (most float64, ok bool) {
 	if noneClosed(s.Own, from, later) {
 		return 0, true
 	}
@@ -54,7 +54,7 @@ func lostAcks(s residualSample, from cut, f, later *sample.Frame) (most float64,
 
 // leftBy bounds from above the messages that left the source queues by an ack between a cut and the depth of a frame; later shows all
 // that was published before that depth, and before is a frame from before it. It is +Inf where nothing bounds them.
-func leftBy(s residualSample, from cut, f, later, before *sample.Frame) float64 {
+func leftBy(s Residual, from Cut, f, later, before *sample.Frame) float64 {
 	best, lost := math.Inf(1), math.Inf(1)
 	least, _, known := s.Frames.DeadLettered(before)
 	to := balance{Buried: bounds{Low: least}, DeadGaps: before.DeadGaps, Known: known}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// A cut is one end of the judged window: a time, and bounds on what had happened by then.
-type cut struct {
+// A Cut is one end of the judged window: a time, and bounds on what had happened by then.
+type Cut struct {
 	At    time.Time // our clock
 	Store time.Time // the store's clock, a whole second
 	// AcksLow and AcksHigh bound the acks as the broker counts them, the balances what left the source queues: by the messages that
@@ -24,11 +24,11 @@ type cut struct {
 }
 
 // doubt is the uncertainty that the cut adds.
-func (c cut) doubt() float64 { return c.AcksHigh - c.AcksLow + c.Vague + c.Unsettled }
+func (c Cut) doubt() float64 { return c.AcksHigh - c.AcksLow + c.Vague + c.Unsettled }
 
 // bestCut returns the cut of least doubt among the frames between two times; of equals the latest, or the earliest.
-func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
-	var best cut
+func bestCut(s Residual, from, to time.Time, late bool) (Cut, bool) {
+	var best Cut
 	found := false
 	for _, f := range s.Frames.Span(from, to) {
 		c, ok := cutAt(s, f.Ended)
@@ -44,7 +44,7 @@ func bestCut(s residualSample, from, to time.Time, late bool) (cut, bool) {
 
 // watch reports whether the broker was read often enough after the cut to know what became of unacked messages, and
 // notes how many there were.
-func (c *cut) watch(s residualSample) bool {
+func (c *Cut) watch(s Residual) bool {
 	depth, ok := s.Frames.DepthAfter(c.At.Add(s.ClockError))
 	if !ok {
 		return false
@@ -60,7 +60,7 @@ func (c *cut) watch(s residualSample) bool {
 	return ok
 }
 
-func better(c, best cut, late bool) bool {
+func better(c, best Cut, late bool) bool {
 	if c.Worth != best.Worth {
 		return c.Worth > best.Worth
 	}
@@ -75,14 +75,14 @@ func better(c, best cut, late bool) bool {
 // A counter read at time p shows at least the events up to p - sample.CounterLag and at most those up to the end of the
 // reading. So the latest reading before a time bounds the true count from below and the first reading later than
 // sample.CounterLag after it from above. An ack follows its marker by at most settleDelay.
-func cutAt(s residualSample, t time.Time) (cut, bool) {
+func cutAt(s Residual, t time.Time) (Cut, bool) {
 	offset := s.Pass.ClockOffset
 	store := t.Add(offset + s.ClockError)
 	if whole := store.Truncate(time.Second); whole.Before(store) {
 		store = whole.Add(time.Second)
 	}
 	at := store.Add(-offset)
-	c, ok := cutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+sample.SettleDelay))
+	c, ok := CutBetween(s.Frames, at.Add(-s.ClockError), at.Add(s.ClockError+sample.SettleDelay))
 	c.At, c.Store = at, store
 	c.rank(s.Meter, s.Own, s.Frames)
 	return c, ok
@@ -90,12 +90,12 @@ func cutAt(s residualSample, t time.Time) (cut, bool) {
 
 // anyClosed reports whether channels of the pipeline may have been closed since the first frame.
 func anyClosed(own *sample.OwnClosures, r sample.Frames) bool {
-	return !noneClosed(own, cut{Before: &r[0]}, &r[len(r)-1])
+	return !noneClosed(own, Cut{Before: &r[0]}, &r[len(r)-1])
 }
 
 // rank says what the balances at a cut are worth: without one, closed channels leave little that bounds the acks; and where
 // channels were closed at all, that of publishes needs a loss meter that ran around the cut.
-func (c *cut) rank(meter sample.LostCounts, own *sample.OwnClosures, r sample.Frames) {
+func (c *Cut) rank(meter sample.LostCounts, own *sample.OwnClosures, r sample.Frames) {
 	if c.Published.Known {
 		c.Worth, c.Vague = 1, c.Published.doubt()
 		if !anyClosed(own, r) || meter.Publishes.Spans(c.Published.From, c.Published.To) {
@@ -107,17 +107,17 @@ func (c *cut) rank(meter sample.LostCounts, own *sample.OwnClosures, r sample.Fr
 	}
 }
 
-// cutBetween bounds what had happened at a time that lies between two others.
-func cutBetween(r sample.Frames, early, late time.Time) (cut, bool) {
+// CutBetween bounds what had happened at a time that lies between two others.
+func CutBetween(r sample.Frames, early, late time.Time) (Cut, bool) {
 	before, ok := r.Before(early)
 	if !ok {
-		return cut{}, false
+		return Cut{}, false
 	}
 	after, ok := r.After(late.Add(sample.CounterLag))
 	if !ok {
-		return cut{}, false
+		return Cut{}, false
 	}
-	c := cut{AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
+	c := Cut{AcksLow: before.Acks, AcksHigh: after.Acks, Before: before, After: after}
 	c.Published = publishedIntake().between(r, early, late)
 	c.Entered = enteredIntake().between(r, early, late)
 	return c, true

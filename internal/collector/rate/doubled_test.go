@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -25,7 +25,7 @@ func TestADoubleEffectIsNoDuplicateForCertain(t *testing.T) {
 		}
 		return 1
 	}
-	r := s.estimate()
+	r := s.Estimate()
 	if f, truth := r.Rate, (acked-1)/messages; !f.Known() || f.Low > truth || f.High < acked/messages || !strings.Contains(f.Why, "up to 1 of the duplicates may be double effects") {
 		t.Errorf("[%v, %v], want it to hold %v and %v: %s", f.Low, f.High, truth, acked/messages, f.Why)
 	}
@@ -37,9 +37,9 @@ func TestADoubleEffectIsNoDuplicateForCertain(t *testing.T) {
 // TestADoubleEffectThatTheEventsDoNotShowWidensTheirInterval: an effect check found it, and the acks are all that shows it else.
 func TestADoubleEffectThatTheEventsDoNotShowWidensTheirInterval(t *testing.T) {
 	s := heardAtRest()
-	exact := s.estimate()
+	exact := s.Estimate()
 	s.Doubled = func(time.Time) float64 { return 2 }
-	r := s.estimate()
+	r := s.Estimate()
 	if got, want := r.Terms.Separate[0], exact.Terms.Separate[0]-2; got != want {
 		t.Errorf("at least %v by the acks, want %v", got, want)
 	}

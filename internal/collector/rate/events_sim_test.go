@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -13,10 +13,10 @@ import (
 )
 
 // heard is what the estimate from store events sees of a simulated shop.
-func heard(s *shoptest.Shop, ears shoptest.Listener, window time.Duration) eventSample {
+func heard(s *shoptest.Shop, ears shoptest.Listener, window time.Duration) Events {
 	r, told := s.Hear(ears)
-	return eventSample{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
-		Command: "SETNX", Slip: askSlip, Prefetch: r.Prefetch, Meter: r.Meter}
+	return Events{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Readings: told.Epoch(), Broke: told.Broke,
+		Command: "SETNX", Slip: AskSlip, Prefetch: r.Prefetch, Meter: r.Meter}
 }
 
 // TestStoreEventsHoldTheTruth drives consumers of real semantics through the broker's late and lost counts and readings of the
@@ -30,7 +30,7 @@ func TestStoreEventsHoldTheTruth(t *testing.T) {
 		}
 		shop := shoptest.Run(traffic)
 		s := heard(shop, shoptest.DrawListener(t, traffic.Length), rapid.SampledFrom(dedup.Windows()[:3]).Draw(t, "window"))
-		r := s.estimate()
+		r := s.Estimate()
 		f := r.Rate
 		if !r.Told {
 			reasons[strings.Map(func(r rune) rune {
@@ -66,7 +66,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 	for seed := range uint64(10) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 40, Length: 4 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 			Resend: 0.03, Fail: 0.03, Interval: 5 * time.Second, PassAt: time.Minute, Channels: 4, Live: 1, Overlap: seed%2 == 1})
-		r := heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute).estimate()
+		r := heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute).Estimate()
 		truth := shop.TruthOf(r.Rate)
 		if want := truth.Duplicates / truth.Settled; r.Rate.Quality != dedup.Measured || r.Rate.Low != want || r.Rate.High != want {
 			t.Errorf("seed %d: %s [%v, %v] %s, want exactly %v; %+v", seed, r.Rate.Quality, r.Rate.Low, r.Rate.High, r.Rate.Why, want, r.Terms)
@@ -81,7 +81,7 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 func TestALoopIsNoDuplicate(t *testing.T) {
 	shop := shoptest.Run(shoptest.Traffic{Seed: 3, Rate: 20, Length: 4 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 		Resend: 0.01, StuckShare: 0.0015, Interval: 5 * time.Second, PassAt: time.Minute, Channels: 4, Live: 1})
-	r := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute).estimate()
+	r := heard(shop, shoptest.Listener{Interval: 5 * time.Second}, 15*time.Minute).Estimate()
 	truth := shop.TruthOf(r.Rate)
 	if truth.Returned < 500 {
 		t.Fatalf("only %v hits went round: the loop was not tested", truth.Returned)
@@ -104,7 +104,7 @@ func TestHowWideStoreEventsGet(t *testing.T) {
 			PassAt: -time.Second, Channels: 4, Live: 1})
 		for _, shop.Interval = range []time.Duration{15 * time.Second, 5 * time.Second} {
 			for _, window := range []time.Duration{15 * time.Minute, time.Hour} {
-				f := heard(shop, shoptest.Listener{Interval: shop.Interval, Skew: 20 * time.Millisecond}, window).estimate().Rate
+				f := heard(shop, shoptest.Listener{Interval: shop.Interval, Skew: 20 * time.Millisecond}, window).Estimate().Rate
 				truth := shop.TruthOf(f)
 				t.Logf("%-20s every %3s over %7s: truth %.3f %%, [%.3f, %.3f] %% wide %.3f points, %s", r.name, shop.Interval, window,
 					100*truth.Duplicates/truth.Settled, 100*f.Low, 100*f.High, 100*(f.High-f.Low), f.Quality)

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -45,12 +45,12 @@ func readWorkedExample(t *testing.T) workedExample {
 }
 
 // shop makes of the numbers what the estimators read: everything happens in mid-window, between two rests.
-func (w workedExample) shop(closed float64) (eventSample, residualSample) {
+func (w workedExample) shop(closed float64) (Events, Residual) {
 	begin := time.Unix(1_800_000_000, 0)
 	const step, happened, length = 5 * time.Second, 500 * time.Second, 900 * time.Second
 	scheme := dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete",
 		AcksEach: true, DoneTTL: 24 * time.Hour, ProcessingTTL: 5 * time.Minute, GiveUp: 5}
-	e := eventSample{Window: workedWindow, Interval: step, Scheme: scheme, Command: "SETNX", Slip: askSlip,
+	e := Events{Window: workedWindow, Interval: step, Scheme: scheme, Command: "SETNX", Slip: AskSlip,
 		Prefetch: int64(w.numbers["prefetch"])}
 	for at := time.Duration(0); at <= length; at += step {
 		var n float64
@@ -87,10 +87,10 @@ func TestTheWorkedExampleIsWhatTheProgramComputes(t *testing.T) {
 		t.Fatalf("the example has the numbers %v", w.numbers)
 	}
 	events, passes := w.shop(w.numbers["closed channels"])
-	told := events.estimate()
-	second := passes.estimate()
+	told := events.Estimate()
+	second := passes.Estimate()
 	calm, _ := w.shop(0)
-	rest := calm.estimate()
+	rest := calm.Estimate()
 
 	limits := dedup.DefaultLimits()
 	verdict := alerts.Judge(&dedup.PipelineStatus{Pipeline: dedup.Pipeline{Limits: limits},

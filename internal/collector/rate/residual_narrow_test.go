@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"testing"
@@ -28,7 +28,7 @@ func TestABatchBetweenTwoRestsHasANarrowInterval(t *testing.T) {
 				if want := duplicates / messages; f.N > 0 && (want < f.Low-1e-9 || want > f.High+1e-9) {
 					t.Errorf("seed %d: truth %v is outside [%v, %v]", seed, want, f.Low, f.High)
 				}
-				if !f.Known() || f.Width() > residualWidest {
+				if !f.Known() || f.Width() > Widest {
 					t.Errorf("seed %d: [%v, %v] of %v: %s", seed, f.Low, f.High, f.N, f.Why)
 				}
 			}

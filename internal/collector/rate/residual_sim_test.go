@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -12,15 +12,15 @@ import (
 )
 
 // residual computes the residual interval of the duplicate rate.
-func residual(s residualSample) dedup.Figure { return s.estimate().Rate }
+func residual(s Residual) dedup.Figure { return s.Estimate().Rate }
 
 // judged is what the estimator sees of a simulated shop.
-func judged(s *shoptest.Shop, window time.Duration) residualSample {
+func judged(s *shoptest.Shop, window time.Duration) Residual {
 	return judgedBy(s, s.Read(), window)
 }
 
-func judgedBy(s *shoptest.Shop, r shoptest.Reading, window time.Duration) residualSample {
-	return residualSample{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Pass: r.Pass, ClockError: r.ClockError,
+func judgedBy(s *shoptest.Shop, r shoptest.Reading, window time.Duration) Residual {
+	return Residual{Window: window, Interval: s.Interval, Frames: r.Frames, Scheme: r.Scheme, Pass: r.Pass, ClockError: r.ClockError,
 		Prefetch: r.Prefetch, Meter: r.Meter}
 }
 
@@ -99,7 +99,7 @@ func holdsTheTruth(t *testing.T, draw func(*rapid.T) shoptest.Traffic) {
 		if why != "" {
 			t.Fatalf("the ends are refused (%s) though there is an interval", why)
 		}
-		ours := func(c cut) time.Duration { return c.Store.Sub(shoptest.Epoch()) - shop.Offset }
+		ours := func(c Cut) time.Duration { return c.Store.Sub(shoptest.Epoch()) - shop.Offset }
 		duplicates, messages := shop.SettledBetween(ours(from), ours(to))
 		if messages == 0 {
 			return

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -15,47 +15,47 @@ func TestResidualRefusals(t *testing.T) {
 		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2}
 	shop := shoptest.Run(calm)
 	tests := map[string]struct {
-		change func(*residualSample)
+		change func(*Residual)
 		why    string // empty: known
 	}{
-		"a calm shop is judged": {func(*residualSample) {}, ""},
-		"acked in-flight hits":  {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
-		"acked failures":        {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
-		"markers that do not tell of done work": {func(s *residualSample) {
+		"a calm shop is judged": {func(*Residual) {}, ""},
+		"acked in-flight hits":  {func(s *Residual) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
+		"acked failures":        {func(s *Residual) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
+		"markers that do not tell of done work": {func(s *Residual) {
 			s.Scheme.Mark, s.Scheme.States = "before", []dedup.State{dedup.Present}
 		}, "do not tell whether their work was done"},
-		"no pass":                {func(s *residualSample) { s.Pass = nil }, "no complete pass"},
-		"markers without expiry": {func(s *residualSample) { s.Scheme.DoneTTL = 0 }, "never expire"},
-		"a pass before the first reading": {func(s *residualSample) {
+		"no pass":                {func(s *Residual) { s.Pass = nil }, "no complete pass"},
+		"markers without expiry": {func(s *Residual) { s.Scheme.DoneTTL = 0 }, "never expire"},
+		"a pass before the first reading": {func(s *Residual) {
 			s.Frames = s.Frames[len(s.Frames)-3:]
 			s.Pass.Started = s.Frames[0].Began.Add(-time.Hour)
 		}, "read often enough"},
-		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "were reset"},
-		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
-		"evictions in the window": {func(s *residualSample) {
+		"a reset in the window":        {func(s *Residual) { tail(s, func(f *sample.Frame) { f.Gaps = 1 }) }, "were reset"},
+		"automatic acks in the window": {func(s *Residual) { tail(s, func(f *sample.Frame) { f.AutoAcks = 9 }) }, "automatic acks"},
+		"evictions in the window": {func(s *Residual) {
 			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
 		}, "evicted"},
-		"closed channels, no meter, no balance": {func(s *residualSample) {
+		"closed channels, no meter, no balance": {func(s *Residual) {
 			s.Meter = sample.LostCounts{}
 			tail(s, func(f *sample.Frame) { f.Closures, f.Whole = 3, false })
 		}, "nothing tells how many"},
-		"closed channels, a balance, and no meter of publishes": {func(s *residualSample) {
+		"closed channels, a balance, and no meter of publishes": {func(s *Residual) {
 			s.Meter = sample.LostCounts{}
 			tail(s, func(f *sample.Frame) { f.Closures = 3 })
 		}, "nothing tells how many"},
-		"more acks are missing than the nodes lost": {func(s *residualSample) {
+		"more acks are missing than the nodes lost": {func(s *Residual) {
 			tail(s, func(f *sample.Frame) { f.Closures, f.Acks = 3, f.Acks-500 })
 		}, "the balance of messages does not close: at least"},
-		"more acks than messages that were published": {func(s *residualSample) {
+		"more acks than messages that were published": {func(s *Residual) {
 			tail(s, func(f *sample.Frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
 		}, "more acks than messages that left the queues"},
-		"more completions than acks": {func(s *residualSample) {
+		"more completions than acks": {func(s *Residual) {
 			for i := range s.Frames {
 				s.Frames[i].Acks /= 2
 			}
 		}, "markers of other work"},
-		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "too wide"},
-		"nothing acked": {func(s *residualSample) {
+		"an interval that is too wide": {func(s *Residual) { s.Pass.UndatedCompletions = 900 }, "too wide"},
+		"nothing acked": {func(s *Residual) {
 			for i := range s.Frames {
 				s.Frames[i].Acks = 0
 			}
@@ -80,7 +80,7 @@ func TestResidualRefusals(t *testing.T) {
 }
 
 // tail changes the last two thirds of the frames.
-func tail(s *residualSample, change func(*sample.Frame)) {
+func tail(s *Residual, change func(*sample.Frame)) {
 	for i := len(s.Frames) / 3; i < len(s.Frames); i++ {
 		change(&s.Frames[i])
 	}
@@ -89,12 +89,12 @@ func tail(s *residualSample, change func(*sample.Frame)) {
 func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
 	shop := shoptest.Run(shoptest.Traffic{Seed: 1, Rate: 20, Length: 4 * time.Minute, QuietBefore: time.Minute, QuietAfter: 2 * time.Minute, Resend: 0.05,
 		Interval: 5 * time.Second, PassAt: time.Minute, Channels: 2})
-	for name, change := range map[string]func(s *residualSample) (hold time.Time){
-		"reset counters": func(s *residualSample) time.Time {
+	for name, change := range map[string]func(s *Residual) (hold time.Time){
+		"reset counters": func(s *Residual) time.Time {
 			tail(s, func(f *sample.Frame) { f.Gaps = 1 })
 			return s.Frames[len(s.Frames)/3].Ended
 		},
-		"a restarted store": func(s *residualSample) time.Time {
+		"a restarted store": func(s *Residual) time.Time {
 			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store was restarted in the window and may have lost markers"
 			return s.Disturbed
 		},

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"slices"
@@ -10,12 +10,12 @@ import (
 // What was held against a truth that the consumers themselves counted; `make truth` proves it again. With other schemes and
 // servers the same arithmetic is derived, however narrow its interval is.
 
-// measuredWidest is the width up to which an interval of a proven source counts as measured: 0.2 points.
-const measuredWidest = 0.002
+// MeasuredWidest is the width up to which an interval of a proven source counts as measured: 0.2 points.
+const MeasuredWidest = 0.002
 
-// provenEvents reports whether the estimate from store events was proved for a scheme. A preset with other rules is another
+// ProvenEvents reports whether the estimate from store events was proved for a scheme. A preset with other rules is another
 // scheme.
-func provenEvents(s dedup.Scheme) bool {
+func ProvenEvents(s dedup.Scheme) bool {
 	asProved := s.Mark == "before" && s.OnInFlight == "nack" && s.OnFail == "delete"
 	return asProved && slices.Contains([]string{"redis-json-status", "redis-text-status"}, s.Preset)
 }
@@ -26,15 +26,15 @@ func provenInserts(s dedup.Scheme, server string) bool {
 	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && slices.Contains([]string{"sql-status-code", "sql-status-name"}, s.Preset)
 }
 
-// provenHits reports whether the estimate from store hits was proved for a scheme on a server, named by its version as in "MariaDB 10.11.19".
-func provenHits(s dedup.Scheme, server string) bool {
+// ProvenHits reports whether the estimate from store hits was proved for a scheme on a server, named by its version as in "MariaDB 10.11.19".
+func ProvenHits(s dedup.Scheme, server string) bool {
 	name, _, _ := strings.Cut(server, " ")
 	return slices.Contains([]string{"MariaDB", "PostgreSQL"}, name) && (s.Transactional || s.Preset == "sql-unique-row")
 }
 
-// eventQuality is that of what the events of a scheme count.
-func eventQuality(s dedup.Scheme) dedup.Quality {
-	if provenEvents(s) {
+// EventQuality is that of what the events of a scheme count.
+func EventQuality(s dedup.Scheme) dedup.Quality {
+	if ProvenEvents(s) {
 		return dedup.Measured
 	}
 	return dedup.Derived

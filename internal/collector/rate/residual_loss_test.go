@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 // TestAnEndOfTheWindowIsWhereTheMeterRan: the newest reading of the nodes failed.
 func TestAnEndOfTheWindowIsWhereTheMeterRan(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0)
-	var s residualSample
+	var s Residual
 	for i := range 40 {
 		at := start.Add(time.Duration(i) * 5 * time.Second)
 		s.Frames = append(s.Frames, sample.Frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true, Publishes: 10, Acks: 10, Closures: float64(i)})
@@ -49,8 +49,8 @@ func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 			closures++
 		}
 	}
-	end := func(i, j int) cut {
-		return cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
+	end := func(i, j int) Cut {
+		return Cut{At: frames[i].Ended, AcksLow: frames[i].Acks, AcksHigh: frames[j].Acks, Before: &frames[i], After: &frames[j]}
 	}
 	from, to := end(3, 5), end(14, 16)
 	if _, why := ackBounds(sample.LostCounts{}, nil, from, to); !strings.Contains(why, "nothing tells how many") {
@@ -60,7 +60,7 @@ func TestTheMeterTightensTheAcksOfTheResidual(t *testing.T) {
 	if why != "" || acks != [2]float64{200, 200} {
 		t.Errorf("%v, %q; want exactly the 200 that were acked", acks, why)
 	}
-	unseen, ok := lostAcks(residualSample{Frames: frames, Meter: lost}, from, &frames[15], &frames[17])
+	unseen, ok := lostAcks(Residual{Frames: frames, Meter: lost}, from, &frames[15], &frames[17])
 	if !ok || unseen != 0 {
 		t.Errorf("%v, %v", unseen, ok)
 	}
@@ -85,7 +85,7 @@ func TestAnAckThatIsLostAfterTheWindowIsARepeat(t *testing.T) {
 	for _, f := range frames {
 		published = append(published, sample.LossReading{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
 	}
-	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: sample.LostCounts{Publishes: published}}
+	s := Residual{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: sample.LostCounts{Publishes: published}}
 	from, ok1 := cutAt(s, frames[2].Ended)
 	to, ok2 := cutAt(s, frames[6].Ended)
 	if !ok1 || !ok2 || !from.Published.Known || !to.Published.Known {

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -7,9 +7,9 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// A comeback bounds the inserts of a window by deliveries of messages that consumers had before: each was redelivered, or somebody took it
+// A Returns bounds the inserts of a window by deliveries of messages that consumers had before: each was redelivered, or somebody took it
 // out of a dead-letter queue and sent it again. What nothing bounds is +Inf.
-type comeback struct {
+type Returns struct {
 	// All bounds them by the counts since an earlier time.
 	All float64
 	// Redelivered bounds those that were redelivered, by the live counts of the window.
@@ -20,23 +20,23 @@ type comeback struct {
 	Left float64
 }
 
-// unboundedComeback is what a broker tells that was not read.
-func unboundedComeback() comeback {
+// UnboundedReturns is what a broker tells that was not read.
+func UnboundedReturns() Returns {
 	inf := math.Inf(1)
-	return comeback{All: inf, Redelivered: inf, Taken: inf, Left: inf}
+	return Returns{All: inf, Redelivered: inf, Taken: inf, Left: inf}
 }
 
 // taken is Taken, and 0 where nothing bounds it.
-func (c comeback) taken() float64 {
+func (c Returns) taken() float64 {
 	if math.IsInf(c.Taken, 1) {
 		return 0
 	}
 	return c.Taken
 }
 
-// countFrames bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies
+// Count bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies
 // takes the counts of its redeliveries along, but no more came back by its death than it held.
-func (c *comeback) countFrames(frames sample.Frames, own *sample.OwnClosures, prefetchSince func(time.Time) int64, reach, from, to time.Time) {
+func (c *Returns) Count(frames sample.Frames, own *sample.OwnClosures, prefetchSince func(time.Time) int64, reach, from, to time.Time) {
 	last, ok := frames.After(to.Add(sample.CounterLag))
 	if !ok {
 		return

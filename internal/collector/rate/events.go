@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	eventSource  = "store events"
-	eventFormula = "d / (d + U + G); d = calls - claims - returned, within A - U - G and A - U - G + B; U completions, G given up"
-	betterEvents = "Set events: true for the store, and notify-keyspace-events K$gxe in Redis (docs/stores.md)."
-	betterAlone  = "Give the store a Redis server of its own, or let its consumers ask with a command that nobody else on this server uses (docs/stores.md)."
-	// askSlip is how far apart the count of the calls and that of the claims of one reading may be taken, beside the store's
+	EventsSource  = "store events"
+	EventsFormula = "d / (d + U + G); d = calls - claims - returned, within A - U - G and A - U - G + B; U completions, G given up"
+	BetterEvents  = "Set events: true for the store, and notify-keyspace-events K$gxe in Redis (docs/stores.md)."
+	betterAlone   = "Give the store a Redis server of its own, or let its consumers ask with a command that nobody else on this server uses (docs/stores.md)."
+	// AskSlip is how far apart the count of the calls and that of the claims of one reading may be taken, beside the store's
 	// latency: a consumer that looks before it claims has called already.
-	askSlip = 50 * time.Millisecond
+	AskSlip = 50 * time.Millisecond
 	// standsStill is how far the end of the window may lie behind the newest one that there could be, to where the doubt is less. More
 	// makes no interval narrower.
 	standsStill = 20 * time.Second
 )
 
-// An eventSample is everything that the estimate from store events is computed from.
-type eventSample struct {
+// An Events is everything that the estimate from store events is computed from.
+type Events struct {
 	Window, Interval time.Duration
 	Frames           sample.Frames
 	Scheme           dedup.Scheme
@@ -49,33 +49,33 @@ type eventSample struct {
 	Meter sample.LostCounts
 	// Own tells which closed channels were not of the pipeline.
 	Own *sample.OwnClosures
-	// Doubled is that of residualSample.
+	// Doubled is that of Residual.
 	Doubled func(since time.Time) float64
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
 type eventCut struct {
-	cut
+	Cut
 	sample.EventReading
 	// Slipped bounds the calls between the two counts of the reading, Failing the failures whose delivery may not be
 	// settled yet.
 	Slipped, Failing float64
 }
 
-// An eventResult is the estimate, and the bounds that it was made of. Told is false when there are none.
-type eventResult struct {
+// An EventsResult is the estimate, and the bounds that it was made of. Told is false when there are none.
+type EventsResult struct {
 	Rate  dedup.Figure
 	Told  bool
-	Terms eventTerms
+	Terms EventTerms
 }
 
-// estimate estimates the duplicate rate from the events of the store and the calls of the scheme's command. It returns an
+// Estimate estimates the duplicate rate from the events of the store and the calls of the scheme's command. It returns an
 // unknown figure with one plain sentence when it cannot vouch for the bounds; see docs/figures.md.
-func (s eventSample) estimate() eventResult {
-	f := dedup.Figure{Unit: dedup.Ratio, Source: eventSource, Formula: eventFormula, Window: s.Window, Better: betterReport}
-	refuse := func(why string) eventResult {
+func (s Events) Estimate() EventsResult {
+	f := dedup.Figure{Unit: dedup.Ratio, Source: EventsSource, Formula: EventsFormula, Window: s.Window, Better: BetterReport}
+	refuse := func(why string) EventsResult {
 		f.Why = why
-		return eventResult{Rate: f}
+		return EventsResult{Rate: f}
 	}
 	if why := eventRefusal(s); why != "" {
 		return refuse(why)
@@ -100,19 +100,19 @@ func (s eventSample) estimate() eventResult {
 		return refuse(fmt.Sprintf("the events of the store and the counts of the broker exclude each other: at least %s by the one, at most %s by the other",
 			text.Counted(text.Whole(t.Duplicates[0]), "duplicate"), text.Grouped(text.Whole(t.Duplicates[1]))))
 	}
-	if t.Duplicates[1]+t.settled() == 0 {
+	if t.Duplicates[1]+t.Settled() == 0 {
 		return refuse("no message was settled in the window")
 	}
 	f = s.judge(f, t, from, to)
-	f.Why = text.Reasons(f.Why, doubledWords(t.Unshown))
+	f.Why = text.Reasons(f.Why, DoubledWords(t.Unshown))
 	if f.Quality != dedup.Measured {
-		f.Why = text.Reasons(f.Why, s.bounds().overruled(from.cut))
+		f.Why = text.Reasons(f.Why, s.bounds().overruled(from.Cut))
 	}
-	return eventResult{Rate: f, Told: true, Terms: t}
+	return EventsResult{Rate: f, Told: true, Terms: t}
 }
 
 // eventRefusal names the reason for which no window can be judged.
-func eventRefusal(s eventSample) string {
+func eventRefusal(s Events) string {
 	n := len(s.Readings)
 	switch {
 	case s.Scheme.Refuses(dedup.MethodStoreEvents) != "":
@@ -132,14 +132,14 @@ func eventRefusal(s eventSample) string {
 }
 
 // bounds returns the sample as the functions of the residual interval read it.
-func (s eventSample) bounds() residualSample {
-	return residualSample{Window: s.Window, Interval: s.Interval, Frames: s.Frames, Scheme: s.Scheme, ClockError: s.Slip,
+func (s Events) bounds() Residual {
+	return Residual{Window: s.Window, Interval: s.Interval, Frames: s.Frames, Scheme: s.Scheme, ClockError: s.Slip,
 		Prefetch: s.Prefetch, Several: s.Several, Meter: s.Meter, Own: s.Own, Vanishing: s.Vanishing, Disturbed: s.Disturbed, DisturbedWhy: s.DisturbedWhy}
 }
 
 // spanRefusal names what happened between the cuts that spoils the arithmetic.
-func (s eventSample) spanRefusal(from, to eventCut) string {
-	if why := spanRefusal(s.bounds(), from.cut, to.cut); why != "" {
+func (s Events) spanRefusal(from, to eventCut) string {
+	if why := spanRefusal(s.bounds(), from.Cut, to.Cut); why != "" {
 		return why
 	}
 	if to.Evicted > from.Evicted {
@@ -150,7 +150,7 @@ func (s eventSample) spanRefusal(from, to eventCut) string {
 
 // eventEnds chooses the ends of the window among the readings of the store: near the newest time that the broker can vouch
 // for, and one window earlier, each where the doubt is least within a tenth of the window.
-func eventEnds(s eventSample) (from, to eventCut, why string) {
+func eventEnds(s Events) (from, to eventCut, why string) {
 	const seldom = "the broker was not read often enough since the store's events began to come"
 	first, last := s.Readings[0].At, s.Readings[len(s.Readings)-1].At
 	if s.Frames[0].Ended.After(first) {
@@ -175,7 +175,7 @@ func eventEnds(s eventSample) (from, to eventCut, why string) {
 
 // calmest returns the cut of least doubt among the readings between two times; of equals the latest, or the earliest. The late one is
 // among the newest, so that the end of the window goes along with the time.
-func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
+func (s Events) calmest(from, to time.Time, late bool) (eventCut, bool) {
 	if late {
 		if newest := s.newestCut(from, to).Add(-standsStill); newest.After(from) {
 			from = newest
@@ -202,7 +202,7 @@ func (s eventSample) calmest(from, to time.Time, late bool) (eventCut, bool) {
 }
 
 // newestCut returns the time of the newest reading between two times that can be a late end of the window; from where there is none.
-func (s eventSample) newestCut(from, to time.Time) time.Time {
+func (s Events) newestCut(from, to time.Time) time.Time {
 	for i := len(s.Readings) - 1; i >= 0 && !s.Readings[i].At.Before(from); i-- {
 		if s.Readings[i].At.After(to) {
 			continue
@@ -215,12 +215,12 @@ func (s eventSample) newestCut(from, to time.Time) time.Time {
 }
 
 // cutAt bounds what had happened when the reading was taken.
-func (s eventSample) cutAt(i int) (eventCut, bool) {
+func (s Events) cutAt(i int) (eventCut, bool) {
 	r := s.Readings[i]
-	c, ok := cutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+sample.SettleDelay))
+	c, ok := CutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+sample.SettleDelay))
 	c.At = r.At
 	c.rank(s.Meter, s.Own, s.Frames)
-	return eventCut{cut: c, EventReading: r,
+	return eventCut{Cut: c, EventReading: r,
 		Slipped: s.around(i, s.Slip, func(r sample.EventReading) float64 { return r.Asked }),
 		Failing: s.around(i, sample.GiveUpDelay, func(r sample.EventReading) float64 { return r.Failures }),
 	}, ok
@@ -228,7 +228,7 @@ func (s eventSample) cutAt(i int) (eventCut, bool) {
 
 // around bounds what a count gained within a short time before or after a reading: nothing where it stood still, else what its pace
 // between the neighbouring readings makes, m, with four standard deviations of as many chance arrivals, and at least twice that pace.
-func (s eventSample) around(i int, within time.Duration, count func(sample.EventReading) float64) float64 {
+func (s Events) around(i int, within time.Duration, count func(sample.EventReading) float64) float64 {
 	before, after := s.Readings[max(0, i-1)], s.Readings[min(len(s.Readings)-1, i+1)]
 	gained := count(after) - count(before)
 	elapsed := after.At.Sub(before.At)

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"sort"
@@ -24,7 +24,7 @@ func TestTheWindowOfStoreEventsGoesAlongWithTheTime(t *testing.T) {
 				s, now := all, all.Frames[k].Ended
 				s.Frames = all.Frames[:k+1]
 				s.Readings = all.Readings[:sort.Search(len(all.Readings), func(i int) bool { return all.Readings[i].At.After(now) })]
-				at := s.estimate().Rate.At
+				at := s.Estimate().Rate.At
 				if lag := now.Sub(at); lag > tt.lag {
 					t.Fatalf("after %s the window ends %s ago", now.Sub(all.Frames[0].Ended), lag)
 				}

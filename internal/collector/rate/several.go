@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// several says how the open claims of a store speak against consumers that work on one delivery of a channel after another;
+// Several says how the open claims of a store speak against consumers that work on one delivery of a channel after another;
 // empty when they do not.
 //
 // Each open claim is held by a channel, or was left behind by one that was closed. Consumers that work on one delivery after
@@ -19,7 +19,7 @@ import (
 //
 // The broker counts closed channels of everybody together. Those that provably were of others excuse nothing: so the claims are
 // also held against the fewest that were ever open, and the closures since that may have been the pipeline's own.
-func several(readings []sample.EventReading, frames sample.Frames, own *sample.OwnClosures, processing time.Duration) string {
+func Several(readings []sample.EventReading, frames sample.Frames, own *sample.OwnClosures, processing time.Duration) string {
 	// slack is how much longer than its time to live a claim may stand.
 	const slack = 10 * time.Second
 	least := math.Inf(1) // of the claims open at an earlier time, less the channels closed by then
