@@ -46,6 +46,8 @@ type hitsSpan struct {
 	// sequence gave beyond these.
 	Written float64
 	ByIDs   bool
+	// FirstIDs and LastIDs bound, where ByIDs, the last ids whose inserts had ended when the span began and when it ended.
+	FirstIDs, LastIDs [2]int64
 	// What is how consumers ask.
 	What string
 	// Why says why the span tells nothing, and Better what would help.
@@ -169,16 +171,12 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Dura
 	if f.Why = span.strangers(gain, waiting); f.Why != "" {
 		return hitsResult{Rate: f}
 	}
-	if why, better := p.meetRows(v, span); why != "" {
-		f.Why, f.Better = why, better
-		return hitsResult{Rate: f}
-	}
 	h := estimate.Hits{Least: span.meetWritten(v.scheme, gain, waiting[0])}
 	died := p.diedAsking(v, span, gain)
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v, span, gain, waiting[1], died, p.leftRows(v, span, gain, died))
+		h.Undone = undoneRows(v, span, gain, p.comeAgain(v, span, gain, died))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}

@@ -117,10 +117,9 @@ func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died fl
 	case s.Mark == "after":
 		return [2]float64{0, min(hits, died)}
 	}
-	back := max(0, gain.Redelivered-span.Failed) + p.unackedAround(span.To)
 	switch {
-	case s.OnInFlight != "ack": // each of them came back, or waits to
-		return [2]float64{0, min(hits, back)}
+	case s.OnInFlight != "ack":
+		return [2]float64{0, min(hits, p.returnedHits(span, gain)-min(span.Failed, gain.Redelivered))}
 	case !s.AcksEach || p.consumersMost(span.From) > 1: // a copy may come while another consumer works
 		return [2]float64{0, hits}
 	}

@@ -1,9 +1,8 @@
 package collector
 
 import (
-	"fmt"
 	"math"
-	"time"
+	"sort"
 
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -13,12 +12,6 @@ import (
 const (
 	uncountedFailures = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
 	betterIDs         = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
-	// leastCompared is how far back at least the statements are held against the rows that they wrote.
-	leastCompared = 10 * time.Minute
-	// insertEnds is how long after its id was given an insert may end.
-	insertEnds = 5 * time.Second
-	// rowsApart is by how many rows both may differ for what was under way.
-	rowsApart = 3
 )
 
 // countIDs takes what a sequence gave for the inserts, of which the server counts only those that wrote a row: each takes an id, and keeps it where it
@@ -31,55 +24,37 @@ func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
 	if given[1] < s.Written { // rows have ids of their own, or one insert may have written many
 		return
 	}
-	s.ByIDs, s.Asked = true, given
+	s.ByIDs, s.Asked, s.FirstIDs, s.LastIDs = true, given, *from.IDs, *to.IDs
 	s.Hits = [2]float64{max(0, given[0]-s.Written), given[1] - s.Written}
 }
 
-// meetRows holds the statements against the rows that the ids have once their inserts are old enough, and says why they cannot tell hits: nobody
-// counts what wrote the rows, or inserts fail that nobody takes for hits.
-func (p *pipeline) meetRows(v view, span hitsSpan) (why, better string) {
-	rows, statements := &p.store.inserts, &p.store.statements
-	if !span.ByIDs {
-		return "", ""
-	}
-	if len(rows.Readings) == 0 {
-		return uncountedFailures, betterIDs
-	}
-	b := rows.At(span.To)
-	a := rows.At(b.At.Add(-max(leastCompared, span.To.Sub(span.From))))
-	begun := statements.Readings[0].At
-	if len(p.flows.readings) > 0 && begun.Before(p.flows.readings[0].At) {
-		begun = p.flows.readings[0].At
-	}
-	from, to, ok := statements.Around(a.At, b.Last.Add(insertEnds), begun)
-	if ok && a.At.Before(from.At) {
-		a = rows.Since(from.At)
-	}
-	if !ok || b.IDs <= a.IDs {
-		return "the rows that inserts wrote are not counted for long enough yet to hold the server's counts against them", rate.BetterReport
-	}
-	all := statementSpan(v, from, to, 0)
-	if !all.ByIDs {
-		return uncountedFailures, betterIDs
-	}
-	if more := float64(b.Rows-a.Rows) - all.Written; more > rowsApart {
-		return fmt.Sprintf("there are %s more than the server counted inserts: some are written in a way that it does not count", counted(whole(more), "row")), betterIDs
-	}
-	if strange := p.failedOtherwise(v, all, float64(b.Done-a.Done)); strange > 0 {
-		return fmt.Sprintf("at least %s failed and nobody acked: for another cause than a row that is there", counted(whole(strange), "insert")), rate.BetterReport
-	}
-	return "", ""
-}
-
-// failedOtherwise is how many inserts of a span failed at least for another cause than a row that is there, of which so many did their work: nobody acked
-// them, no failure took their row back, and no closed channel held them.
-func (p *pipeline) failedOtherwise(v view, span hitsSpan, done float64) float64 {
-	g, ok := p.brokerBetween(span.From.Add(-span.FromTook), span.To)
-	each := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}.LostPerChannel()
-	if !ok || !g.Live || g.Closed > 0 && each <= 0 {
+// takenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
+// less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
+// than had not ended then, or had been given since. It is 0 where rows are not counted.
+func (p *pipeline) takenBack(span hitsSpan) float64 {
+	rows, statements := p.store.inserts.Readings, p.store.statements.Readings
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > span.FirstIDs[0] })
+	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > span.LastIDs[1]+1 }) - 1
+	if j <= i {
 		return 0
 	}
-	return span.Asked[0] - g.Acked[1] - (span.Written - done) - g.Closed*float64(each) - p.unackedAround(span.To)
+	a, b := &rows[i], &rows[j]
+	most, before := math.Inf(-1), math.Inf(1)
+	for k := range statements {
+		s := &statements[k]
+		if k > 0 && s.OwnIDs != statements[k-1].OwnIDs { // rows were written whose ids are elsewhere
+			before = math.Inf(1)
+		}
+		if s.IDs != nil {
+			wrote := float64(s.Unfailed + s.Inserts - s.Met - s.Unclear)
+			most = max(most, wrote-float64(max(0, s.IDs[1]+1-b.Next))-before)
+			before = min(before, wrote+float64(max(a.Next-1, s.IDs[1])-s.IDs[0]))
+		}
+	}
+	if math.IsInf(most, -1) {
+		return 0
+	}
+	return most - float64(b.Rows-a.Rows)
 }
 
 // leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
@@ -95,10 +70,7 @@ func (p *pipeline) leftRows(v view, span hitsSpan, gain brokerGain, died float64
 	if s.From.At.After(span.From) || each <= 0 {
 		return math.Inf(1)
 	}
-	reach := s.From.At.Add(-rate.UndoneReach)
-	if s.Reach = rows.At(reach); s.Reach.At.After(reach) {
-		s.Unreached = frames.DepthBefore(s.Reach.At)
-	}
+	p.reachBack(&s)
 	last, ok := frames.After(span.To.Add(sample.CounterLag))
 	if !ok {
 		last = &frames[len(frames)-1]

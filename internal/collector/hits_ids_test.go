@@ -2,7 +2,6 @@ package collector
 
 import (
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +64,7 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 		p.store.statements.Readings = append(p.store.statements.Readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
 		if i >= 60 {
 			then := n - 60
-			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then),
+			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then), Next: int64(s.ids*then) + 1,
 				Rows: int64(s.rows * then), Done: int64(s.done * then), Undone: int64(s.rows*then) - int64(s.done*then)})
 		}
 	}
@@ -75,36 +74,6 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 
 func plainView() view {
 	return view{scheme: dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "ack", OnFail: "delete", InsertFirst: true, AcksEach: true}}
-}
-
-func TestStatementsAreHeldAgainstTheRowsThatTheyWrote(t *testing.T) {
-	healthy := plainShop{ids: 21, wrote: 20.4, rows: 19.4, done: 19.4, acked: 20}
-	change := func(by func(*plainShop)) plainShop { s := healthy; by(&s); return s }
-	for name, c := range map[string]struct {
-		shop   plainShop
-		change func(*pipeline)
-		why    string
-	}{
-		"failures take their rows back":        {healthy, func(*pipeline) {}, ""},
-		"some die in the middle of the work":   {change(func(s *plainShop) { s.done, s.acked, s.closed = 19.3, 19.9, 0.1 }), func(*pipeline) {}, ""},
-		"a function writes rows, too":          {change(func(s *plainShop) { s.wrote, s.ids = 19, 19.6 }), func(*pipeline) {}, "more than the server counted inserts"},
-		"inserts fail again and again":         {change(func(s *plainShop) { s.ids = 31 }), func(*pipeline) {}, "for another cause"},
-		"nobody counts rows":                   {healthy, func(p *pipeline) { p.store.inserts.Readings = nil }, uncountedFailures},
-		"rows are counted for a moment":        {healthy, func(p *pipeline) { p.store.inserts.Readings = p.store.inserts.Readings[:1] }, "not counted for long enough"},
-		"statements are counted for a moment":  {healthy, func(p *pipeline) { p.store.statements.Readings = p.store.statements.Readings[178:] }, "not counted for long enough"},
-		"nobody knows what the broker did":     {change(func(s *plainShop) { s.ids = 31 }), func(p *pipeline) { p.flows.readings = nil }, ""},
-		"a channel may hold any number of ids": {change(func(s *plainShop) { s.ids, s.closed = 31, 0.1 }), func(p *pipeline) { p.prefetches = nil }, "for another cause"},
-	} {
-		p, span := c.shop.pipeline()
-		c.change(p)
-		why, better := p.meetRows(plainView(), span)
-		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) || (better == "") != (why == "") {
-			t.Errorf("%s: %q, %q", name, why, better)
-		}
-	}
-	if why, _ := (&pipeline{store: &storeWatch{}}).meetRows(plainView(), hitsSpan{}); why != "" {
-		t.Errorf("hits that no ids tell: %q", why)
-	}
 }
 
 // TestRowsThatWereLeftUndoneBoundWhatMetThem: nobody acked work that was not done more often than there are such rows.
@@ -157,23 +126,25 @@ func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
 	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, brokerGain{Redelivered: 90, Closed: 4}
 	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
-		if got := undoneRows(v, span, gain, 5, 0, left); got != [2]float64{0, most} {
+		if got := undoneRows(v, span, gain, comeAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
 			t.Errorf("%v were left: %v, want %v", left, got, most)
 		}
 	}
 	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
-	if got := undoneRows(v, span, gain, 5, 4, 0); got != [2]float64{0, 90 + 4 + 5} {
+	if got := undoneRows(v, span, gain, comeAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
 		t.Errorf("a wait that failed comes back: %v", got)
 	}
 }
 
 // TestRatesByIDsAreNeverMeasured: however narrow, and with schemes for which others of the same source are.
 func TestRatesByIDsAreNeverMeasured(t *testing.T) {
-	p, span := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
+	p, _ := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
 	v := plainView()
+	r := p.store.statements.Readings
+	span := statementSpan(v, &r[14], &r[len(r)-2], 0)
 	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
 	gain, _ := p.brokerBetween(span.From, span.To)
-	f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
+	f := p.judgeHits(v, span, gain, 15*time.Minute).Rate
 	if f.Quality != dedup.Derived || f.Width() > rate.MeasuredWidest || f.High < 0.6/20.6 {
 		t.Errorf("%v to %v %s: %s", f.Low, f.High, f.Quality, f.Why)
 	}

@@ -100,20 +100,53 @@ func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float6
 	return max(0, met)
 }
 
-// undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again, of which so many
-// died. left bounds those that met a row and were acked otherwise, +Inf where nothing else does.
-func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died, left float64) [2]float64 {
+// A comeAgain bounds the hits of a span that are no duplicates, by what became of their deliveries.
+type comeAgain struct {
+	Died     float64 // whose consumer died before the ack
+	Returned float64 // that were returned, see returnedHits
+	Left     float64 // that met a row that work left undone; +Inf where nothing bounds them
+	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
+	Unacked  float64 // questions of deliveries that were not acked
+}
+
+// comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
+func (p *pipeline) comeAgain(v view, span hitsSpan, gain brokerGain, died float64) comeAgain {
+	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
+		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
+	if span.ByIDs {
+		a.Strange = max(0, a.Unacked-p.takenBack(span))
+	}
+	return a
+}
+
+// askedAround is the most deliveries that had asked and were unacked at about a time: one for each consumer that works on one after the other.
+func (p *pipeline) askedAround(v view, at time.Time) float64 {
+	asked := p.unackedAround(at)
+	if (rate.Residual{Scheme: v.scheme, Several: v.several}).Trusted() {
+		asked = min(asked, p.consumersMost(at.Add(-depthAround)))
+	}
+	return asked
+}
+
+// returnedHits bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, or waits to be, ready or out; and each
+// was delivered and not acked.
+func (p *pipeline) returnedHits(span hitsSpan, gain brokerGain) float64 {
+	return min(gain.Redelivered+p.waitingAround(span.To), gain.Delivered[1]-gain.Acked[0]+gain.Fetched+p.unackedAround(span.From))
+}
+
+// undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
+func undoneRows(v view, span hitsSpan, gain brokerGain, again comeAgain) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after" && slices.Contains(s.States, dedup.Failed): // what failed and is sent again meets its own row, more often than a copy does
 		return [2]float64{0, hits}
 	case span.ByIDs && s.OnInFlight == "wait": // a wait for a lock may have failed, too: its message comes back
-		return [2]float64{0, min(hits, died+gain.Redelivered+gain.Taken+depth)}
+		return [2]float64{0, min(hits, again.Died+gain.Taken+again.Returned+again.Strange)}
 	case s.Transactional || s.Mark == "after":
-		return [2]float64{0, min(hits, died)}
+		return [2]float64{0, min(hits, again.Died+again.Strange)}
 	}
 	if s.OnInFlight != "ack" { // what met work in flight came back
-		return [2]float64{0, min(hits, gain.Redelivered+depth)}
+		return [2]float64{0, min(hits, again.Returned+again.Strange)}
 	}
 	if v.stats.Pass == nil {
 		return [2]float64{0, hits}
@@ -129,5 +162,8 @@ func undoneRows(v view, span hitsSpan, gain brokerGain, depth, died, left float6
 	if all > 0 {
 		copies = hits * undone / all
 	}
-	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, left)+copies+3*math.Sqrt(copies+1))}
+	if s.OnFail == "delete" { // of work that failed no row is left: it is among what was not acked
+		copies = max(copies, hits*min(1, again.Unacked/max(1, span.Asked[1])))
+	}
+	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, again.Left)+again.Strange+copies+3*math.Sqrt(copies+1))}
 }

@@ -196,7 +196,7 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		"what is met is acked":                  {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
 		"what is met is acked, rows unread":     {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
-		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, 3, 2, math.Inf(1))
+		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, comeAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}
@@ -208,7 +208,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	v := view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack"}}
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Taken: taken}, 0, 0, math.Inf(1)); got[1] < taken {
+	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)

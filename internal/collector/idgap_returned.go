@@ -44,11 +44,18 @@ func (p *pipeline) leftUndone(s rate.IDGap, several string) float64 {
 	return min(closed*float64(perChannel)+waiting, s.Stuck(waiting)) + p.returned(s, last)
 }
 
-// waitingAround is the most messages that were in the source queues or unacked at about a time.
+// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read then.
 func (p *pipeline) waitingAround(at time.Time) float64 {
+	around := p.frames.Span(at.Add(-depthAround), at.Add(depthAround))
 	waiting := p.unackedAround(at)
-	for _, f := range p.frames.Span(at.Add(-depthAround), at.Add(depthAround)) {
+	for _, f := range around {
+		if f.Blind {
+			return math.Inf(1)
+		}
 		waiting = max(waiting, f.Depth)
+	}
+	if len(around) == 0 {
+		return math.Inf(1)
 	}
 	return waiting
 }

@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
@@ -28,11 +29,24 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) rate.IDGa
 		s.To = t.Newest()
 		s.From = t.Since(s.To.At.Add(-w))
 		s.From = p.readBefore(s.From, s.To)
-		s.Reach = t.At(s.From.At.Add(-rate.UndoneReach))
+		p.reachBack(&s)
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
 	return s.Estimate()
+}
+
+// reachBack sets the count that lies rate.UndoneReach before the first of a sample. Where inserts were counted for less long, no more messages had left
+// a row undone before than there were messages when that began.
+func (p *pipeline) reachBack(s *rate.IDGap) {
+	reach := s.From.At.Add(-rate.UndoneReach)
+	if s.Reach = p.store.inserts.At(reach); !s.Reach.At.After(reach) {
+		return
+	}
+	s.Unreached = math.Inf(1)
+	if frames := p.frames; len(frames) > 0 {
+		s.Unreached = frames.DepthBefore(s.Reach.At)
+	}
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until

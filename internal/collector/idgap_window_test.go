@@ -14,8 +14,11 @@ import (
 func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	s := tableGap(nil)
 	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
-	p.store.inserts.Add(&s.From)
-	p.store.inserts.Add(&s.To)
+	before := s.From // else nobody knows what was left undone before
+	before.At = before.At.Add(-rate.UndoneReach)
+	for _, counted := range []dedup.InsertStats{before, s.From, s.To} {
+		p.store.inserts.Add(&counted)
+	}
 	v := view{now: tableNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	c := &Collector{}
 	window := func(reported reportedResult) dedup.WindowFigures {

@@ -134,6 +134,8 @@ type InsertStats struct {
 	// IDs are the ids that inserts were given, Rows those of which a row is there. Each failed insert burned one.
 	IDs  int64
 	Rows int64
+	// Next is the id that follows the last of them.
+	Next int64
 	// Done are the rows whose work was done, Undone those that failed or never ended, as of the settling time.
 	Done   int64
 	Undone int64

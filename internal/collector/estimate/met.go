@@ -23,7 +23,7 @@ type Met struct {
 // Meet adds what the samples met of works by the last one, if that is known.
 func (h Held) Meet(w dedup.WorkMet, ok bool) Held {
 	m := &h.Met
-	if !ok || h.Broken || w.Epoch != m.last.Epoch || m.Gaps == 0 {
+	if !ok || h.gap == 0 || w.Epoch != m.last.Epoch || m.Gaps == 0 { // no line leads to a sample after a gap
 		m.Gaps++
 		m.last, m.runs = w, 0
 		return h

@@ -241,3 +241,24 @@ func TestFewAcksAtAnEndAreNotTakenForAll(t *testing.T) {
 		t.Errorf("at least %v were acked, want 14", got)
 	}
 }
+
+func TestASampleAfterAGapIsNotComparedWithTheOneBefore(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	var h Held
+	take := func(second int) {
+		h = h.Take(1, begin.Add(time.Duration(second)*time.Second), 0)
+		h = h.Meet(dedup.WorkMet{Epoch: 1, Met: float64(second)}, true)
+	}
+	take(0)
+	take(1)
+	take(2)
+	if h.Met.Gaps != 1 || h.Met.Area != 2 {
+		t.Errorf("after three samples: %+v", h.Met)
+	}
+	h = h.Miss()
+	take(4) // no line leads here
+	take(5)
+	if h.Met.Gaps != 2 || h.Met.Area != 3 {
+		t.Errorf("after a gap: %+v", h.Met)
+	}
+}

@@ -69,16 +69,16 @@ func (s IDGap) gain() insertGain {
 		g.returned -= float64(s.To.Failed - s.Reach.Failed)
 	}
 	// A dead letter that was sent again may be of a row from before Reach.
-	g.returned = min(g.returned+s.Back.taken(), s.Back.All, s.Back.Redelivered+s.Back.Taken, s.Back.Left)
+	g.returned = min(g.returned+s.Unreached+s.Back.taken(), s.Back.All, s.Back.Redelivered+s.Back.Taken, s.Back.Left)
 	return g
 }
 
 // swallowed is the most hits that met a row whose work was not done: each message that may have come back did so at most once, because that delivery was acked, and all of them were sent again no more often than others.
 func (g insertGain) swallowed() float64 {
-	if g.rows <= 0 || g.reached <= 0 && g.returned <= 0 {
+	if g.reached <= 0 && g.returned <= 0 {
 		return 0
 	}
-	again := max(0, g.reached) * g.hits / g.rows
+	again := max(0, g.reached) * g.hits / max(1, g.rows)
 	return min(g.hits, g.returned+again+3*math.Sqrt(again+1))
 }
 

@@ -299,14 +299,14 @@ func giveUps(s Residual, from, to Cut) [2]float64 {
 	return [2]float64{float64(low), float64(high + again)}
 }
 
-// trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
-func (s Residual) trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
+// Trusted reports whether what the scheme says of acks may be built on: nothing shows that it is not so.
+func (s Residual) Trusted() bool { return s.Scheme.AcksEach && s.Several == "" }
 
 // LostPerChannel returns the most completed deliveries whose ack one closed channel takes along; 0 when there is no bound. A consumer
 // that settles each delivery of a channel before it takes up the next one (dedup.Scheme.AcksEach) has at most one completed delivery whose
 // ack is not sent yet, however many it has prefetched.
 func (s Residual) LostPerChannel() int64 {
-	if s.trusted() {
+	if s.Trusted() {
 		return 1
 	}
 	return s.Prefetch
@@ -314,7 +314,7 @@ func (s Residual) LostPerChannel() int64 {
 
 // UnackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
 func (s Residual) UnackedWork(f sample.Frame) float64 {
-	if !s.trusted() {
+	if !s.Trusted() {
 		return f.Unacked
 	}
 	later, ok := s.Frames.After(f.Ended.Add(sample.DepthLag))

@@ -40,20 +40,6 @@ func (t *Statements) Add(s *dedup.StatementStats) {
 	}
 }
 
-// Around returns the newest reading before a time, but none from before begun, and the oldest that was asked for after another; not ok where there is
-// none.
-func (t *Statements) Around(from, to, begun time.Time) (first, last *dedup.StatementStats, ok bool) {
-	since := func(at time.Time) int {
-		return FirstSince(len(t.Readings), func(i int) time.Time { return t.Readings[i].At }, at)
-	}
-	i := max(since(from)-1, since(begun))
-	j := FirstSince(len(t.Readings), func(i int) time.Time { return t.Readings[i].At.Add(-t.Readings[i].Took) }, to)
-	if j == len(t.Readings) || j <= i {
-		return nil, nil, false
-	}
-	return &t.Readings[i], &t.Readings[j], true
-}
-
 // FirstSince returns the first reading that is not before a time, of n.
 func FirstSince(n int, at func(int) time.Time, from time.Time) int {
 	return sort.Search(n, func(i int) bool { return !at(i).Before(from) })

@@ -82,7 +82,7 @@ func (c *insertCounter) refuse(why string) {
 func (c *insertCounter) begin(now time.Time, next int64, place string) {
 	c.place, c.marks, c.counted, c.recountedAt = place, []insertMark{{next: next, from: now, until: now}}, nil, now
 	c.part, c.partEnd = insertTally{}, next
-	c.stats = dedup.InsertStats{At: now, Last: now, Since: now, Epoch: c.stats.Epoch + 1, Lower: c.stats.Lower, Resolution: c.stats.Resolution}
+	c.stats = dedup.InsertStats{At: now, Last: now, Since: now, Epoch: c.stats.Epoch + 1, Next: next, Lower: c.stats.Lower, Resolution: c.stats.Resolution}
 }
 
 // observe takes a reading of the next id. It returns the ids that were given since the reading before, if any.
@@ -134,6 +134,7 @@ func (c *insertCounter) settled(now time.Time, t insertTally, end int64) {
 	}
 	s := &c.stats
 	s.IDs += mark.next - before.next
+	s.Next = mark.next
 	s.Rows += t.rows
 	s.Done += t.done
 	s.Failed += t.failed

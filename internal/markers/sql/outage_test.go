@@ -2,6 +2,7 @@ package sql_test
 
 import (
 	"context"
+	stdsql "database/sql"
 	"fmt"
 	"io"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -117,6 +119,48 @@ func TestAServerThatIsKilledIsCalledDownAndItsLastPassStands(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestACrashOfOneSessionBeginsTheCountsAnew: PostgreSQL then starts all its processes anew but the first, and its sequences may skip ids.
+func TestACrashOfOneSessionBeginsTheCountsAnew(t *testing.T) {
+	server := startMortal(t, "postgres")
+	if err := server.CreateDatabase(t.Context(), "shop"); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Exec(t.Context(), "shop", markerstest.DedupTables["postgres"], "INSERT INTO message_dedup (message_id) VALUES ('m-1')"); err != nil {
+		t.Fatal(err)
+	}
+	cfg := sqlConfig("sql-status-code")
+	cfg.SQL = markers.SQL{Driver: "postgres", DSN: secret.New(server.AdminDSN("shop"))}
+	store := markerstest.OpenStore(t, cfg)
+	run := ""
+	eventually(t, func() string {
+		stats, err := store.Stats(t.Context())
+		run = stats.Health.RunID
+		if again, errAgain := store.Stats(t.Context()); err != nil || errAgain != nil || again.Health.RunID != run {
+			return fmt.Sprintf("%v, %v: %s, then %s", err, errAgain, run, again.Health.RunID)
+		}
+		return ""
+	})
+	db, err := stdsql.Open("pgx", server.AdminDSN("shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var pid int
+	if err := db.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() string {
+		stats, err := store.Stats(t.Context())
+		if err != nil || stats.Health.RunID == run {
+			return fmt.Sprintf("%v: the crash does not show in %s", err, stats.Health.RunID)
+		}
+		return ""
+	})
 }
 
 // relay passes connections on to a server, and breaks them when it is pointed at another.

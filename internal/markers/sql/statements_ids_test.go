@@ -207,6 +207,8 @@ func TestIDsAreReadOnlyWhereTheyCountInserts(t *testing.T) {
 		"no column with ids is named":   {"", nil, "", false},
 		"the column with ids is no one": {"", nil, "nowhere", false},
 		"consumers look first":          {"", nil, "look first", false},
+		"a function may insert, too":    {"CREATE FUNCTION mark(text) RETURNS void LANGUAGE sql AS 'INSERT INTO message_dedup (message_id) VALUES ($1)'", nil, "id", false},
+		"uniqueness is looked at late":  {"ALTER TABLE message_dedup ADD CONSTRAINT late UNIQUE (message_id) DEFERRABLE INITIALLY DEFERRED", nil, "id", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := sqlServers.Database(t, "postgres")

@@ -17,11 +17,15 @@ func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l
 	t := l.Table
 	s := statementSource{place: t.Schema + "." + t.Name, table: digest.Table{Server: digest.Postgres, Schema: t.Schema, Name: t.Name, ID: l.idColumns()}}
 	var schema, version sql.NullString
-	var reads bool
+	var reads, hidden, late bool
+	var twins string
 	err := q.QueryRowContext(ctx, `SELECT (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'),
 		(SELECT extversion FROM pg_extension WHERE extname = 'pg_stat_statements'), pg_has_role(current_user, 'pg_read_all_stats', 'USAGE'),
-		(SELECT COUNT(*) > 1 FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1)`, t.Name).
-		Scan(&schema, &version, &reads, &s.table.Twins)
+		COALESCE((SELECT string_agg(oid::text, ',' ORDER BY oid) FROM pg_class WHERE relkind IN ('r', 'p', 'v') AND relname = $1 AND oid <> $2::oid), ''),
+		current_setting('server_version_num')::int >= 180000,
+		COALESCE(current_setting('pg_stat_statements.track', true), '') <> 'all' AND EXISTS (SELECT FROM pg_proc WHERE prosrc ILIKE $3 ESCAPE '|'),
+		EXISTS (SELECT FROM pg_constraint WHERE conrelid = $2::oid AND contype IN ('p', 'u') AND condeferrable)`, t.Name, t.OID, likeName(t.Name)).
+		Scan(&schema, &version, &reads, &twins, &s.table.NamesAlone, &hidden, &late)
 	switch {
 	case err != nil:
 		return s, err
@@ -36,8 +40,13 @@ func (d postgresStatements) statements(ctx context.Context, q dialect.Querier, l
 		s.why, s.better = "pg_stat_statements is of version "+codec.Printable(version.String)+", which does not tell when it was reset", "ALTER EXTENSION pg_stat_statements UPDATE; PostgreSQL 14 or later has one that does."
 		return s, nil
 	}
+	if s.table.Twins = twins != ""; s.table.Twins { // what was theirs or ours until now was told without them
+		s.place += " beside " + twins
+	}
 	in, next := d.Quote(schema.String)+".", ""
-	if column, why := l.autoColumn(); why == "" && l.cfg.InsertFirst { // else an id may be of no delivery
+	// Without insert_first an id may be of no delivery. What functions insert is not counted, and where a constraint is looked at when the transaction
+	// ends, an insert that meets a row is.
+	if column, why := l.autoColumn(); why == "" && l.cfg.InsertFirst && !hidden && !late {
 		id, err := postgresInserts{}.sequence(ctx, q, l, column)
 		if err != nil {
 			return s, err

@@ -332,7 +332,7 @@ func (s *store) health(ctx context.Context) (dedup.StoreHealth, dialect.Server, 
 		return h, server, err
 	}
 	h.Version, h.Role, h.LatencyP99 = server.Version, server.Role(), s.pings.P99()
-	h.RunID = server.ID + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano)
+	h.RunID = server.ID + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano) + server.Recovered
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -97,7 +97,10 @@ type Server struct {
 	// Started is when the process began, where the server says so; else uptime is for how long it has been running.
 	Started time.Time
 	Uptime  Uptime
-	Account string
+	// Recovered changes where all processes but the first were started anew, as PostgreSQL does when one of them crashes: a sequence may then have
+	// skipped ids. Empty where the server has no such thing.
+	Recovered string
+	Account   string
 	// Session is the id of the session that asked.
 	Session string
 	// Zone is that of times without a zone: what the DSN sets, else the server's own.

@@ -124,7 +124,8 @@ func (PostgreSQL) Server(ctx context.Context, q Querier) (Server, error) {
 	s := Server{At: time.Now()}
 	var version, clock, started string
 	err := q.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_user::text, pg_backend_pid()::text, current_setting('TimeZone'), EXTRACT(EPOCH FROM clock_timestamp())::text,
-		EXTRACT(EPOCH FROM pg_postmaster_start_time())::text, pg_is_in_recovery()`).Scan(&version, &s.Account, &s.Session, &s.Zone, &clock, &started, &s.Replica)
+		EXTRACT(EPOCH FROM pg_postmaster_start_time())::text, pg_is_in_recovery(), COALESCE((SELECT stats_reset::text FROM pg_stat_bgwriter), '')`).
+		Scan(&version, &s.Account, &s.Session, &s.Zone, &clock, &started, &s.Replica, &s.Recovered)
 	if err != nil {
 		return s, err
 	}

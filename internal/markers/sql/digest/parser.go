@@ -105,7 +105,8 @@ func (p *parser) ours() (ok, sure bool) {
 	}
 	switch {
 	case len(parts) > 1:
-		return p.named(parts[len(parts)-2], t.Schema, fold), true
+		merged := t.NamesAlone && t.Twins // the server may count those of all schemas under the text of one
+		return merged || p.named(parts[len(parts)-2], t.Schema, fold), !merged
 	case t.Server == Postgres:
 		return true, !t.Twins
 	case fold:

@@ -12,6 +12,8 @@ type Table struct {
 	FoldsNames bool
 	// Twins is true where other schemas of the database have a table of that name: a name without its schema may be theirs.
 	Twins bool
+	// NamesAlone is true where the server tells statements apart by the names of tables alone, whatever their schema: PostgreSQL from 18 on.
+	NamesAlone bool
 }
 
 // A Form is what a statement does with the table.

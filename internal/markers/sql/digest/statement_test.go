@@ -96,6 +96,21 @@ func TestTheFormsOfStatementsAsPostgreSQLKeepsThem(t *testing.T) {
 	if got, _ := digest.Classify(twins, "", "INSERT INTO message_dedup (message_id) VALUES ($1) ON CONFLICT DO NOTHING"); got != digest.Unclear {
 		t.Errorf("a name that two schemas have is taken for ours: %s", forms()[got])
 	}
+	for name, c := range map[string]struct {
+		alone bool
+		text  string
+		want  digest.Form
+	}{
+		"a server that tells schemas apart counts ours":        {false, "INSERT INTO public.message_dedup (message_id) VALUES ($1) ON CONFLICT DO NOTHING", digest.InsertIgnore},
+		"one that tells schemas apart counts the other's":      {false, "INSERT INTO tenant.message_dedup (message_id) VALUES ($1) ON CONFLICT DO NOTHING", digest.Foreign},
+		"one that goes by names counts both under ours":        {true, "INSERT INTO public.message_dedup (message_id) VALUES ($1) ON CONFLICT DO NOTHING", digest.Unclear},
+		"one that goes by names counts both under the other's": {true, "INSERT INTO tenant.message_dedup (message_id) VALUES ($1) ON CONFLICT DO NOTHING", digest.Unclear},
+	} {
+		twins.NamesAlone = c.alone
+		if got, _ := digest.Classify(twins, "", c.text); got != c.want {
+			t.Errorf("%s: %s, want %s", name, forms()[got], forms()[c.want])
+		}
+	}
 }
 
 // FuzzClassify: whatever a text is, one that does not hold the name of the table is of nobody, and one that is counted begins as a plain

@@ -1,0 +1,92 @@
+package collector
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/dedup"
+)
+
+// An oddShop is a queue whose consumers insert first: each second 20.4 inserts write a row, 1 of these fails, takes its row back and is returned, and 0.6
+// meet a done row and are acked, so that 3 % of 20 acks are duplicates.
+type oddShop struct {
+	seconds int
+	live    bool              // the broker has live counts
+	fail    func(int) float64 // inserts that fail in a second for another cause, as a lock that is waited for too long: they are returned
+	reject  bool              // they are not returned but dead-lettered
+}
+
+func (s oddShop) pipeline() (*pipeline, view) {
+	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
+	p.capacities.add(at(0), 3)
+	odd := make([]float64, s.seconds+1)
+	for i := range s.seconds {
+		odd[i+1] = odd[i]
+		if s.fail != nil {
+			odd[i+1] += s.fail(i)
+		}
+		n := float64(i)
+		acked, back := 20*n, n+odd[i]
+		delivered := acked + back
+		if s.reject {
+			back = n
+		}
+		if s.live {
+			p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: acked}, Delivered: liveSum{Count: delivered}, Redelivered: back})
+		}
+		if i%5 != 0 {
+			continue
+		}
+		p.frames = append(p.frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2, Acks: acked, Deliveries: delivered, Redeliveries: back})
+		last := int64(21*n + odd[i])
+		p.store.statements.Readings = append(p.store.statements.Readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(20.4 * n), IDs: &[2]int64{last, last}})
+		if i >= 60 {
+			then, ids := n-60, int64(21*(n-60)+odd[i-60])
+			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: ids, Next: ids + 1,
+				Rows: int64(19.4 * then), Done: int64(19.4 * then)})
+		}
+	}
+	p.store.statements.Told = true
+	v := plainView()
+	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 100_000}}
+	return p, v
+}
+
+// TestInsertsThatFailForAnotherCauseAreNoDuplicates: they take an id and write no row, as those that meet one do.
+func TestInsertsThatFailForAnotherCauseAreNoDuplicates(t *testing.T) {
+	each := func(x float64) func(int) float64 { return func(int) float64 { return x } }
+	lately := func(i int) float64 {
+		if i >= 850 {
+			return 10
+		}
+		return 0
+	}
+	for name, c := range map[string]struct {
+		shop   oddShop
+		widest float64 // in points
+	}{
+		"none":                                {oddShop{seconds: 900, live: true}, 1.8},
+		"none, and no live counts":            {oddShop{seconds: 900}, 3.2},
+		"one a second, no live counts":        {oddShop{seconds: 900, fail: each(1)}, 8.5},
+		"ten a second, no live counts":        {oddShop{seconds: 900, fail: each(10)}, 55},
+		"one in five seconds":                 {oddShop{seconds: 900, live: true, fail: each(0.2)}, 3},
+		"one in three seconds":                {oddShop{seconds: 900, live: true, fail: each(0.3)}, 3.6},
+		"ten a second for the last 50":        {oddShop{seconds: 900, live: true, fail: lately}, 11},
+		"two a second, shortly after a start": {oddShop{seconds: 120, live: true, fail: each(2)}, 18},
+		"one a second that are dead-lettered": {oddShop{seconds: 900, live: true, fail: each(1), reject: true}, 8},
+	} {
+		p, v := c.shop.pipeline()
+		span, gain, ok := p.hitsSpan(p.statementHits(v), 5*time.Minute)
+		if !ok {
+			t.Fatalf("%s: nothing is counted", name)
+		}
+		f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
+		const truth = 0.03
+		if f.Low > truth || f.High < truth || 100*(f.High-f.Low) > c.widest || f.N == 0 {
+			t.Errorf("%s: %.2f %% to %.2f %% of %v %s, the truth is %.2f %%: %s", name, 100*f.Low, 100*f.High, f.N, f.Quality, 100*truth, f.Why)
+		}
+	}
+}
