@@ -40,19 +40,3 @@ func (p *pipeline) closedSinceTaken(from, to time.Time) float64 {
 	}
 	return math.Inf(1)
 }
-
-// diedAsking is the most of them where a channel asked for so many that it did not ack, and held so many; 0 where nothing bounds these. Those
-// of the channels that were closed lately may not have come back yet.
-func (g brokerGain) diedAsking(asked, held int64, lately float64) float64 {
-	most, waiting := math.Inf(1), math.Inf(1)
-	if asked > 0 {
-		most = g.Closed * float64(asked)
-	}
-	switch {
-	case lately <= 0:
-		waiting = 0
-	case held > 0:
-		waiting = lately * float64(held)
-	}
-	return min(most, g.Redelivered+waiting)
-}

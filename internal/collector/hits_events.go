@@ -97,18 +97,6 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 	span.Hits = [2]float64{max(0, least-span.Missed[1]-gain.Slack), max(0, most-span.Missed[0]+gain.Slack)}
 }
 
-// asksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
-// prefetch of channels that were closed.
-func (g brokerGain) asksLeast(prefetch int64) float64 {
-	switch {
-	case g.Closed == 0:
-		return g.Acked[0] + g.Redelivered
-	case prefetch > 0:
-		return g.Acked[0] + max(0, g.Redelivered-g.Closed*float64(prefetch))
-	}
-	return g.Acked[0]
-}
-
 // undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
 // so many died.
 func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died float64) [2]float64 {

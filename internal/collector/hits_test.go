@@ -261,27 +261,6 @@ func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
 	}
 }
 
-func TestLiveCountsBoundWhatTheBrokerDidBetweenTwoTimes(t *testing.T) {
-	var tape flowTape
-	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
-	for s := range 10 {
-		n := float64(100 * s)
-		tape.readings = append(tape.readings, flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n + 10}, Redelivered: float64(s)})
-	}
-	g, ok := tape.between(at(2).Add(time.Millisecond), at(7).Add(time.Millisecond))
-	if !ok || !g.Live || g.Acked != [2]float64{458, 542} || g.Delivered != [2]float64{458, 542} || g.Redelivered != 6 {
-		t.Errorf("%v, %+v", ok, g)
-	}
-	if _, ok := tape.between(at(2), at(11)); ok {
-		t.Error("a time that nobody has read after is bounded")
-	}
-	tape.readings[5].Since = at(5)
-	tape.readings[9].Since = at(5)
-	if _, ok := tape.between(at(2), at(8).Add(time.Millisecond)); ok {
-		t.Error("counts that began anew are compared")
-	}
-}
-
 func TestTheShareOfHitsHoldsTheTruthWithinItsBounds(t *testing.T) {
 	h := estimate.Hits{Hits: [2]float64{20, 22}, Undone: [2]float64{0, 5}, Messages: [2]float64{1000, 1010}}
 	low, likely, high, ok := h.Rate()
@@ -290,43 +269,5 @@ func TestTheShareOfHitsHoldsTheTruthWithinItsBounds(t *testing.T) {
 	}
 	if _, _, _, ok := (estimate.Hits{}).Rate(); ok {
 		t.Error("a share of nothing")
-	}
-}
-
-// TestTrafficThatBeginsBetweenTwoReadingsIsBounded: the pace of a second says nothing of its halves where it is another than that of its neighbours.
-func TestTrafficThatBeginsBetweenTwoReadingsIsBounded(t *testing.T) {
-	for _, begun := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond} {
-		var tape flowTape
-		start := time.Unix(1010, 0).Add(begun)
-		count := func(at time.Time) float64 { return 400 * max(0, at.Sub(start).Seconds()) }
-		for s := range 30 {
-			at := time.Unix(1000+int64(s), 0)
-			tape.readings = append(tape.readings, flowReading{At: at, Acked: liveSum{Count: count(at)}, Delivered: liveSum{Count: count(at)}})
-		}
-		for from := time.Unix(1009, 0); from.Before(time.Unix(1012, 0)); from = from.Add(170 * time.Millisecond) {
-			to := time.Unix(1025, 3e8)
-			g, ok := tape.between(from, to)
-			if truth := count(to) - count(from); !ok || g.Delivered[0] > truth+1e-6 || g.Delivered[1] < truth-1e-6 || g.Acked[0] > truth+1e-6 || g.Acked[1] < truth-1e-6 {
-				t.Errorf("begun after %s, from %s: %+v does not hold %v", begun, from.Format("05.000"), g, truth)
-			}
-		}
-	}
-}
-
-func TestASecondBeforeABurstIsNotTakenForCalm(t *testing.T) {
-	var tape flowTape
-	for s, n := range []float64{0, 0, 0, 400, 400, 400} {
-		sum := liveSum{Count: n}
-		tape.readings = append(tape.readings, flowReading{At: time.Unix(1000+int64(s), 0), Acked: sum, Delivered: sum})
-	}
-	if got := tape.uneven(time.Unix(1001, 5e8)); got < 400 {
-		t.Errorf("counts may be off by %v, and 400 came in the next second", got)
-	}
-	if got := tape.piled(time.Unix(1003, 0), 15*time.Second); got != 0 {
-		t.Errorf("%v piled up, and all were acked", got)
-	}
-	tape.readings[3].Acked.Count = 350
-	if got := tape.piled(time.Unix(1002, 9e8), 15*time.Second); got != 50 {
-		t.Errorf("%v piled up, and 50 were delivered and not acked", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func (p *pipeline) cameBack(reach, from, to time.Time) rate.Returns {
 	c := rate.UnboundedReturns()
 	c.Count(p.frames, p.own, p.prefetchSince, reach, from, to)
-	if redelivered, ok := p.redeliveredLive(from, to); ok {
+	if redelivered, ok := p.flows.redeliveredLive(from, to); ok {
 		// What was unacked when the window began may have been redelivered before, and inserted since.
 		c.Redelivered = redelivered + p.unackedAround(from)
 	}
@@ -91,24 +91,3 @@ func (p *pipeline) diesUnaided() bool {
 
 // depthAround is how far from a time the depths may lie that bound what waited then.
 const depthAround = 15 * time.Second
-
-// lateCounts is how long the broker's live counts may take to tell what a closed channel took along.
-const lateCounts = 10 * time.Second
-
-// redeliveredLive is what live counts tell of a window, and of what they told a little later.
-func (p *pipeline) redeliveredLive(from, to time.Time) (float64, bool) {
-	g, ok := p.flows.between(from, to)
-	if !ok {
-		return 0, false
-	}
-	for i := range p.flows.readings {
-		at := p.flows.readings[i].At
-		if at.Before(to) || at.Sub(to) > lateCounts {
-			continue
-		}
-		if late, ok := p.flows.between(from, at.Add(-time.Nanosecond)); ok {
-			g.Redelivered = max(g.Redelivered, late.Redelivered)
-		}
-	}
-	return g.Redelivered, true
-}

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
@@ -175,22 +174,6 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 				t.Errorf("%q, %q", why, better)
 			}
 		})
-	}
-}
-
-func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
-	t.Parallel()
-	day := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
-	var tape jointTape
-	for _, second := range []int{1, 2, 3, 4, 2, 3, 4} {
-		tape.add([]estimate.Joint{{At: day.Add(time.Duration(second) * time.Second), Run: 7, Acked: float64(second)}}, day.Add(time.Minute))
-	}
-	var seconds, runs []int
-	for _, r := range tape.readings {
-		seconds, runs = append(seconds, int(r.At.Sub(day)/time.Second)), append(runs, r.Run)
-	}
-	if !slices.Equal(seconds, []int{1, 2, 3, 4}) || !slices.Equal(runs, []int{7, 8, 8, 8}) {
-		t.Errorf("%v of runs %v", seconds, runs)
 	}
 }
 

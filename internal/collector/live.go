@@ -15,8 +15,6 @@ const (
 	liveSource  = "live counts"
 	liveFormula = "(A - U +- band, + B) / A; A acks, U settled, B redeliveries after a lost ack; both counted at one moment, each second"
 	betterLive  = "Switch the broker's Prometheus plugin on and list every node in prometheus_urls (docs/figures.md)."
-	// liveStale is the age from which on the newest joint reading says nothing of the present.
-	liveStale = 30 * time.Second
 	// liveWidest is how many messages the ends of an interval may always lie apart: of few messages two are many per cent.
 	liveWidest = 4
 )

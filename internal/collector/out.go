@@ -2,23 +2,13 @@ package collector
 
 import (
 	"math"
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// mostOutSamples bounds the samples of one pipeline that wait for the round; outReach is how old one may be when a reading is joined with it.
-const (
-	mostOutSamples = 64
-	outReach       = 2 * time.Second
-)
-
-// An outSample is how many deliveries of a pipeline were out at a moment between two times, as the queues said themselves.
-type outSample struct {
-	began, ended time.Time
-	unacked      float64
-}
+// mostOutSamples bounds the samples of one pipeline that wait for the round.
+const mostOutSamples = 64
 
 // sampleOut keeps a sample, if all queues answered as of the request: only classic ones do.
 func (o *occupancy) sampleOut(pipeline string, s outSample, queues map[dedup.QueueRef]*dedup.Queue) {
@@ -38,42 +28,6 @@ func (o *occupancy) drainOut(pipeline string) []outSample {
 	all := o.out[pipeline]
 	delete(o.out, pipeline)
 	return all
-}
-
-// meet joins the newest readings with samples of what was out: no more was then than a little before, with what was delivered since.
-func (t *flowTape) meet(fresh []outSample) {
-	t.samples = append(t.samples, fresh...)
-	for i := len(t.readings) - 1; i > 0 && !t.readings[i].met; i-- {
-		r := &t.readings[i]
-		r.met = true
-		k := sort.Search(len(t.samples), func(k int) bool { return t.samples[k].ended.After(r.Began) }) - 1
-		if k < 0 || r.Began.Sub(t.samples[k].ended) > outReach {
-			continue
-		}
-		s := t.samples[k]
-		j := sort.Search(i, func(j int) bool { return t.readings[j].Ended.After(s.began) }) - 1
-		if j >= 0 && t.readings[j].Since.Equal(r.Since) && s.began.Sub(t.readings[j].Ended) <= outReach {
-			_, delivered := t.readings[j].Delivered.between(r.Delivered)
-			r.Out, r.OutKnown = s.unacked+delivered, true
-		}
-	}
-	if n := len(t.samples); n > 1 {
-		t.samples = append(t.samples[:0], t.samples[n-1])
-	}
-}
-
-// outAt bounds what was out at a time by the samples next to it; +Inf where nothing does.
-func (t *flowTape) outAt(at time.Time) float64 {
-	a, b := t.around(at)
-	switch {
-	case a == nil || !a.OutKnown || at.Sub(a.At) > outReach:
-	case at.Equal(a.At):
-		return a.Out
-	case b != nil && a.Since.Equal(b.Since):
-		_, delivered := a.Delivered.between(b.Delivered)
-		return a.Out + delivered
-	}
-	return math.Inf(1)
 }
 
 const (
