@@ -241,7 +241,7 @@ func (c *Collector) pair() {
 		b.live.watch = make(map[string][]dedup.QueueRef)
 		b.live.totals = make(map[string]estimate.Held)
 		b.live.meters = make(map[string]meter)
-		b.live.out = make(map[string][]outSample)
+		b.live.out = make(map[string][]sample.OutSample)
 		b.live.calms = make(map[string]*sample.Calms)
 	}
 	for _, w := range c.stores {

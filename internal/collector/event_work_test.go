@@ -21,7 +21,7 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 	}
 	for name, work := range works {
 		t.Run(name, func(t *testing.T) {
-			var tape sample.Events
+			var told sample.Events
 			var sketch dedup.Sketch
 			start := time.Unix(1_800_000_000, 0)
 			var inside []float64
@@ -37,9 +37,9 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 						inside = append(inside, d.Seconds())
 					}
 				}
-				tape.Add(&dedup.StoreEvents{At: at, Listening: true, Epoch: 1, Since: start, Work: sketch.Clone()})
+				told.Add(&dedup.StoreEvents{At: at, Listening: true, Epoch: 1, Since: start, Work: sketch.Clone()})
 			}
-			s, ok := sample.SpanOf(tape.Epoch(), 15*time.Minute)
+			s, ok := sample.SpanOf(told.Epoch(), 15*time.Minute)
 			if !ok {
 				t.Fatal("no span")
 			}

@@ -173,7 +173,7 @@ func (p *pipeline) settleAcks(r *exportReading) {
 	r.AckedLow, r.AckedHigh = low.Acks+low.AutoAcks, high.Acks+high.AutoAcks+high.Unacked
 	r.RedeliveredLow, r.RedeliveredHigh = low.Redeliveries, high.Redeliveries
 	r.AckRun = 2 + 2*int(low.Gaps)
-	if live := p.joints.readings; high.AutoAcks == 0 && len(live) > 0 {
+	if live := p.joints.Readings; high.AutoAcks == 0 && len(live) > 0 {
 		i := sort.Search(len(live), func(i int) bool { return live[i].At.After(r.first) }) - 1
 		j := sort.Search(len(live), func(i int) bool { return !live[i].At.Before(r.end) })
 		if i >= 0 && j < len(live) && live[i].Run == live[j].Run && live[j].At.Sub(live[i].At) < sample.CounterLag {

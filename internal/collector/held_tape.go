@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 const (
@@ -19,15 +20,15 @@ func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies 
 	frames := p.frames
 	from := v.now.Add(-w)
 	l := estimate.Latency{Window: w, Tape: frames, Capacity: float64(p.capacity())}
-	within := p.flows.within(frames, from)
+	within := p.flows.Within(frames, from)
 	if within != nil {
-		l.Tape, l.Late = heldTape{within, &p.flows}, max(liveLate, within[len(within)-1].Began.Sub(p.flows.readings[len(p.flows.readings)-1].At))
+		l.Tape, l.Late = sample.LiveFrames{Frames: within, Live: &p.flows}, max(liveLate, within[len(within)-1].Began.Sub(p.flows.Readings[len(p.flows.Readings)-1].At))
 	}
-	if n := len(p.flows.readings); n > 0 && v.now.Sub(p.flows.readings[n-1].At) <= liveStale {
+	if n := len(p.flows.Readings); n > 0 && v.now.Sub(p.flows.Readings[n-1].At) <= sample.LiveStale {
 		l.Single = p.prefetchSince(from) == 1
 		l.Channels = p.consumersMost(from)
-		l.AllAck = p.flows.readings[n-1].Quiet.After(from)
-		l.Pace = p.flows.pace(from)
+		l.AllAck = p.flows.Readings[n-1].Quiet.After(from)
+		l.Pace = p.flows.Pace(from)
 	}
 	if (within != nil || frames.CountsAll(from)) && p.whyNoWork(v) == "" {
 		l.Work, l.Slip = p.store.works, max(leastEventSlip, v.stats.Health.LatencyP99)

@@ -29,7 +29,7 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 			}
 			held = held.Take(now, at, 0)
 			if delivered += pace; live && second <= until {
-				p.flows.add([]flowReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: liveSum{Count: delivered, Unsure: lost * delivered}, Delivered: liveSum{Count: delivered, Unsure: lost * delivered}}}, at)
+				p.flows.Add([]sample.LiveReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: sample.LiveSum{Count: delivered, Unsure: lost * delivered}, Delivered: sample.LiveSum{Count: delivered, Unsure: lost * delivered}}}, at)
 			}
 			if second%15 == 0 && second > 0 {
 				counted := delivered - 5*pace // as old as counters are

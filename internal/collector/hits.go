@@ -103,7 +103,7 @@ func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
 		if other == p || other.store != p.store {
 			continue
 		}
-		if g, ok := other.flows.between(span.From.Add(-span.FromTook), span.To); !ok || g.Delivered[1] > 0 || g.Acked[1] > 0 {
+		if g, ok := other.flows.Between(span.From.Add(-span.FromTook), span.To); !ok || g.Delivered[1] > 0 || g.Acked[1] > 0 {
 			return other.Name
 		}
 	}
@@ -111,14 +111,14 @@ func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
 }
 
 // hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.
-func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain, bool) {
+func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, sample.Gain, bool) {
 	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
-		if n := len(p.joints.readings); n > 0 && j > s.n-3 && p.joints.readings[n-1].At.Before(s.at(j)) {
+		if n := len(p.joints.Readings); n > 0 && j > s.n-3 && p.joints.Readings[n-1].At.Before(s.at(j)) {
 			continue // soon it can be held against acks and completions, too
 		}
 		i := sample.FirstSince(s.n, s.at, s.at(j).Add(-w))
-		if len(p.flows.readings) > 0 { // live counts are narrower than any that reach further back
-			i = max(i, sample.FirstSince(s.n, s.at, p.flows.readings[0].At))
+		if len(p.flows.Readings) > 0 { // live counts are narrower than any that reach further back
+			i = max(i, sample.FirstSince(s.n, s.at, p.flows.Readings[0].At))
 		}
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
@@ -140,11 +140,11 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 			}
 		}
 	}
-	return hitsSpan{}, brokerGain{}, false
+	return hitsSpan{}, sample.Gain{}, false
 }
 
 // widenByAnswers bounds what the broker did between two counts of the store, of which each may be as old as its answer took.
-func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
+func (p *pipeline) widenByAnswers(g *sample.Gain, s hitsSpan) {
 	if inner, ok := p.brokerBetween(s.From, s.To.Add(-s.ToTook)); ok && s.ToTook > 0 {
 		g.Acked[0], g.Delivered[0] = min(g.Acked[0], inner.Acked[0]), min(g.Delivered[0], inner.Delivered[0])
 	}
@@ -160,7 +160,7 @@ func (s hitsSpan) figure(w time.Duration) dedup.Figure {
 }
 
 // judgeHits turns what the store counted into the interval of the rate.
-func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Duration) hitsResult {
+func (p *pipeline) judgeHits(v view, span hitsSpan, gain sample.Gain, w time.Duration) hitsResult {
 	f := span.figure(w)
 	waiting := [2]float64{p.unackedAround(span.From), p.unackedAround(span.To)}
 	f.Why = span.Why
@@ -209,7 +209,7 @@ func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
 }
 
 // strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
-func (s hitsSpan) strangers(g brokerGain, waiting [2]float64) string {
+func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
 	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
 	switch {
 	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):

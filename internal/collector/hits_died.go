@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // diedAsking bounds the deliveries that asked the store, and whose consumers died before the ack: each comes again and asks again, so that two hits
 // are of one ack.
-func (p *pipeline) diedAsking(v view, span hitsSpan, gain brokerGain) float64 {
+func (p *pipeline) diedAsking(v view, span hitsSpan, gain sample.Gain) float64 {
 	if gain.Closed <= 0 {
 		return 0
 	}
 	s := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}
-	return gain.diedAsking(s.LostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
+	return gain.DiedAsking(s.LostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
 }
 
 // closedSinceTaken counts the channels that were closed up to a time whose deliveries may wait yet: those since the newest moment of which all that

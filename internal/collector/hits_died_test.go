@@ -32,11 +32,11 @@ func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
 			if s > 100 {
 				n = 100 + float64(max(0, s-160))
 			}
-			r := flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}}
+			r := sample.LiveReading{At: at(s), Acked: sample.LiveSum{Count: n}, Delivered: sample.LiveSum{Count: n}}
 			if s > 100 {
 				r.Closed = 4
 			}
-			p.flows.readings = append(p.flows.readings, r)
+			p.flows.Readings = append(p.flows.Readings, r)
 			if s%5 == 0 {
 				p.frames = append(p.frames, sample.Frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
 			}
@@ -152,12 +152,12 @@ func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
 					l.step(r, &next, later, c.deaths)
 				}
 				acked, hits := l.acked-a.acked, l.hits-a.hits
-				gain := brokerGain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
+				gain := sample.Gain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
 				span := hitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
 				h := estimate.Hits{Least: span.meetWritten(scheme, gain, waiting), Messages: gain.Acked}
 				died := 0.0
 				if gain.Closed > 0 {
-					died = gain.diedAsking(10, 10, 1)
+					died = gain.DiedAsking(10, 10, 1)
 				}
 				h.Hits, h.Undone = span.Hits, undoneRows(view{scheme: scheme}, span, gain, comeAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
 				low, _, high := h.Duplicates()

@@ -73,7 +73,7 @@ func eventSpan(v view, readings []sample.EventReading, i, j int) hitsSpan {
 }
 
 // withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
-func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain brokerGain) {
+func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain sample.Gain) {
 	asked := span.Asked[1]
 	most := min(asked, gain.Delivered[1]+p.unackedAround(span.From)+gain.Slack)
 	strange := asked
@@ -86,7 +86,7 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 		if all <= 0 {
 			continue
 		}
-		others := max(0, all-g.asksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
+		others := max(0, all-g.AsksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
 		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
 		pace := max(asked/all, span.To.Sub(span.From).Seconds()/source.at(j).Sub(source.at(k)).Seconds())
 		strange = min(strange, min(others, others*pace+4*math.Sqrt(others*pace*(1-min(1, pace)))))
@@ -99,7 +99,7 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 
 // undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
 // so many died.
-func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died float64) [2]float64 {
+func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain sample.Gain, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after":
@@ -158,8 +158,8 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
 func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, bool) {
-	all := p.joints.readings
-	first, last := p.joints.after(span.From), p.joints.after(span.To.Add(-span.ToTook))-1
+	all := p.joints.Readings
+	first, last := p.joints.After(span.From), p.joints.After(span.To.Add(-span.ToTook))-1
 	if last <= first {
 		return estimate.Residual{}, false
 	}
@@ -170,9 +170,9 @@ func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, boo
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
 func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, bool) {
-	all, from := p.joints.readings, span.From.Add(-span.FromTook)
+	all, from := p.joints.Readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
-		first, last := p.joints.after(from)-1-more, p.joints.after(span.To)+more
+		first, last := p.joints.After(from)-1-more, p.joints.After(span.To)+more
 		if first < 0 || last >= len(all) {
 			break
 		}

@@ -38,7 +38,7 @@ func flowing(delivered, acked, redelivered float64, seconds int) *pipeline {
 	p := &pipeline{broker: &brokerWatch{}}
 	for s := range seconds + 1 {
 		n := float64(s)
-		p.flows.readings = append(p.flows.readings, flowReading{At: time.Unix(1000+int64(s), 0), Acked: liveSum{Count: acked * n}, Delivered: liveSum{Count: delivered * n}, Redelivered: redelivered * n})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sample.LiveSum{Count: acked * n}, Delivered: sample.LiveSum{Count: delivered * n}, Redelivered: redelivered * n})
 	}
 	return p
 }
@@ -76,7 +76,7 @@ func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
 
 func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 	span := hitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
-	gain := brokerGain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
+	gain := sample.Gain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
 	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
 	for n, p := range map[float64]*pipeline{1: one, 2: two} {
 		for s := 0; s < 300; s += 5 {
@@ -120,7 +120,7 @@ func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
 		p.store = &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete"}}, "orders"}}
 		for s := range 300 {
 			n := float64(s)
-			p.joints.readings = append(p.joints.readings, estimate.Joint{At: time.Unix(1000+int64(s), 0), Run: 1, Acked: 50 * n, Settled: 49 * n})
+			p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: time.Unix(1000+int64(s), 0), Run: 1, Acked: 50 * n, Settled: 49 * n})
 		}
 		h := estimate.Hits{Hits: c.hits, Messages: [2]float64{13500, 13500}}
 		why := p.meetAcks(view{scheme: p.store.store.Scheme()}, span, &h)

@@ -16,12 +16,12 @@ type flowPair struct {
 	joint *jointPair
 
 	mu    sync.Mutex
-	fresh []flowReading
+	fresh []sample.LiveReading
 }
 
 // take adds a reading, where the broker tells of all queues.
 func (p *flowPair) take(c *dedup.LiveCounts) {
-	r, ok := flowOf(c, p.refs)
+	r, ok := sample.SumLive(c, p.refs)
 	if !ok {
 		return
 	}
@@ -36,7 +36,7 @@ func (p *flowPair) take(c *dedup.LiveCounts) {
 	p.fresh = append(p.fresh, r)
 }
 
-func (p *flowPair) drain() []flowReading {
+func (p *flowPair) drain() []sample.LiveReading {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.fresh
@@ -46,8 +46,8 @@ func (p *flowPair) drain() []flowReading {
 
 // brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API, from which
 // channels that were closed take an unknown part along.
-func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
-	if g, ok := p.flows.between(from, to); ok {
+func (p *pipeline) brokerBetween(from, to time.Time) (sample.Gain, bool) {
+	if g, ok := p.flows.Between(from, to); ok {
 		g.Taken = p.takenBetween(from, to)
 		return g, true
 	}
@@ -55,9 +55,9 @@ func (p *pipeline) brokerBetween(from, to time.Time) (brokerGain, bool) {
 	a, okA := rate.CutBetween(frames, from, from)
 	b, okB := rate.CutBetween(frames, to, to)
 	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
-		return brokerGain{}, false
+		return sample.Gain{}, false
 	}
-	g := brokerGain{Taken: p.takenBetween(from, to), Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
+	g := sample.Gain{Taken: p.takenBetween(from, to), Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
 		Delivered:   [2]float64{max(0, b.Before.Deliveries-a.After.Deliveries), b.After.Deliveries - a.Before.Deliveries},
 		Redelivered: b.After.Redeliveries - a.Before.Redeliveries}
 	closed, known := p.own.Most(a.Before, b.After)
@@ -99,12 +99,12 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 	best := most
 	for _, f := range p.frames.Span(at.Add(-about), at.Add(about)) {
 		seen = max(seen, f.Unacked)
-		if g, ok := p.flows.between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
+		if g, ok := p.flows.Between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
 			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])
 		}
 	}
 	if math.IsInf(best, 1) {
 		best = seen
 	}
-	return min(most, max(best, p.flows.piled(at, about)), p.flows.outAt(at)) + 1
+	return min(most, max(best, p.flows.Piled(at, about)), p.flows.OutAt(at)) + 1
 }

@@ -159,7 +159,7 @@ func (s *insertFirst) watch(seconds int) *pipeline {
 		s.step()
 		now := at(s.tick)
 		if s.tick%ticks == 0 {
-			p.flows.readings = append(p.flows.readings, flowReading{At: now, Acked: liveSum{Count: s.acked}, Delivered: liveSum{Count: s.delivered}, Redelivered: s.redelivered, Closed: s.closed})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: now, Acked: sample.LiveSum{Count: s.acked}, Delivered: sample.LiveSum{Count: s.delivered}, Redelivered: s.redelivered, Closed: s.closed})
 		}
 		if s.tick%(5*ticks) != 37 {
 			continue

@@ -55,7 +55,7 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 	p.capacities.add(at(0), 3)
 	for i := range shopSeconds {
 		n := float64(i)
-		p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: s.acked * n}, Delivered: liveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Acked: sample.LiveSum{Count: s.acked * n}, Delivered: sample.LiveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
 		if i%5 != 0 {
 			continue
 		}
@@ -86,7 +86,7 @@ func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
 		// In 300 s 30 channels are closed; of 240 s the rows are counted, 5 undone, and 6 channels are closed since. 4 messages waited.
 		"rows left undone, channels closed since, and died": {func(*pipeline, *view) {}, 5 + 4 + 6 + 2},
 		"a row may be left by all that a channel held":      {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, 5 + 4 + 10*6 + 2},
-		"no channel was closed":                             {func(p *pipeline, v *view) { raiseFlows(p, func(r *flowReading) { r.Closed = 0 }) }, 4},
+		"no channel was closed":                             {func(p *pipeline, v *view) { raiseFlows(p, func(r *sample.LiveReading) { r.Closed = 0 }) }, 4},
 		"failures keep their rows and come back":            {func(p *pipeline, v *view) { v.scheme.OnFail = "keep" }, math.Inf(1)},
 		"nobody counts rows":                                {func(p *pipeline, v *view) { p.store.inserts.Readings = nil }, math.Inf(1)},
 		"rows are counted since the window began":           {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[125:] }, math.Inf(1)},
@@ -100,7 +100,7 @@ func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, math.Inf(1)},
 		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, math.Inf(1)},
 		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
-		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.readings = p.flows.readings[:800] }, 4 + 30},
+		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.Readings = p.flows.Readings[:800] }, 4 + 30},
 	} {
 		p, span := shop.pipeline()
 		v := plainView()
@@ -115,16 +115,16 @@ func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
 	}
 }
 
-func raiseFlows(p *pipeline, by func(*flowReading)) {
-	for i := range p.flows.readings {
-		by(&p.flows.readings[i])
+func raiseFlows(p *pipeline, by func(*sample.LiveReading)) {
+	for i := range p.flows.Readings {
+		by(&p.flows.Readings[i])
 	}
 }
 
 func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
 	v := plainView()
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
-	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, brokerGain{Redelivered: 90, Closed: 4}
+	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
 	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
 		if got := undoneRows(v, span, gain, comeAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
 			t.Errorf("%v were left: %v, want %v", left, got, most)

@@ -6,12 +6,13 @@ import (
 
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 // judgeShared bounds the rate of a pipeline from above while others, named by why, ask the same store: no more of its deliveries met a marker than all
 // did. It refuses where not all that was acked asked.
-func (c *Collector) judgeShared(p *pipeline, v view, span hitsSpan, gain brokerGain, w time.Duration, why string) hitsResult {
+func (c *Collector) judgeShared(p *pipeline, v view, span hitsSpan, gain sample.Gain, w time.Duration, why string) hitsResult {
 	f := span.figure(w)
 	all, ok := c.gainOfSharers(p, span)
 	asked := span.Asked[1]

@@ -34,7 +34,7 @@ func TestAllHitsOfASharedStoreBoundEachOfItsPipelines(t *testing.T) {
 		p, other := flowing(50, 50, 0, 300), flowing(50, 50, 0, 300)
 		p.store, other.store, p.Name, other.Name = store, store, "orders", "emails"
 		if !c.shared {
-			other.flows.readings = nil
+			other.flows.Readings = nil
 		}
 		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "payments"}, store: &storeWatch{}}}}
 		gain, ok := p.brokerBetween(c.span.From, c.span.To)

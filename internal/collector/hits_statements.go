@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -87,7 +88,7 @@ func statementSpan(v view, from, to *dedup.StatementStats, underway float64) hit
 
 // meetWritten raises the fewest hits to what acks show, and returns the fewest duplicates by the same: what was acked and wrote no row met one,
 // whatever else failed or died. Those that were out when the time began may have written theirs before.
-func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g brokerGain, waiting float64) (duplicates float64) {
+func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g sample.Gain, waiting float64) (duplicates float64) {
 	if s.OfServer || !g.Live {
 		return 0
 	}
@@ -110,7 +111,7 @@ type comeAgain struct {
 }
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
-func (p *pipeline) comeAgain(v view, span hitsSpan, gain brokerGain, died float64) comeAgain {
+func (p *pipeline) comeAgain(v view, span hitsSpan, gain sample.Gain, died float64) comeAgain {
 	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if span.ByIDs {
@@ -130,12 +131,12 @@ func (p *pipeline) askedAround(v view, at time.Time) float64 {
 
 // returnedHits bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, or waits to be, ready or out; and each
 // was delivered and not acked.
-func (p *pipeline) returnedHits(span hitsSpan, gain brokerGain) float64 {
+func (p *pipeline) returnedHits(span hitsSpan, gain sample.Gain) float64 {
 	return min(gain.Redelivered+p.waitingAround(span.To), gain.Delivered[1]-gain.Acked[0]+gain.Fetched+p.unackedAround(span.From))
 }
 
 // undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
-func undoneRows(v view, span hitsSpan, gain brokerGain, again comeAgain) [2]float64 {
+func undoneRows(v view, span hitsSpan, gain sample.Gain, again comeAgain) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after" && slices.Contains(s.States, dedup.Failed): // what failed and is sent again meets its own row, more often than a copy does

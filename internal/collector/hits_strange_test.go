@@ -35,7 +35,7 @@ func (s oddShop) pipeline() (*pipeline, view) {
 			back = n
 		}
 		if s.live {
-			p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: acked}, Delivered: liveSum{Count: delivered}, Redelivered: back})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Acked: sample.LiveSum{Count: acked}, Delivered: sample.LiveSum{Count: delivered}, Redelivered: back})
 		}
 		if i%5 != 0 {
 			continue

@@ -131,16 +131,16 @@ func TestAllThatMayHaveBeenWrittenIsCounted(t *testing.T) {
 }
 
 func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
-	gain := brokerGain{Live: true, Acked: [2]float64{1000, 1002}, Fetched: 1}
+	gain := sample.Gain{Live: true, Acked: [2]float64{1000, 1002}, Fetched: 1}
 	for name, c := range map[string]struct {
 		hits       [2]float64
-		gain       brokerGain
+		gain       sample.Gain
 		low, least float64
 	}{
 		"half of what failed may have done so by a lock": {[2]float64{0, 60}, gain, 1000 - 1 - 960 - 5, 34},
 		"no lock was waited for":                         {[2]float64{60, 60}, gain, 60, 34},
 		"more was acked than asked":                      {[2]float64{0, 10}, gain, 10, 0},
-		"the broker has no live counts":                  {[2]float64{0, 60}, brokerGain{Acked: gain.Acked}, 0, 0},
+		"the broker has no live counts":                  {[2]float64{0, 60}, sample.Gain{Acked: gain.Acked}, 0, 0},
 	} {
 		span := hitsSpan{Hits: c.hits, Written: 960}
 		least := span.meetWritten(dedup.Scheme{Mark: "after"}, c.gain, 5)
@@ -154,7 +154,7 @@ func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
 }
 
 func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
-	gain := brokerGain{Acked: [2]float64{1000, 1000}, Delivered: [2]float64{1010, 1010}}
+	gain := sample.Gain{Acked: [2]float64{1000, 1000}, Delivered: [2]float64{1010, 1010}}
 	for name, c := range map[string]struct {
 		asked [2]float64
 		why   string
@@ -174,7 +174,7 @@ func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
 
 func TestAcksWithoutAnyQuestionRefuseHoweverFewTheyAre(t *testing.T) {
 	for acked, refused := range map[float64]bool{0: false, 2: true} {
-		why := hitsSpan{What: "INSERT"}.strangers(brokerGain{Acked: [2]float64{acked, acked}, Delivered: [2]float64{acked, acked}}, [2]float64{1, 1})
+		why := hitsSpan{What: "INSERT"}.strangers(sample.Gain{Acked: [2]float64{acked, acked}, Delivered: [2]float64{acked, acked}}, [2]float64{1, 1})
 		if (why != "") != refused {
 			t.Errorf("%v acked: %q", acked, why)
 		}
@@ -182,7 +182,7 @@ func TestAcksWithoutAnyQuestionRefuseHoweverFewTheyAre(t *testing.T) {
 }
 
 func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
-	span, gain := hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Redelivered: 4}
+	span, gain := hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Redelivered: 4}
 	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 990, dedup.Processing: 10}}
 	for name, c := range map[string]struct {
 		scheme dedup.Scheme
@@ -208,7 +208,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	v := view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack"}}
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, brokerGain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
+	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)
@@ -232,16 +232,16 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 
 func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
 	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
-	delivered := func(from, until int) []flowReading {
-		var all []flowReading
+	delivered := func(from, until int) []sample.LiveReading {
+		var all []sample.LiveReading
 		for s := range 301 {
 			n := float64(max(0, min(s, until)-from))
-			all = append(all, flowReading{At: time.Unix(1000+int64(s), 0), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}})
+			all = append(all, sample.LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sample.LiveSum{Count: n}, Delivered: sample.LiveSum{Count: n}})
 		}
 		return all
 	}
 	for name, c := range map[string]struct {
-		readings []flowReading
+		readings []sample.LiveReading
 		asks     bool
 	}{
 		"nothing dies":                    {delivered(0, 0), false},
@@ -249,11 +249,11 @@ func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
 		"one dies in the window":          {delivered(100, 101), true},
 		"one died just before the end":    {delivered(279, 280), true},
 		"the broker does not tell":        {nil, true},
-		"its counts began anew meanwhile": {append(delivered(0, 0)[:150:150], flowReading{At: time.Unix(1281, 0), Since: time.Unix(1150, 0)}), true},
+		"its counts began anew meanwhile": {append(delivered(0, 0)[:150:150], sample.LiveReading{At: time.Unix(1281, 0), Since: time.Unix(1150, 0)}), true},
 	} {
 		store := &storeWatch{}
 		p, other := flowing(50, 50, 0, 300), &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: store}
-		p.store, p.partner, other.flows.readings = store, other.Name, c.readings
+		p.store, p.partner, other.flows.Readings = store, other.Name, c.readings
 		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "emails"}, store: &storeWatch{}}}}
 		if got := collector.askingPartner(p, span); (got == "morgue") != c.asks || got != "" && got != "morgue" {
 			t.Errorf("%s: %q", name, got)

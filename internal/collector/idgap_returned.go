@@ -15,7 +15,7 @@ import (
 func (p *pipeline) cameBack(reach, from, to time.Time) rate.Returns {
 	c := rate.UnboundedReturns()
 	c.Count(p.frames, p.own, p.prefetchSince, reach, from, to)
-	if redelivered, ok := p.flows.redeliveredLive(from, to); ok {
+	if redelivered, ok := p.flows.Redelivered(from, to); ok {
 		// What was unacked when the window began may have been redelivered before, and inserted since.
 		c.Redelivered = redelivered + p.unackedAround(from)
 	}
@@ -37,7 +37,7 @@ func (p *pipeline) leftUndone(s rate.IDGap, several string) float64 {
 	if !known {
 		closed = math.Inf(1)
 	}
-	if g, ok := p.flows.between(s.From.At, s.To.Last.Add(lateCounts)); ok {
+	if g, ok := p.flows.Between(s.From.At, s.To.Last.Add(sample.LateCounts)); ok {
 		closed = min(closed, g.Closed)
 	}
 	waiting := p.waitingAround(s.From.At)

@@ -114,7 +114,7 @@ func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	p := &pipeline{broker: &brokerWatch{}}
 	for i := range 400 {
-		r := flowReading{At: begin.Add(time.Duration(i) * time.Second), Since: begin}
+		r := sample.LiveReading{At: begin.Add(time.Duration(i) * time.Second), Since: begin}
 		if i > 100 {
 			r.Redelivered = 3
 		}
@@ -124,7 +124,7 @@ func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
 		if i > 330 {
 			r.Redelivered = 100
 		}
-		p.flows.readings = append(p.flows.readings, r)
+		p.flows.Readings = append(p.flows.Readings, r)
 	}
 	c := p.cameBack(begin, begin.Add(50*time.Second), begin.Add(300*time.Second))
 	if c.Redelivered < 8 || c.Redelivered > 12 {

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -55,7 +56,7 @@ type jointPair struct {
 
 	mu sync.Mutex
 	// pending are counts of the broker whose time the store is not certain of yet; fresh are joined, and not yet taken by the round.
-	pending []flowReading
+	pending []sample.LiveReading
 	fresh   []estimate.Joint
 	// of is what the counts of the run are compared within, run counts how often that changed.
 	of  jointRun
@@ -106,7 +107,7 @@ func (w *liveWatch) told() (why, better string) {
 }
 
 // take adds a reading of the pipeline's queues, where its acks have a bound.
-func (p *jointPair) take(r flowReading) {
+func (p *jointPair) take(r sample.LiveReading) {
 	if math.IsInf(r.Acked.Open+r.Acked.Unsure+r.Redelivered, 1) {
 		return
 	}
@@ -135,7 +136,7 @@ func (p *jointPair) join(now time.Time) {
 			p.run++
 		}
 		before, known := p.store.EventsAt(next.Began.Add(-calmBefore))
-		j := next.joint()
+		j := next.Joint()
 		j.Calm = known && before == last
 		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
 		j.Again, j.Claims = float64(c.Again+c.Unclear), float64(c.Claims)

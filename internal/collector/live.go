@@ -40,7 +40,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
-	case ok && v.now.Sub(r.To) > liveStale:
+	case ok && v.now.Sub(r.To) > sample.LiveStale:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)
 		return liveResult{Rate: f}
@@ -72,7 +72,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
 		return liveResult{Rate: f}
 	}
-	why, checked := foreignAcks(p.joints.readings, p.store.told.Epoch(), v.scheme, w, waiting)
+	why, checked := foreignAcks(p.joints.Readings, p.store.told.Epoch(), v.scheme, w, waiting)
 	if f.Why = why; why != "" {
 		return liveResult{Rate: f}
 	}
@@ -115,7 +115,7 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 		return "the broker has no live counts", betterLive
 	}
 	// One that fails now and then cuts out its seconds alone.
-	if n := len(p.joints.readings); n > 0 && v.now.Sub(p.joints.readings[n-1].At) <= liveStale {
+	if n := len(p.joints.Readings); n > 0 && v.now.Sub(p.joints.Readings[n-1].At) <= sample.LiveStale {
 		return "", ""
 	}
 	_, better = p.live.told()
@@ -124,7 +124,7 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 
 // residualLive is the residual of the newest window whose ends are quiet.
 func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
-	readings := p.joints.readings
+	readings := p.joints.Readings
 	last := len(readings) - 1
 	if last < 0 {
 		return estimate.Residual{}, false
@@ -144,7 +144,7 @@ func (c *Collector) busyPartner(p *pipeline, r estimate.Residual) string {
 		return ""
 	}
 	for _, other := range c.pipelines {
-		if other != p && other.store == p.store && (other.joint == nil || other.live != p.live || !other.joints.quiet(r.From, r.To)) {
+		if other != p && other.store == p.store && (other.joint == nil || other.live != p.live || !other.joints.Quiet(r.From, r.To)) {
 			return other.Name
 		}
 	}

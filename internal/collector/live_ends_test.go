@@ -16,7 +16,7 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 		p = &pipeline{broker: &brokerWatch{}}
 		for s := range 121 { // 30 deliveries a second, acked each 10 s
 			at := time.Unix(1000+int64(s), 0)
-			p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: 30 * float64(s)}, Acked: liveSum{Count: 300 * float64(s/10)}})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Delivered: sample.LiveSum{Count: 30 * float64(s)}, Acked: sample.LiveSum{Count: 300 * float64(s/10)}})
 			if s%5 == 1 {
 				p.frames = append(p.frames, sample.Frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
 			}
@@ -79,7 +79,7 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 			}
 			if tick%100 == 0 {
 				unacked[at.Unix()] = delivered - acked
-				p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: delivered}, Acked: liveSum{Count: acked}})
+				p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Delivered: sample.LiveSum{Count: delivered}, Acked: sample.LiveSum{Count: acked}})
 			}
 		}
 		from, to := int64(1020+r.IntN(20)), int64(1060+r.IntN(25))

@@ -17,7 +17,7 @@ import (
 // far they are apart shows in their scatter, as that of acks and completions does.
 func (p *pipeline) liveBound(f dedup.Figure, r estimate.Residual, w time.Duration, unacked estimate.Unacked) liveResult {
 	const formula = "at most (D - C + band) / A; D deliveries, C claims of them, A acks; both counted at one moment, each second"
-	unclaimed, ok := estimate.ResidualOf(deliveriesLessClaims(p.joints.readings), w, unacked)
+	unclaimed, ok := estimate.ResidualOf(deliveriesLessClaims(p.joints.Readings), w, unacked)
 	out := p.unackedAround(r.From)
 	high := unclaimed.Sent + unclaimed.Band + unclaimed.Rose + r.DeliveredUnsure + out
 	f.N, f.Formula = r.Acked, formula

@@ -22,7 +22,7 @@ func countedLive(foreign float64) *pipeline {
 		OnInFlight: "nack", OnFail: "delete", AcksEach: true, States: []dedup.State{dedup.Processing, dedup.Done}}}}
 	for second := range 601 {
 		at, done := liveNow.Add(time.Duration(second-600)*time.Second), float64(9*second)
-		p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
+		p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
 		p.store.told.Readings = append(p.store.told.Readings, sample.EventReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
 	}
 	return p
@@ -53,7 +53,7 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			for i := range p.store.told.Readings {
 				p.store.told.Readings[i].Asked += float64(i)
 				p.store.told.Readings[i].Claims += float64(i)
-				p.joints.readings[i].Delivered += float64(i)
+				p.joints.Readings[i].Delivered += float64(i)
 			}
 		},
 	} {
@@ -91,7 +91,7 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		p := countedLive(1)
 		for i := range p.store.told.Readings {
 			p.store.told.Readings[i].AskedKnown = false
-			p.joints.readings[i].Fetched = float64(i)
+			p.joints.Readings[i].Fetched = float64(i)
 		}
 		if f := liveOf(p, liveNow).Rate; f.Low > 0.1 || f.High < 0.18 || !strings.Contains(f.Why, "were fetched one by one") {
 			t.Errorf("%+v", f)
@@ -100,8 +100,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("unless consumers fetch, and ask the store", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(0)
-		for i := range p.joints.readings {
-			p.joints.readings[i].Fetched = float64(10 * i)
+		for i := range p.joints.Readings {
+			p.joints.Readings[i].Fetched = float64(10 * i)
 		}
 		if f := liveOf(p, liveNow).Rate; f.Quality != dedup.Measured || f.Low < 0.09 || f.Why != "" {
 			t.Errorf("%+v", f)
@@ -114,8 +114,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	for i := range p.joints.readings {
-		p.joints.readings[i].Settled, p.joints.readings[i].Again = float64(10*i), float64(i)
+	for i := range p.joints.Readings {
+		p.joints.Readings[i].Settled, p.joints.Readings[i].Again = float64(10*i), float64(i)
 	}
 	if f := liveOf(p, liveNow).Rate; f.Low > 0 || f.High < 0.1 || !strings.Contains(f.Why, "300 done markers were written again") {
 		t.Errorf("%+v", f)
@@ -125,15 +125,15 @@ func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
 func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	for i := range p.joints.readings {
+	for i := range p.joints.Readings {
 		if i > 500 {
-			p.joints.readings[i].Run = 1
+			p.joints.Readings[i].Run = 1
 		}
 		if i >= 500 {
-			p.joints.readings[i].Acked -= 20
+			p.joints.Readings[i].Acked -= 20
 		}
 	}
-	p.joints.readings[500].Open = 20
+	p.joints.Readings[500].Open = 20
 	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || ackedLive(got).High != got.Residual.Acked+20 {
 		t.Errorf("%+v", got.Rate)
 	}
@@ -149,24 +149,24 @@ func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
 	}{
 		{"nothing is delivered to it", func(*pipeline) {}, true},
 		{"something was, though nothing is acked yet", func(other *pipeline) {
-			for i := 400; i < len(other.joints.readings); i++ {
-				other.joints.readings[i].Delivered = 1
+			for i := 400; i < len(other.joints.Readings); i++ {
+				other.joints.Readings[i].Delivered = 1
 			}
 		}, false},
 		{"something was before the window", func(other *pipeline) {
-			for i := 100; i < len(other.joints.readings); i++ {
-				other.joints.readings[i].Delivered, other.joints.readings[i].Acked = 1, 1
+			for i := 100; i < len(other.joints.Readings); i++ {
+				other.joints.Readings[i].Delivered, other.joints.Readings[i].Acked = 1, 1
 			}
 		}, true},
-		{"it was not counted", func(other *pipeline) { other.joints.readings = nil }, false},
+		{"it was not counted", func(other *pipeline) { other.joints.Readings = nil }, false},
 		{"it is of another broker", func(other *pipeline) { other.live = &liveWatch{} }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := countedLive(0)
 			other := &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: p.store, joint: &jointPair{}, live: p.live}
-			for _, r := range p.joints.readings {
-				other.joints.readings = append(other.joints.readings, estimate.Joint{At: r.At})
+			for _, r := range p.joints.Readings {
+				other.joints.Readings = append(other.joints.Readings, estimate.Joint{At: r.At})
 			}
 			p.partner = other.Name
 			tt.change(other)
@@ -211,9 +211,9 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 			p.refs = []dedup.QueueRef{{Vhost: "/", Name: "orders"}}
 			p.broker = &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{p.refs[0]: {Arguments: tt.arguments}}}
 			sure := liveOf(p, liveNow).Residual
-			for i := range p.joints.readings {
+			for i := range p.joints.Readings {
 				if i > 500 {
-					p.joints.readings[i].Closed = 3
+					p.joints.Readings[i].Closed = 3
 				}
 			}
 			got := liveOf(p, liveNow)
@@ -268,8 +268,8 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 		p.broker = &brokerWatch{}
 		s := p.store.store.(*fakeSource)
 		s.scheme = dedup.Scheme{Kind: "redis-string", Preset: "redis-timestamp", Mark: "before", OnInFlight: "ack", OnFail: "delete", States: []dedup.State{dedup.Present}}
-		for i := range p.joints.readings {
-			r := &p.joints.readings[i]
+		for i := range p.joints.Readings {
+			r := &p.joints.Readings[i]
 			r.Delivered, r.Settled, r.Claims = float64(11*i), 0, claims*float64(i)
 		}
 		return p
@@ -293,9 +293,9 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 func TestMarkersThatSomebodyWritesAtTheStartAreHeld(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	p.joints.readings = p.joints.readings[400:]
-	for i := range p.joints.readings {
-		r := &p.joints.readings[i]
+	p.joints.Readings = p.joints.Readings[400:]
+	for i := range p.joints.Readings {
+		r := &p.joints.Readings[i]
 		if r.Calm = true; i > 0 {
 			r.Settled += 2
 		}

@@ -54,7 +54,7 @@ func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
 	if !known {
 		return r.Closed
 	}
-	return min(r.Closed, most+p.joints.closedSince(last.Began.Add(-sample.CounterLag)))
+	return min(r.Closed, most+p.joints.ClosedSince(last.Began.Add(-sample.CounterLag)))
 }
 
 // diedAtWork counts the channels closed within a time that had not finished their work: each left behind a claim that nobody ended
@@ -62,7 +62,7 @@ func (p *pipeline) channelsClosed(r estimate.Residual) float64 {
 // be left behind in other ways, as by a reject in mid-work; so it is believed only where each of them was born just before some channel was
 // closed, and no more than were closed.
 func (p *pipeline) diedAtWork(r estimate.Residual, e *dedup.StoreEvents) float64 {
-	readings := p.joints.readings
+	readings := p.joints.Readings
 	if e == nil || p.MaxProcessing <= 0 || len(readings) < 2 {
 		return 0
 	}

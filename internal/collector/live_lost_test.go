@@ -50,7 +50,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 						j.Closed++
 					}
 				}
-				p.joints.readings = append(p.joints.readings, j)
+				p.joints.Readings = append(p.joints.Readings, j)
 			}
 			e := &dedup.StoreEvents{At: now}
 			for range tt.ended {

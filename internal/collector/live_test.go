@@ -37,7 +37,7 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 			p.live.why = "live counts took 300 ms"
 			for i := range 60 {
 				at := now.Add(-tt.age - time.Duration(60-i)*time.Second)
-				p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
+				p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
 			}
 			r := c.liveEstimate(p, view{now: now, scheme: scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, time.Minute)
 			if known := r.Rate.Known(); known != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
@@ -84,9 +84,9 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 				if i > 118 {
 					j.Closed += tt.late
 				}
-				p.joints.readings = append(p.joints.readings, j)
+				p.joints.Readings = append(p.joints.Readings, j)
 			}
-			r, ok := estimate.ResidualOf(p.joints.readings, 2*time.Minute, estimate.Unacked{})
+			r, ok := estimate.ResidualOf(p.joints.Readings, 2*time.Minute, estimate.Unacked{})
 			if !ok {
 				t.Fatal("nothing is told")
 			}

@@ -21,7 +21,7 @@ type occupancy struct {
 	watch  map[string][]dedup.QueueRef // fixed once made
 	meters map[string]meter            // of stores that belong to one pipeline alone; fixed once made
 	totals map[string]estimate.Held
-	out    map[string][]outSample // since the last round
+	out    map[string][]sample.OutSample // since the last round
 	last   liveDepths
 	calms  map[string]*sample.Calms // by store
 }
@@ -50,7 +50,7 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 		held := o.totals[pipeline]
 		if whole {
 			held = held.Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
-			o.sampleOut(pipeline, outSample{t.At, ended, sum}, queues)
+			o.sampleOut(pipeline, sample.OutSample{Began: t.At, Ended: ended, Unacked: sum}, queues)
 			if m := o.meters[pipeline]; m != nil {
 				held = held.Meet(m.Sampled(held.Span))
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -11,7 +12,7 @@ import (
 const mostOutSamples = 64
 
 // sampleOut keeps a sample, if all queues answered as of the request: only classic ones do.
-func (o *occupancy) sampleOut(pipeline string, s outSample, queues map[dedup.QueueRef]*dedup.Queue) {
+func (o *occupancy) sampleOut(pipeline string, s sample.OutSample, queues map[dedup.QueueRef]*dedup.Queue) {
 	for _, ref := range o.watch[pipeline] {
 		if queues[ref].Type != "classic" {
 			return
@@ -22,7 +23,7 @@ func (o *occupancy) sampleOut(pipeline string, s outSample, queues map[dedup.Que
 }
 
 // drainOut returns the samples since the last call.
-func (o *occupancy) drainOut(pipeline string) []outSample {
+func (o *occupancy) drainOut(pipeline string) []sample.OutSample {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := o.out[pipeline]
@@ -44,10 +45,10 @@ const (
 // unrest bounds by how many messages the counts of the broker and of the store may differ at a time: by what is out then, and by how
 // uneven the pace is. +Inf where live counts do not reach around it.
 func (p *pipeline) unrest(at time.Time) float64 {
-	if a, b := p.flows.around(at); a == nil || b == nil {
+	if a, b := p.flows.Around(at); a == nil || b == nil {
 		return math.Inf(1)
 	}
-	return p.unackedAround(at) + p.flows.uneven(at)
+	return p.unackedAround(at) + p.flows.Uneven(at)
 }
 
 // quieterEnds are the readings with the least unrest near the first and the last one of a time.

@@ -28,10 +28,10 @@ type pipeline struct {
 	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
 	live   *liveWatch
 	joint  *jointPair
-	joints jointTape
+	joints sample.Joints
 	// flow takes its live counts alone, flows is what came of it.
 	flow  *flowPair
-	flows flowTape
+	flows sample.Live
 	// exports are what the consumers' framework counts.
 	exports exportTape
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.

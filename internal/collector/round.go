@@ -106,11 +106,11 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		p.followConsumers()
 		if p.joint != nil {
-			p.joints.add(p.joint.drain(), now)
+			p.joints.Add(p.joint.drain(), now)
 		}
 		if p.flow != nil {
-			p.flows.add(p.flow.drain(), now)
-			p.flows.meet(p.broker.live.drainOut(p.Name))
+			p.flows.Add(p.flow.drain(), now)
+			p.flows.AddOut(p.broker.live.drainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)

@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"time"
@@ -7,13 +7,13 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A flowReading is what a broker's live counts told of the source queues of one pipeline, as of one moment. Counts are compared within one Since.
-type flowReading struct {
+// A LiveReading is what a broker's live counts told of the source queues of one pipeline, as of one moment. Counts are compared within one Since.
+type LiveReading struct {
 	// Began and Ended bound the moment, At is their middle.
 	At, Began, Ended time.Time
 	Since            time.Time
 	Quiet            time.Time // see dedup.LiveCount
-	Acked, Delivered liveSum
+	Acked, Delivered LiveSum
 	// Redelivered is at most, Closed the channels that were closed, MayBeClosed how many more there may be until later readings tell.
 	Redelivered, Closed, MayBeClosed float64
 	// Fetched are those of Delivered that somebody fetched one by one, Automatic the deliveries that need no ack.
@@ -23,9 +23,9 @@ type flowReading struct {
 	OutKnown, met bool
 }
 
-// flowOf is the sum of the counts of queues; false where the broker does not tell those of all of them.
-func flowOf(c *dedup.LiveCounts, refs []dedup.QueueRef) (flowReading, bool) {
-	r, unseen := flowReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2), Began: c.Began, Ended: c.Ended, Quiet: c.Began}, 0.0
+// SumLive is the sum of the counts of queues; false where the broker does not tell those of all of them.
+func SumLive(c *dedup.LiveCounts, refs []dedup.QueueRef) (LiveReading, bool) {
+	r, unseen := LiveReading{At: c.Began.Add(c.Ended.Sub(c.Began) / 2), Began: c.Began, Ended: c.Ended, Quiet: c.Began}, 0.0
 	for _, ref := range refs {
 		q, ok := c.Queues[ref]
 		if !ok {
@@ -47,21 +47,21 @@ func flowOf(c *dedup.LiveCounts, refs []dedup.QueueRef) (flowReading, bool) {
 	return r, true
 }
 
-// joint is the side of a joint reading that the broker tells.
-func (r *flowReading) joint() estimate.Joint {
+// Joint is the side of a joint reading that the broker tells.
+func (r *LiveReading) Joint() estimate.Joint {
 	return estimate.Joint{At: r.At, Acked: r.Acked.Count, Unsure: r.Acked.Unsure, Open: r.Acked.Open,
 		Delivered: r.Delivered.Count, DeliveredUnsure: r.Delivered.Unsure, DeliveredOpen: r.Delivered.Open,
 		Fetched: r.Fetched, Redelivered: r.Redelivered, Closed: r.Closed, MayBeClosed: r.MayBeClosed}
 }
 
-// A liveSum is a count of dedup.LiveCount: at least Count, of which Unsure and Open are missing.
-type liveSum struct{ Count, Unsure, Open float64 }
+// A LiveSum is a count of dedup.LiveCount: at least Count, of which Unsure and Open are missing.
+type LiveSum struct{ Count, Unsure, Open float64 }
 
-func (s *liveSum) add(count, unsure, open float64) {
+func (s *LiveSum) add(count, unsure, open float64) {
 	s.Count, s.Unsure, s.Open = s.Count+count, s.Unsure+unsure, s.Open+open
 }
 
 // between bounds what a count gained.
-func (s liveSum) between(later liveSum) (low, high float64) {
+func (s LiveSum) between(later LiveSum) (low, high float64) {
 	return max(0, later.Count-s.Count-s.Open), later.Count - s.Count + later.Unsure - s.Unsure + later.Open
 }

@@ -1,11 +1,11 @@
-package collector
+package sample
 
 import (
 	"math"
 )
 
-// A brokerGain bounds what the broker did with the messages of one pipeline between two times. Redelivered is at most.
-type brokerGain struct {
+// A Gain bounds what the broker did with the messages of one pipeline between two times. Redelivered is at most.
+type Gain struct {
 	Acked, Delivered    [2]float64
 	Redelivered, Closed float64
 	// Taken are the dead letters that were taken out of the pipeline's queues and may have been sent again, as far as that is known.
@@ -17,9 +17,9 @@ type brokerGain struct {
 	Slack float64
 }
 
-// asksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
+// AsksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
 // prefetch of channels that were closed.
-func (g brokerGain) asksLeast(prefetch int64) float64 {
+func (g Gain) AsksLeast(prefetch int64) float64 {
 	switch {
 	case g.Closed == 0:
 		return g.Acked[0] + g.Redelivered
@@ -29,9 +29,9 @@ func (g brokerGain) asksLeast(prefetch int64) float64 {
 	return g.Acked[0]
 }
 
-// diedAsking is the most of them where a channel asked for so many that it did not ack, and held so many; 0 where nothing bounds these. Those
+// DiedAsking bounds the deliveries that asked the store and whose consumers died before the ack, where a channel asked for so many that it did not ack, and held so many; 0 where nothing bounds these. Those
 // of the channels that were closed lately may not have come back yet.
-func (g brokerGain) diedAsking(asked, held int64, lately float64) float64 {
+func (g Gain) DiedAsking(asked, held int64, lately float64) float64 {
 	most, waiting := math.Inf(1), math.Inf(1)
 	if asked > 0 {
 		most = g.Closed * float64(asked)

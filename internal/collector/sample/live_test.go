@@ -1,32 +1,30 @@
-package collector
+package sample
 
 import (
 	"testing"
 	"time"
-
-	"dedup-dashboard/internal/collector/sample"
 )
 
 func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	second := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
-	var frames sample.Frames
+	var frames Frames
 	for i := range 21 {
-		frames = append(frames, sample.Frame{Began: second(15 * i)})
+		frames = append(frames, Frame{Began: second(15 * i)})
 	}
-	readings := func(from, to, anew int) flowTape {
-		var t flowTape
+	readings := func(from, to, anew int) Live {
+		var t Live
 		for i := from; i <= to; i++ {
-			r := flowReading{At: second(i), Since: began}
+			r := LiveReading{At: second(i), Since: began}
 			if i >= anew {
 				r.Since = second(anew)
 			}
-			t.readings = append(t.readings, r)
+			t.Readings = append(t.Readings, r)
 		}
 		return t
 	}
 	for name, c := range map[string]struct {
-		all  flowTape
+		all  Live
 		want int
 	}{
 		"all the way":               {readings(0, 300, 999), 21},
@@ -36,13 +34,13 @@ func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
 		"they ended":                {readings(0, 240, 999), 0},
 		"counted anew at once":      {readings(0, 300, 20), 19},
 		"counted anew half way":     {readings(0, 300, 150), 0},
-		"none":                      {flowTape{}, 0},
+		"none":                      {Live{}, 0},
 		"one":                       {readings(300, 300, 999), 0},
 	} {
-		if got := c.all.within(frames, second(0)); len(got) != c.want {
+		if got := c.all.Within(frames, second(0)); len(got) != c.want {
 			t.Errorf("%s: %d frames, want %d", name, len(got), c.want)
 		} else if c.want > 0 {
-			held := heldTape{got, &c.all}
+			held := LiveFrames{got, &c.all}
 			held.Moment(0)
 			held.Moment(len(got) - 1)
 		}
@@ -52,9 +50,9 @@ func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
 // TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted: a burst in that second was all before it, or all after it.
 func TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
-	var all flowTape
+	var all Live
 	for i, n := range []float64{100, 140, 140} {
-		all.readings = append(all.readings, flowReading{At: began.Add(time.Duration(i) * time.Second), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}})
+		all.Readings = append(all.Readings, LiveReading{At: began.Add(time.Duration(i) * time.Second), Acked: LiveSum{Count: n}, Delivered: LiveSum{Count: n}})
 	}
 	for after, want := range map[time.Duration][3]float64{0: {100, 0, 40}, 250 * time.Millisecond: {110, 10, 30}, 1500 * time.Millisecond: {140, 0, 0}, 2 * time.Second: {140, 0, 0}} {
 		_, acked, less, more := all.counted(began.Add(after))
@@ -65,22 +63,22 @@ func TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted(t *testing.T)
 }
 
 func TestLiveCountsBoundWhatTheBrokerDidBetweenTwoTimes(t *testing.T) {
-	var all flowTape
+	var all Live
 	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
 	for s := range 10 {
 		n := float64(100 * s)
-		all.readings = append(all.readings, flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n + 10}, Redelivered: float64(s)})
+		all.Readings = append(all.Readings, LiveReading{At: at(s), Acked: LiveSum{Count: n}, Delivered: LiveSum{Count: n + 10}, Redelivered: float64(s)})
 	}
-	g, ok := all.between(at(2).Add(time.Millisecond), at(7).Add(time.Millisecond))
+	g, ok := all.Between(at(2).Add(time.Millisecond), at(7).Add(time.Millisecond))
 	if !ok || !g.Live || g.Acked != [2]float64{458, 542} || g.Delivered != [2]float64{458, 542} || g.Redelivered != 6 {
 		t.Errorf("%v, %+v", ok, g)
 	}
-	if _, ok := all.between(at(2), at(11)); ok {
+	if _, ok := all.Between(at(2), at(11)); ok {
 		t.Error("a time that nobody has read after is bounded")
 	}
-	all.readings[5].Since = at(5)
-	all.readings[9].Since = at(5)
-	if _, ok := all.between(at(2), at(8).Add(time.Millisecond)); ok {
+	all.Readings[5].Since = at(5)
+	all.Readings[9].Since = at(5)
+	if _, ok := all.Between(at(2), at(8).Add(time.Millisecond)); ok {
 		t.Error("counts that began anew are compared")
 	}
 }
@@ -88,16 +86,16 @@ func TestLiveCountsBoundWhatTheBrokerDidBetweenTwoTimes(t *testing.T) {
 // TestTrafficThatBeginsBetweenTwoReadingsIsBounded: the pace of a second says nothing of its halves where it is another than that of its neighbours.
 func TestTrafficThatBeginsBetweenTwoReadingsIsBounded(t *testing.T) {
 	for _, begun := range []time.Duration{0, 100 * time.Millisecond, 500 * time.Millisecond, 900 * time.Millisecond} {
-		var all flowTape
+		var all Live
 		start := time.Unix(1010, 0).Add(begun)
 		count := func(at time.Time) float64 { return 400 * max(0, at.Sub(start).Seconds()) }
 		for s := range 30 {
 			at := time.Unix(1000+int64(s), 0)
-			all.readings = append(all.readings, flowReading{At: at, Acked: liveSum{Count: count(at)}, Delivered: liveSum{Count: count(at)}})
+			all.Readings = append(all.Readings, LiveReading{At: at, Acked: LiveSum{Count: count(at)}, Delivered: LiveSum{Count: count(at)}})
 		}
 		for from := time.Unix(1009, 0); from.Before(time.Unix(1012, 0)); from = from.Add(170 * time.Millisecond) {
 			to := time.Unix(1025, 3e8)
-			g, ok := all.between(from, to)
+			g, ok := all.Between(from, to)
 			if truth := count(to) - count(from); !ok || g.Delivered[0] > truth+1e-6 || g.Delivered[1] < truth-1e-6 || g.Acked[0] > truth+1e-6 || g.Acked[1] < truth-1e-6 {
 				t.Errorf("begun after %s, from %s: %+v does not hold %v", begun, from.Format("05.000"), g, truth)
 			}
@@ -106,19 +104,19 @@ func TestTrafficThatBeginsBetweenTwoReadingsIsBounded(t *testing.T) {
 }
 
 func TestASecondBeforeABurstIsNotTakenForCalm(t *testing.T) {
-	var all flowTape
+	var all Live
 	for s, n := range []float64{0, 0, 0, 400, 400, 400} {
-		sum := liveSum{Count: n}
-		all.readings = append(all.readings, flowReading{At: time.Unix(1000+int64(s), 0), Acked: sum, Delivered: sum})
+		sum := LiveSum{Count: n}
+		all.Readings = append(all.Readings, LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sum, Delivered: sum})
 	}
-	if got := all.uneven(time.Unix(1001, 5e8)); got < 400 {
+	if got := all.Uneven(time.Unix(1001, 5e8)); got < 400 {
 		t.Errorf("counts may be off by %v, and 400 came in the next second", got)
 	}
-	if got := all.piled(time.Unix(1003, 0), 15*time.Second); got != 0 {
+	if got := all.Piled(time.Unix(1003, 0), 15*time.Second); got != 0 {
 		t.Errorf("%v piled up, and all were acked", got)
 	}
-	all.readings[3].Acked.Count = 350
-	if got := all.piled(time.Unix(1002, 9e8), 15*time.Second); got != 50 {
+	all.Readings[3].Acked.Count = 350
+	if got := all.Piled(time.Unix(1002, 9e8), 15*time.Second); got != 50 {
 		t.Errorf("%v piled up, and 50 were delivered and not acked", got)
 	}
 }

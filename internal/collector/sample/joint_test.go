@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"slices"
@@ -11,12 +11,12 @@ import (
 func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
-	var tape jointTape
+	var all Joints
 	for _, second := range []int{1, 2, 3, 4, 2, 3, 4} {
-		tape.add([]estimate.Joint{{At: day.Add(time.Duration(second) * time.Second), Run: 7, Acked: float64(second)}}, day.Add(time.Minute))
+		all.Add([]estimate.Joint{{At: day.Add(time.Duration(second) * time.Second), Run: 7, Acked: float64(second)}}, day.Add(time.Minute))
 	}
 	var seconds, runs []int
-	for _, r := range tape.readings {
+	for _, r := range all.Readings {
 		seconds, runs = append(seconds, int(r.At.Sub(day)/time.Second)), append(runs, r.Run)
 	}
 	if !slices.Equal(seconds, []int{1, 2, 3, 4}) || !slices.Equal(runs, []int{7, 8, 8, 8}) {
