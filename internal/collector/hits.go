@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -12,8 +11,6 @@ import (
 )
 
 const (
-	hitsName    = "store hits"
-	hitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
 	// hitsEnds is how many readings back the end of the window may lie until the broker's counts reach beyond it.
 	hitsEnds = 12
 )
@@ -26,39 +23,6 @@ type hitsSource struct {
 	// earlier are readings up to i to compare with j, where questions are those of a whole server; nil else.
 	earlier     func(i, j int) []int
 	why, better string
-}
-
-// A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
-type hitsSpan struct {
-	From, To time.Time
-	// FromTook and ToTook are how long before these times the counts may be true.
-	FromTook, ToTook time.Duration
-	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
-	Asked, Hits [2]float64
-	// Missed are the questions that met none, and OfServer is true where Asked are those of everybody on the server. Failed are the claims that
-	// consumers gave back.
-	Missed   [2]float64
-	OfServer bool
-	Failed   float64
-	// OnServer are the questions of everybody, where OfServer.
-	OnServer float64
-	// Written are at most the inserts that wrote their row, where inserts were counted. ByIDs is true where those that wrote none are the ids that a
-	// sequence gave beyond these.
-	Written float64
-	ByIDs   bool
-	// FirstIDs and LastIDs bound, where ByIDs, the last ids whose inserts had ended when the span began and when it ended.
-	FirstIDs, LastIDs [2]int64
-	// What is how consumers ask.
-	What string
-	// Why says why the span tells nothing, and Better what would help.
-	Why, Better string
-}
-
-// A hitsResult is the estimate from store hits. Told is false when there is none.
-type hitsResult struct {
-	Rate dedup.Figure
-	Told bool
-	Hits estimate.Hits
 }
 
 // hitsEstimate estimates the rate from what the store itself counted of its consumers' questions.
@@ -123,7 +87,7 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, sample.Gai
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
 				if gain.Live {
-					begin, end := p.quieterEnds(s.at, i, j)
+					begin, end := quieterEnds(p.unrest, s.at, i, j)
 					if quiet, ok := p.brokerBetween(s.at(begin), s.at(end)); ok && quiet.Live {
 						i, j, gain = begin, end, quiet
 					}
@@ -154,11 +118,6 @@ func (p *pipeline) widenByAnswers(g *sample.Gain, s hitsSpan) {
 	}
 }
 
-// figure is a rate of the span of which nothing is known yet.
-func (s hitsSpan) figure(w time.Duration) dedup.Figure {
-	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: rate.BetterReport}
-}
-
 // judgeHits turns what the store counted into the interval of the rate.
 func (p *pipeline) judgeHits(v view, span hitsSpan, gain sample.Gain, w time.Duration) hitsResult {
 	f := span.figure(w)
@@ -176,7 +135,7 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain sample.Gain, w time.Dur
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v, span, gain, p.comeAgain(v, span, gain, died))
+		h.Undone = undoneRows(v.scheme, v.stats.Pass, span, gain, p.comeAgain(v, span, gain, died))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
@@ -184,50 +143,4 @@ func (p *pipeline) judgeHits(v view, span hitsSpan, gain sample.Gain, w time.Dur
 		return hitsResult{Rate: f}
 	}
 	return rateOfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
-}
-
-// rateOfHits is the rate of hits, and how far it is to be believed.
-func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
-	low, likely, high, ok := h.Rate()
-	if !ok {
-		f.Why = "no message was acked in the window"
-		return hitsResult{Rate: f}
-	}
-	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
-	f.Hits = likely * f.N
-	out := hitsResult{Told: true, Hits: h}
-	switch width := f.High - f.Low; {
-	case width > rate.Widest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case width <= rate.MeasuredWidest && proven:
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	out.Rate = f
-	return out
-}
-
-// strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
-func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
-	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
-	switch {
-	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
-		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else asks for the markers or writes them",
-			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
-	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
-		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
-	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0], s.Asked[1] <= 0 && g.Acked[0] > 0:
-		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
-			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
-	}
-	return ""
-}
-
-// messages are those behind the rate: as many as were acked.
-func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
-	f := rate
-	f.Unit, f.Formula, f.Why, f.Hits = dedup.Count, "acks of the source queues", "", 0
-	f.Quality, f.Low, f.Value, f.High = dedup.Derived, r.Hits.Messages[0], rate.N, r.Hits.Messages[1]
-	return f
 }

@@ -159,7 +159,7 @@ func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
 				if gain.Closed > 0 {
 					died = gain.DiedAsking(10, 10, 1)
 				}
-				h.Hits, h.Undone = span.Hits, undoneRows(view{scheme: scheme}, span, gain, comeAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
+				h.Hits, h.Undone = span.Hits, undoneRows(scheme, nil, span, gain, comeAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
 				low, _, high := h.Duplicates()
 				windows++
 				if truth := l.copies - a.copies; low <= truth && truth <= high {

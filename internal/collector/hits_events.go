@@ -32,7 +32,7 @@ func (p *pipeline) eventHits(v view) hitsSource {
 	case asksByReading(v.scheme) && !readings[n-1].MissedKnown:
 		return hitsSource{why: "the server does not tell which questions found nothing", better: betterMisses}
 	}
-	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) hitsSpan { return eventSpan(v, readings, i, j) },
+	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) hitsSpan { return eventSpan(v.scheme, readings, i, j) },
 		earlier: func(i, j int) []int {
 			var all []int
 			for k := range triedEarlier {
@@ -46,31 +46,6 @@ func (p *pipeline) eventHits(v view) hitsSource {
 
 // triedEarlier is how many earlier times are looked at for what others ask.
 const triedEarlier = 24
-
-// asksByReading reports whether consumers ask by a command that changes nothing, which the server tells of where it finds nothing.
-func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXISTS" }
-
-// eventSpan bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
-// those of the whole server.
-func eventSpan(v view, readings []sample.EventReading, i, j int) hitsSpan {
-	from, to := &readings[i], &readings[j]
-	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
-	asked := to.Asked - from.Asked
-	s.Asked, s.OnServer = [2]float64{asked, asked}, asked
-	if !asksByReading(v.scheme) {
-		begun := to.Claims - from.Claims
-		s.Missed = [2]float64{begun, begun}
-	} else {
-		if !from.MissedKnown {
-			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", rate.BetterReport
-			return s
-		}
-		missed := to.Missed - from.Missed
-		s.Missed = [2]float64{missed - (to.OwnMissed[1] - from.OwnMissed[0]), missed - (to.OwnMissed[0] - from.OwnMissed[1])}
-	}
-	s.Hits = [2]float64{max(0, asked-s.Missed[1]), max(0, asked-s.Missed[0])}
-	return s
-}
 
 // withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
 func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain sample.Gain) {

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -44,47 +43,14 @@ func (p *flowPair) drain() []sample.LiveReading {
 	return out
 }
 
-// brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API, from which
-// channels that were closed take an unknown part along.
+// brokerBetween bounds what the broker did between two times: by live counts, else by the counters of the management API.
 func (p *pipeline) brokerBetween(from, to time.Time) (sample.Gain, bool) {
-	if g, ok := p.flows.Between(from, to); ok {
-		g.Taken = p.takenBetween(from, to)
-		return g, true
-	}
-	frames := p.frames
-	a, okA := rate.CutBetween(frames, from, from)
-	b, okB := rate.CutBetween(frames, to, to)
-	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
-		return sample.Gain{}, false
-	}
-	g := sample.Gain{Taken: p.takenBetween(from, to), Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
-		Delivered:   [2]float64{max(0, b.Before.Deliveries-a.After.Deliveries), b.After.Deliveries - a.Before.Deliveries},
-		Redelivered: b.After.Redeliveries - a.Before.Redeliveries}
-	closed, known := p.own.Most(a.Before, b.After)
-	if g.Closed = closed; !known || closed > 0 {
-		g.Acked[1], g.Delivered[1], g.Redelivered, g.Closed = math.Inf(1), math.Inf(1), math.Inf(1), max(closed, 1)
-	}
-	return g, true
-}
-
-// takenBetween counts the dead letters that were taken out between two times and rate.UndoneReach before; 0 where nobody counted them.
-func (p *pipeline) takenBetween(from, to time.Time) float64 {
-	frames := p.frames
-	last, ok := frames.After(to.Add(sample.CounterLag))
-	if !ok && len(frames) > 0 {
-		last, ok = &frames[len(frames)-1], true
-	}
+	g, ok := p.flows.Between(from, to)
 	if !ok {
-		return 0
+		g, ok = gainByFrames(p.frames, p.own, from, to)
 	}
-	first, ok := frames.Before(from.Add(-rate.UndoneReach))
-	if !ok {
-		first = &frames[0]
-	}
-	if first.DeadGaps != last.DeadGaps {
-		return 0
-	}
-	return max(0, last.DeadSettled-first.DeadSettled)
+	g.Taken = takenBetween(p.frames, from, to)
+	return g, ok
 }
 
 // unackedAround is the most deliveries that were unacked at a time: no more than consumers may hold, nor than a little before with what was

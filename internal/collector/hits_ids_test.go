@@ -30,7 +30,7 @@ func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
 		"the server dropped counts":                {begun, dedup.StatementStats{Unfailed: 90, Drops: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
 		"more rows than ids":                       {begun, dedup.StatementStats{Unfailed: 101, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
 	} {
-		got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &c.from, &c.to, 0)
+		got := statementSpan(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, 0)
 		switch counted := c.asked != [2]float64{}; {
 		case counted && (got.Why != "" || !got.ByIDs || got.Asked != c.asked || got.Hits != c.hits):
 			t.Errorf("%s: %+v", name, got)
@@ -38,7 +38,7 @@ func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
 			t.Errorf("%s is not refused: %+v", name, got)
 		}
 	}
-	looks := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
+	looks := statementSpan(dedup.Scheme{Mark: "after"}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
 	if looks.ByIDs || looks.Hits != [2]float64{6, 8} {
 		t.Errorf("consumers that look first: %+v", looks)
 	}
@@ -69,7 +69,7 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 		}
 	}
 	r := p.store.statements.Readings
-	return p, statementSpan(plainView(), &r[len(r)-62], &r[len(r)-2], 0)
+	return p, statementSpan(plainView().scheme, &r[len(r)-62], &r[len(r)-2], 0)
 }
 
 func plainView() view {
@@ -126,12 +126,12 @@ func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
 	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
 	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
-		if got := undoneRows(v, span, gain, comeAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
+		if got := undoneRows(v.scheme, v.stats.Pass, span, gain, comeAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
 			t.Errorf("%v were left: %v, want %v", left, got, most)
 		}
 	}
 	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
-	if got := undoneRows(v, span, gain, comeAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
+	if got := undoneRows(v.scheme, v.stats.Pass, span, gain, comeAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
 		t.Errorf("a wait that failed comes back: %v", got)
 	}
 }
@@ -141,7 +141,7 @@ func TestRatesByIDsAreNeverMeasured(t *testing.T) {
 	p, _ := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
 	v := plainView()
 	r := p.store.statements.Readings
-	span := statementSpan(v, &r[14], &r[len(r)-2], 0)
+	span := statementSpan(v.scheme, &r[14], &r[len(r)-2], 0)
 	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
 	gain, _ := p.brokerBetween(span.From, span.To)
 	f := p.judgeHits(v, span, gain, 15*time.Minute).Rate

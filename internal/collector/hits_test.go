@@ -44,7 +44,7 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 		if c.to.LockWaits != nil {
 			from.LockWaits = writes(0)
 		}
-		got := statementSpan(view{scheme: c.scheme}, &from, &c.to, 0)
+		got := statementSpan(c.scheme, &from, &c.to, 0)
 		switch {
 		case c.why != "" && !strings.Contains(got.Why, c.why):
 			t.Errorf("%s: %q", name, got.Why)
@@ -71,7 +71,7 @@ func TestStatementsThatEndWhileTheyAreCountedAreNotTakenForEarlyFailures(t *test
 	} {
 		c.from.LockWaits, c.to.LockWaits = n(0), n(0)
 		c.to.Inserts, c.to.Met, c.to.Failed = inserts, met, met
-		if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &c.from, &c.to, c.underway); got.Hits != c.hits {
+		if got := statementSpan(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, c.underway); got.Hits != c.hits {
 			t.Errorf("%s: %v, want %v", name, got.Hits, c.hits)
 		}
 	}
@@ -82,7 +82,7 @@ func TestALockWaitThatBeganBeforeTheWindowMayFailInIt(t *testing.T) {
 	from, to := dedup.StatementStats{Writes: &none, LockWaits: &none, LockWaiting: 2}, dedup.StatementStats{Writes: &none, LockWaits: &none}
 	writes := int64(100)
 	to.Inserts, to.Met, to.Failed, to.Writes = 100, 7, 7, &writes
-	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &from, &to, 0); got.Hits != [2]float64{5, 7} {
+	if got := statementSpan(dedup.Scheme{InsertFirst: true}, &from, &to, 0); got.Hits != [2]float64{5, 7} {
 		t.Errorf("%v of 7 hits, though 2 may have failed by a lock", got.Hits)
 	}
 }
@@ -105,10 +105,10 @@ func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
 	counted := dedup.StatementStats{Unfailed: 90, Questions: 200, Found: 5}
 	asked := counted
 	asked.Questions, asked.Found = 203, 7
-	if got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &counted, &counted, 0); !strings.Contains(got.Why, "no INSERT that fails") {
+	if got := statementSpan(dedup.Scheme{InsertFirst: true}, &counted, &counted, 0); !strings.Contains(got.Why, "no INSERT that fails") {
 		t.Errorf("inserts of which none was counted: %+v", got)
 	}
-	if got := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &counted, &asked, 0); got.Why != "" || got.Hits != [2]float64{2, 3} {
+	if got := statementSpan(dedup.Scheme{Mark: "after"}, &counted, &asked, 0); got.Why != "" || got.Hits != [2]float64{2, 3} {
 		t.Errorf("one that found nothing may have lost a race: %+v", got)
 	}
 }
@@ -124,7 +124,7 @@ func TestAllThatMayHaveBeenWrittenIsCounted(t *testing.T) {
 		"one insert may have written many rows":      {dedup.StatementStats{}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1}, math.Inf(1)},
 		"the table counts what it wrote":             {dedup.StatementStats{Writes: &zero}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1, Writes: &writes}, 95 + 3},
 	} {
-		if got := statementSpan(view{}, &c.from, &c.to, 0); got.Written != c.written {
+		if got := statementSpan(dedup.Scheme{}, &c.from, &c.to, 0); got.Written != c.written {
 			t.Errorf("%s: %v, want %v", name, got.Written, c.written)
 		}
 	}
@@ -196,7 +196,7 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		"what is met is acked":                  {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
 		"what is met is acked, rows unread":     {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
-		got := undoneRows(view{scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, span, gain, comeAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
+		got := undoneRows(c.scheme, c.pass, span, gain, comeAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}
@@ -208,7 +208,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	v := view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack"}}
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := undoneRows(v, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
+	if got := undoneRows(v.scheme, v.stats.Pass, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)
@@ -221,11 +221,11 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 		}
 		p.frames = append(p.frames, f)
 	}
-	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
+	if got := takenBetween(p.frames, begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
 		t.Errorf("%v were taken, want %d", got, taken)
 	}
 	p.frames[59].DeadGaps = 1
-	if got := p.takenBetween(begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
+	if got := takenBetween(p.frames, begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
 		t.Errorf("%v were taken though counts were missed", got)
 	}
 }

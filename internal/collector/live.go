@@ -11,25 +11,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-const (
-	liveSource  = "live counts"
-	liveFormula = "(A - U +- band, + B) / A; A acks, U settled, B redeliveries after a lost ack; both counted at one moment, each second"
-	betterLive  = "Switch the broker's Prometheus plugin on and list every node in prometheus_urls (docs/figures.md)."
-	// liveWidest is how many messages the ends of an interval may always lie apart: of few messages two are many per cent.
-	liveWidest = 4
-)
-
-// A liveResult is the residual of live counts. Told is false when there is none.
-type liveResult struct {
-	Rate dedup.Figure
-	Told bool
-	// Checked is true where the store was asked as often as it must have been.
-	Checked  bool
-	Residual estimate.Residual
-	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same without trust in what the scheme says of acks.
-	Lost, LostUntrusted float64
-}
-
 // liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
 func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResult {
 	if why, better := c.liveRefusal(p, v); why != "" {
@@ -66,7 +47,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 		return liveResult{Rate: f}
 	}
 	if v.scheme.BoundsOnly(dedup.MethodLive) {
-		return p.liveBound(f, r, w, waiting)
+		return liveBound(f, p.joints.Readings, r, w, waiting, p.unackedAround(r.From))
 	}
 	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
@@ -87,7 +68,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	closed := p.channelsClosed(r)
 	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {
-		out.Lost = max(0, out.Lost-p.diedAtWork(r, e))
+		out.Lost = max(0, out.Lost-diedAtWork(p.joints.Readings, r, e, p.MaxProcessing))
 	}
 	untrusted := v.scheme
 	untrusted.AcksEach = false
@@ -131,7 +112,7 @@ func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (esti
 	}
 	at := func(i int) time.Time { return readings[i].At }
 	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
-	if begin, end := p.quieterEnds(at, first, last); begin < end {
+	if begin, end := quieterEnds(p.unrest, at, first, last); begin < end {
 		first, last = begin, end
 	}
 	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)
@@ -171,49 +152,4 @@ func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked
 		}
 	}
 	return all
-}
-
-// judge turns the residual into the interval of the rate, and gives it the quality that it has.
-func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
-	f.Low, f.Value, f.High = r.Residual.Rate(r.Lost)
-	f.Hits, _, _ = r.Residual.Duplicates(r.Lost)
-	f.N = r.Residual.Acked
-	width := f.High - f.Low
-	_, _, untrusted := r.Residual.Rate(r.LostUntrusted)
-	switch {
-	case width > rate.Widest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case untrusted-f.Low <= rate.MeasuredWidest && r.Checked && rate.ProvenEvents(s):
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	return f
-}
-
-// againWords says that a marker that is written again looks like work that is done again; empty where none was.
-func againWords(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s written again, or may have been: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
-}
-
-// fetchedWords says that acks may be of those who move messages or take them away; empty where nobody fetched any.
-func fetchedWords(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", counted(whole(n), "message")+" "+verb(whole(n), "was", "were"))
-}
-
-// ackedLive are the messages behind the rate: as many as were acked.
-func ackedLive(r liveResult) dedup.Figure {
-	f := r.Rate
-	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
-	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.MostAcked(), 0
-	if f.Low < f.High {
-		f.Quality = dedup.Derived
-	}
-	return f
 }

@@ -7,33 +7,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
-
-// liveBound is the most that the rate can be where consumers ack whatever meets a marker, done or not: the deliveries that claimed nothing. Those
-// that were out when the time began may have asked in it. Deliveries and claims reach us at different moments, on a busy machine the more so: how
-// far they are apart shows in their scatter, as that of acks and completions does.
-func (p *pipeline) liveBound(f dedup.Figure, r estimate.Residual, w time.Duration, unacked estimate.Unacked) liveResult {
-	const formula = "at most (D - C + band) / A; D deliveries, C claims of them, A acks; both counted at one moment, each second"
-	unclaimed, ok := estimate.ResidualOf(deliveriesLessClaims(p.joints.Readings), w, unacked)
-	out := p.unackedAround(r.From)
-	high := unclaimed.Sent + unclaimed.Band + unclaimed.Rose + r.DeliveredUnsure + out
-	f.N, f.Formula = r.Acked, formula
-	switch {
-	case !ok || high < -3*math.Sqrt(r.Delivered+1):
-		f.Why = fmt.Sprintf("%s were written while the broker delivered %s: others write them too", counted(whole(r.Claims), "claim"), counted(whole(r.Delivered), "message"))
-	case math.IsInf(high, 1) || high >= r.Acked:
-		f.Why = "more deliveries claimed nothing than were acked: messages that come back tell no bound"
-	default:
-		if f.High = max(0, high, out) / r.Acked; f.High <= rate.Widest || f.High*f.N <= liveWidest {
-			f.Quality = dedup.Derived
-		}
-		f.Why = "at most: deliveries that were refused before they asked are among those that claimed nothing, and hits on work that was not done"
-	}
-	return liveResult{Rate: f, Residual: r}
-}
 
 // deliveriesLessClaims are the readings with deliveries in place of acks, and claims in place of what was settled.
 func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {

@@ -59,7 +59,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 			for _, born := range tt.born {
 				e.OpenSince = append(e.OpenSince, began.Add(time.Duration(born)*time.Second-300*time.Millisecond))
 			}
-			if got := p.diedAtWork(estimate.Residual{From: began.Add(20 * time.Second), To: now}, e); got != tt.died {
+			if got := diedAtWork(p.joints.Readings, estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, p.MaxProcessing); got != tt.died {
 				t.Errorf("%g died at work, want %g", got, tt.died)
 			}
 		})

@@ -1,0 +1,159 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/dedup"
+)
+
+const (
+	hitsName    = "store hits"
+	hitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
+)
+
+// A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
+type hitsSpan struct {
+	From, To time.Time
+	// FromTook and ToTook are how long before these times the counts may be true.
+	FromTook, ToTook time.Duration
+	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
+	Asked, Hits [2]float64
+	// Missed are the questions that met none, and OfServer is true where Asked are those of everybody on the server. Failed are the claims that
+	// consumers gave back.
+	Missed   [2]float64
+	OfServer bool
+	Failed   float64
+	// OnServer are the questions of everybody, where OfServer.
+	OnServer float64
+	// Written are at most the inserts that wrote their row, where inserts were counted. ByIDs is true where those that wrote none are the ids that a
+	// sequence gave beyond these.
+	Written float64
+	ByIDs   bool
+	// FirstIDs and LastIDs bound, where ByIDs, the last ids whose inserts had ended when the span began and when it ended.
+	FirstIDs, LastIDs [2]int64
+	// What is how consumers ask.
+	What string
+	// Why says why the span tells nothing, and Better what would help.
+	Why, Better string
+}
+
+// A hitsResult is the estimate from store hits. Told is false when there is none.
+type hitsResult struct {
+	Rate dedup.Figure
+	Told bool
+	Hits estimate.Hits
+}
+
+// figure is a rate of the span of which nothing is known yet.
+func (s hitsSpan) figure(w time.Duration) dedup.Figure {
+	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: rate.BetterReport}
+}
+
+// rateOfHits is the rate of hits, and how far it is to be believed.
+func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
+	low, likely, high, ok := h.Rate()
+	if !ok {
+		f.Why = "no message was acked in the window"
+		return hitsResult{Rate: f}
+	}
+	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
+	f.Hits = likely * f.N
+	out := hitsResult{Told: true, Hits: h}
+	switch width := f.High - f.Low; {
+	case width > rate.Widest && width*f.N > liveWidest:
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+	case width <= rate.MeasuredWidest && proven:
+		f.Quality = dedup.Measured
+	default:
+		f.Quality = dedup.Derived
+	}
+	out.Rate = f
+	return out
+}
+
+// strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
+func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
+	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
+	switch {
+	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
+		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else asks for the markers or writes them",
+			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
+	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
+		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
+	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0], s.Asked[1] <= 0 && g.Acked[0] > 0:
+		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
+			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
+	}
+	return ""
+}
+
+// messages are those behind the rate: as many as were acked.
+func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
+	f := rate
+	f.Unit, f.Formula, f.Why, f.Hits = dedup.Count, "acks of the source queues", "", 0
+	f.Quality, f.Low, f.Value, f.High = dedup.Derived, r.Hits.Messages[0], rate.N, r.Hits.Messages[1]
+	return f
+}
+
+// countIDs takes what a sequence gave for the inserts, of which the server counts only those that wrote a row: each takes an id, and keeps it where it
+// fails. It changes nothing where ids and statements cannot be compared.
+func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
+	if from.IDs == nil || to.IDs == nil || to.Unfailed == 0 || to.OwnIDs != from.OwnIDs || to.Drops != from.Drops {
+		return
+	}
+	given := [2]float64{max(0, float64(to.IDs[0]-from.IDs[1])), float64(to.IDs[1] - from.IDs[0])}
+	if given[1] < s.Written { // rows have ids of their own, or one insert may have written many
+		return
+	}
+	s.ByIDs, s.Asked, s.FirstIDs, s.LastIDs = true, given, *from.IDs, *to.IDs
+	s.Hits = [2]float64{max(0, given[0]-s.Written), given[1] - s.Written}
+}
+
+// meetWritten raises the fewest hits to what acks show, and returns the fewest duplicates by the same: what was acked and wrote no row met one,
+// whatever else failed or died. Those that were out when the time began may have written theirs before.
+func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g sample.Gain, waiting float64) (duplicates float64) {
+	if s.OfServer || !g.Live {
+		return 0
+	}
+	met := g.Acked[0] - g.Fetched - s.Written - waiting
+	s.Hits[0] = max(s.Hits[0], min(s.Hits[1], met))
+	undone := scheme.OnInFlight == "ack" && !scheme.Transactional && scheme.Mark != "after" // it may have met work that was not done
+	if undone || met > s.Hits[1] {                                                          // rows were written that nobody counted
+		return 0
+	}
+	return max(0, met)
+}
+
+// takenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
+// less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
+// than had not ended then, or had been given since. It is 0 where rows are not counted.
+func (s hitsSpan) takenBack(rows []dedup.InsertStats, statements []dedup.StatementStats) float64 {
+	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > s.FirstIDs[0] })
+	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > s.LastIDs[1]+1 }) - 1
+	if j <= i {
+		return 0
+	}
+	a, b := &rows[i], &rows[j]
+	most, before := math.Inf(-1), math.Inf(1)
+	for k := range statements {
+		t := &statements[k]
+		if k > 0 && t.OwnIDs != statements[k-1].OwnIDs { // rows were written whose ids are elsewhere
+			before = math.Inf(1)
+		}
+		if t.IDs != nil {
+			wrote := float64(t.Unfailed + t.Inserts - t.Met - t.Unclear)
+			most = max(most, wrote-float64(max(0, t.IDs[1]+1-b.Next))-before)
+			before = min(before, wrote+float64(max(a.Next-1, t.IDs[1])-t.IDs[0]))
+		}
+	}
+	if math.IsInf(most, -1) {
+		return 0
+	}
+	return most - float64(b.Rows-a.Rows)
+}
