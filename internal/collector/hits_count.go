@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -40,7 +41,7 @@ func statementSpan(scheme dedup.Scheme, from, to *dedup.StatementStats, underway
 		span.Written += unseen
 		span.Asked = [2]float64{min(inserts, least), max(span.Asked[1], most)}
 		if unseen := writes - inserts - unclear; unseen > 0.05*writes+3 {
-			span.Why = fmt.Sprintf("%s reached the table that the server's digests do not show: MariaDB counts no server-side prepared statements", counted(whole(unseen), "insert"))
+			span.Why = fmt.Sprintf("%s reached the table that the server's digests do not show: MariaDB counts no server-side prepared statements", text.Counted(text.Whole(unseen), "insert"))
 			span.Better = "Let consumers send INSERT as text (emulated prepares, interpolateParams=true), or have a column with AUTO_INCREMENT (docs/stores.md)."
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -67,7 +68,7 @@ func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
 	out := hitsResult{Told: true, Hits: h}
 	switch width := f.High - f.Low; {
 	case width > rate.Widest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
 	case width <= rate.MeasuredWidest && proven:
 		f.Quality = dedup.Measured
 	default:
@@ -83,12 +84,12 @@ func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
 	switch {
 	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
 		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else asks for the markers or writes them",
-			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
+			text.Counted(text.Whole(s.Missed[0]), "message"), s.What, text.Grouped(text.Whole(s.Asked[1])))
 	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
-		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
+		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, text.Grouped(text.Whole(s.Asked[0])), text.Counted(text.Whole(g.Delivered[1]), "message"))
 	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0], s.Asked[1] <= 0 && g.Acked[0] > 0:
 		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
-			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
+			text.Counted(text.Whole(g.Acked[0]), "message"), s.What, text.Grouped(text.Whole(s.Asked[1])))
 	}
 	return ""
 }

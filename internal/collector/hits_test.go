@@ -87,19 +87,6 @@ func TestALockWaitThatBeganBeforeTheWindowMayFailInIt(t *testing.T) {
 	}
 }
 
-// TestWhatStatementsAskedIsBoundedByAnswersThatCameLate: counts of a reading may be as old as its answer took.
-func TestWhatStatementsAskedIsBoundedByAnswersThatCameLate(t *testing.T) {
-	p := flowing(50, 50, 0, 302)
-	p.store = &storeWatch{}
-	for s := int64(0); s <= 300; s += 5 {
-		p.store.statements.Add(&dedup.StatementStats{At: time.Unix(1000+s, 5e8), Took: 2 * time.Second, Epoch: 1, Inserts: 50 * s, Met: s})
-	}
-	span, gain, ok := p.hitsSpan(p.statementHits(view{scheme: dedup.Scheme{InsertFirst: true}}), 150*time.Second)
-	if !ok || span.FromTook != 2*time.Second || span.ToTook != 2*time.Second || gain.Acked[0] > 50*148 || gain.Acked[1] < 50*152 {
-		t.Errorf("%v: %+v, %+v", ok, span, gain)
-	}
-}
-
 // TestInsertsOfWhichNoneIsCountedMayAllHaveFailed: PostgreSQL counts none that fails, so that in a quiet minute of duplicates alone it counts none.
 func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
 	counted := dedup.StatementStats{Unfailed: 90, Questions: 200, Found: 5}
@@ -205,59 +192,28 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 
 // TestDeadLettersThatWereTakenOutMayHaveMetTheirRows: sent again they are no redeliveries.
 func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
-	v := view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack"}}
-	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
+	scheme := dedup.Scheme{Mark: "before", OnInFlight: "ack"}
+	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := undoneRows(v.scheme, v.stats.Pass, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
+	if got := undoneRows(scheme, pass, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)
-	p := &pipeline{}
+	var frames sample.Frames
 	for i := range 60 {
 		at := begin.Add(time.Duration(i) * 15 * time.Second)
 		f := sample.Frame{Began: at, Ended: at, DepthFrom: at}
 		if i >= 30 {
 			f.DeadSettled = taken
 		}
-		p.frames = append(p.frames, f)
+		frames = append(frames, f)
 	}
-	if got := takenBetween(p.frames, begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
+	if got := takenBetween(frames, begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
 		t.Errorf("%v were taken, want %d", got, taken)
 	}
-	p.frames[59].DeadGaps = 1
-	if got := takenBetween(p.frames, begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
+	frames[59].DeadGaps = 1
+	if got := takenBetween(frames, begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
 		t.Errorf("%v were taken though counts were missed", got)
-	}
-}
-
-func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
-	delivered := func(from, until int) []sample.LiveReading {
-		var all []sample.LiveReading
-		for s := range 301 {
-			n := float64(max(0, min(s, until)-from))
-			all = append(all, sample.LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sample.LiveSum{Count: n}, Delivered: sample.LiveSum{Count: n}})
-		}
-		return all
-	}
-	for name, c := range map[string]struct {
-		readings []sample.LiveReading
-		asks     bool
-	}{
-		"nothing dies":                    {delivered(0, 0), false},
-		"one died long before":            {delivered(3, 4), false},
-		"one dies in the window":          {delivered(100, 101), true},
-		"one died just before the end":    {delivered(279, 280), true},
-		"the broker does not tell":        {nil, true},
-		"its counts began anew meanwhile": {append(delivered(0, 0)[:150:150], sample.LiveReading{At: time.Unix(1281, 0), Since: time.Unix(1150, 0)}), true},
-	} {
-		store := &storeWatch{}
-		p, other := flowing(50, 50, 0, 300), &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: store}
-		p.store, p.partner, other.flows.Readings = store, other.Name, c.readings
-		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "emails"}, store: &storeWatch{}}}}
-		if got := collector.askingPartner(p, span); (got == "morgue") != c.asks || got != "" && got != "morgue" {
-			t.Errorf("%s: %q", name, got)
-		}
 	}
 }
 

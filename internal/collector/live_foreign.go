@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // deliveriesLessClaims are the readings with deliveries in place of acks, and claims in place of what was settled.
@@ -51,5 +52,5 @@ func foreignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup
 		return "", true
 	}
 	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",
-		counted(whole(least), "message"), counted(whole(hits), "time")), true
+		text.Counted(text.Whole(least), "message"), text.Counted(text.Whole(hits), "time")), true
 }

@@ -134,7 +134,7 @@ func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 		}
 	}
 	p.joints.Readings[500].Open = 20
-	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || ackedLive(got).High != got.Residual.Acked+20 {
+	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || got.messages().High != got.Residual.Acked+20 {
 		t.Errorf("%+v", got.Rate)
 	}
 }
@@ -275,7 +275,7 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 		return p
 	}
 	got := liveOf(counted(10.9), liveNow)
-	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || ackedLive(got).Value != 3000 {
+	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || got.messages().Value != 3000 {
 		t.Errorf("%+v", f)
 	}
 	if f := liveOf(counted(9), liveNow).Rate; f.Known() || f.High < 0.2 || f.High > 0.201 || f.N != 3000 { // too high to judge by, and true all the same

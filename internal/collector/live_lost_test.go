@@ -41,7 +41,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}}
+			var readings []estimate.Joint
 			began := now.Add(-200 * time.Second)
 			for i := range 201 {
 				j := estimate.Joint{At: began.Add(time.Duration(i) * time.Second)}
@@ -50,7 +50,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 						j.Closed++
 					}
 				}
-				p.joints.Readings = append(p.joints.Readings, j)
+				readings = append(readings, j)
 			}
 			e := &dedup.StoreEvents{At: now}
 			for range tt.ended {
@@ -59,7 +59,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 			for _, born := range tt.born {
 				e.OpenSince = append(e.OpenSince, began.Add(time.Duration(born)*time.Second-300*time.Millisecond))
 			}
-			if got := diedAtWork(p.joints.Readings, estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, p.MaxProcessing); got != tt.died {
+			if got := diedAtWork(readings, estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, 30*time.Second); got != tt.died {
 				t.Errorf("%g died at work, want %g", got, tt.died)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -38,7 +39,7 @@ func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	_, _, untrusted := r.Residual.Rate(r.LostUntrusted)
 	switch {
 	case width > rate.Widest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
+		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
 	case untrusted-f.Low <= rate.MeasuredWidest && r.Checked && rate.ProvenEvents(s):
 		f.Quality = dedup.Measured
 	default:
@@ -52,7 +53,7 @@ func againWords(n float64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s written again, or may have been: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
+	return fmt.Sprintf("%s written again, or may have been: work that was done twice, or duplicates that renew their marker", text.Counted(text.Whole(n), "done marker")+" "+text.Agree(text.Whole(n), "was", "were"))
 }
 
 // fetchedWords says that acks may be of those who move messages or take them away; empty where nobody fetched any.
@@ -60,11 +61,11 @@ func fetchedWords(n float64) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", counted(whole(n), "message")+" "+verb(whole(n), "was", "were"))
+	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", text.Counted(text.Whole(n), "message")+" "+text.Agree(text.Whole(n), "was", "were"))
 }
 
-// ackedLive are the messages behind the rate: as many as were acked.
-func ackedLive(r liveResult) dedup.Figure {
+// messages are the messages behind the rate: as many as were acked.
+func (r liveResult) messages() dedup.Figure {
 	f := r.Rate
 	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
 	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.MostAcked(), 0
@@ -84,7 +85,7 @@ func liveBound(f dedup.Figure, readings []estimate.Joint, r estimate.Residual, w
 	f.N, f.Formula = r.Acked, formula
 	switch {
 	case !ok || high < -3*math.Sqrt(r.Delivered+1):
-		f.Why = fmt.Sprintf("%s were written while the broker delivered %s: others write them too", counted(whole(r.Claims), "claim"), counted(whole(r.Delivered), "message"))
+		f.Why = fmt.Sprintf("%s were written while the broker delivered %s: others write them too", text.Counted(text.Whole(r.Claims), "claim"), text.Counted(text.Whole(r.Delivered), "message"))
 	case math.IsInf(high, 1) || high >= r.Acked:
 		f.Why = "more deliveries claimed nothing than were acked: messages that come back tell no bound"
 	default:

@@ -80,7 +80,7 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 			low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
 			out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
 		}
-		out.Messages = ackedLive(x.live)
+		out.Messages = x.live.messages()
 	case out.DuplicateRate.Source == rate.EventsSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
 		if nacks {

@@ -61,7 +61,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 // along, and the rows of a table those before it was followed.
 func messagesOf(live liveResult, acks, rows dedup.Figure) dedup.Figure {
 	if live.Told {
-		if f := ackedLive(live); 2*f.Covered >= acks.Covered {
+		if f := live.messages(); 2*f.Covered >= acks.Covered {
 			f.Better = ""
 			return f
 		}
