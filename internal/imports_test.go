@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"internal/collector":               {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate", "internal/collector/finding", "internal/collector/rate", "internal/collector/sample", "internal/collector/topology", "internal/text"},
 	"internal/collector/estimate":      {"internal/dedup"},
 	"internal/collector/finding":       {"internal/dedup", "internal/text"},
-	"internal/collector/rate":          {"internal/collector/sample", "internal/dedup", "internal/text"},
+	"internal/collector/rate":          {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/sample":        {"internal/collector/estimate", "internal/dedup", "internal/text"},
 	"internal/collector/topology":      {"internal/dedup", "internal/text"},
 	"internal/collector/session":       {"internal/dedup", "internal/collector/estimate"},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -134,17 +135,17 @@ func TestFiguresKeepOneMeaningWhateverTheirSource(t *testing.T) {
 	if d := ofPart(minute(20, 4*time.Minute), acks); d.AtLeast || d.Why != "" {
 		t.Errorf("%+v", d)
 	}
-	live := liveResult{Told: true, Residual: estimate.Residual{Acked: 4600}, Rate: dedup.Figure{Covered: 5 * time.Minute}}
+	live := rate.LiveResult{Told: true, Residual: estimate.Residual{Acked: 4600}, Rate: dedup.Figure{Covered: 5 * time.Minute}}
 	none := dedup.Unknown(dedup.Count, "the broker gives no counters")
 	for name, tt := range map[string]struct {
-		live       liveResult
+		live       rate.LiveResult
 		acks, rows dedup.Figure
 		want       float64
 	}{
 		"live counts lose no ack":                    {live, acks, minute(687, 40*time.Second), 4600},
-		"live counts that have just begun":           {liveResult{Told: true, Residual: estimate.Residual{Acked: 9}, Rate: dedup.Figure{Covered: time.Second}}, acks, none, 4532},
-		"the broker's acks, not the rows of a part":  {liveResult{}, acks, minute(687, 40*time.Second), 4532},
-		"rows where the broker tells nothing at all": {liveResult{}, none, minute(687, 40*time.Second), 687},
+		"live counts that have just begun":           {rate.LiveResult{Told: true, Residual: estimate.Residual{Acked: 9}, Rate: dedup.Figure{Covered: time.Second}}, acks, none, 4532},
+		"the broker's acks, not the rows of a part":  {rate.LiveResult{}, acks, minute(687, 40*time.Second), 4532},
+		"rows where the broker tells nothing at all": {rate.LiveResult{}, none, minute(687, 40*time.Second), 687},
 	} {
 		if f := messagesOf(tt.live, tt.acks, tt.rows); f.Value != tt.want || !f.Known() || f.Unit != dedup.Count {
 			t.Errorf("%s: %+v", name, f)

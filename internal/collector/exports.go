@@ -219,7 +219,7 @@ func exportRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string
 }
 
 // exportEstimate estimates the rate from the deliveries that the consumers' framework counts.
-func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live liveResult) dedup.Figure {
+func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live rate.LiveResult) dedup.Figure {
 	why, better := c.exportRefusal(p, v)
 	if why != "" {
 		return refusedRate(w, exportSource, exportFormula, why, better)
@@ -279,7 +279,7 @@ func exportless(p *pipeline, v view) string {
 }
 
 // judgeExports turns the residual into the interval of the rate. Where live counts give one too the truth is in both.
-func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live liveResult) dedup.Figure {
+func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live rate.LiveResult) dedup.Figure {
 	low, likely, high := r.Rate(0)
 	if l := live.Rate; !exact && live.Told && l.Low <= high && low <= l.High {
 		low, high = max(low, l.Low), min(high, l.High)
@@ -289,7 +289,7 @@ func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live 
 	f.Value = clamp(f.Hits/f.N, low, high)
 	width := high - low
 	switch {
-	case width > rate.Widest && width*f.N > liveWidest:
+	case width > rate.Widest && width*f.N > rate.LiveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*low, 100*high, counted(whole(f.N), "message"))
 	case !exact && width <= rate.MeasuredWidest && rate.ProvenEvents(v.scheme):
 		f.Quality = dedup.Measured

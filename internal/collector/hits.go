@@ -19,16 +19,16 @@ const (
 type hitsSource struct {
 	n       int
 	at      func(int) time.Time
-	between func(i, j int) hitsSpan
+	between func(i, j int) rate.HitsSpan
 	// earlier are readings up to i to compare with j, where questions are those of a whole server; nil else.
 	earlier     func(i, j int) []int
 	why, better string
 }
 
 // hitsEstimate estimates the rate from what the store itself counted of its consumers' questions.
-func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResult {
-	refuse := func(why, better string) hitsResult {
-		return hitsResult{Rate: refusedRate(w, hitsName, hitsFormula, why, better)}
+func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) rate.HitsResult {
+	refuse := func(why, better string) rate.HitsResult {
+		return rate.HitsResult{Rate: refusedRate(w, rate.HitsSource, rate.HitsFormula, why, better)}
 	}
 	switch {
 	case p.store == nil || v.storeDown != "":
@@ -59,7 +59,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 
 // askingPartner names a pipeline with the same store whose consumers may have asked in the time; empty where none has: whose hits they were
 // does not show. One to whose consumers nothing was delivered asked nothing, as one of a dead-letter queue in which nothing dies.
-func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
+func (c *Collector) askingPartner(p *pipeline, span rate.HitsSpan) string {
 	if p.partner == "" {
 		return ""
 	}
@@ -75,7 +75,7 @@ func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
 }
 
 // hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.
-func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, sample.Gain, bool) {
+func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (rate.HitsSpan, sample.Gain, bool) {
 	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
 		if n := len(p.joints.Readings); n > 0 && j > s.n-3 && p.joints.Readings[n-1].At.Before(s.at(j)) {
 			continue // soon it can be held against acks and completions, too
@@ -87,7 +87,7 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, sample.Gai
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
 				if gain.Live {
-					begin, end := quieterEnds(p.unrest, s.at, i, j)
+					begin, end := rate.QuietEnds(p.unrest, s.at, i, j)
 					if quiet, ok := p.brokerBetween(s.at(begin), s.at(end)); ok && quiet.Live {
 						i, j, gain = begin, end, quiet
 					}
@@ -104,11 +104,11 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, sample.Gai
 			}
 		}
 	}
-	return hitsSpan{}, sample.Gain{}, false
+	return rate.HitsSpan{}, sample.Gain{}, false
 }
 
 // widenByAnswers bounds what the broker did between two counts of the store, of which each may be as old as its answer took.
-func (p *pipeline) widenByAnswers(g *sample.Gain, s hitsSpan) {
+func (p *pipeline) widenByAnswers(g *sample.Gain, s rate.HitsSpan) {
 	if inner, ok := p.brokerBetween(s.From, s.To.Add(-s.ToTook)); ok && s.ToTook > 0 {
 		g.Acked[0], g.Delivered[0] = min(g.Acked[0], inner.Acked[0]), min(g.Delivered[0], inner.Delivered[0])
 	}
@@ -119,28 +119,28 @@ func (p *pipeline) widenByAnswers(g *sample.Gain, s hitsSpan) {
 }
 
 // judgeHits turns what the store counted into the interval of the rate.
-func (p *pipeline) judgeHits(v view, span hitsSpan, gain sample.Gain, w time.Duration) hitsResult {
-	f := span.figure(w)
+func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.HitsResult {
+	f := span.Figure(w)
 	waiting := [2]float64{p.unackedAround(span.From), p.unackedAround(span.To)}
 	f.Why = span.Why
 	if span.Why != "" {
 		f.Better = span.Better
-		return hitsResult{Rate: f}
+		return rate.HitsResult{Rate: f}
 	}
-	if f.Why = span.strangers(gain, waiting); f.Why != "" {
-		return hitsResult{Rate: f}
+	if f.Why = span.Strangers(gain, waiting); f.Why != "" {
+		return rate.HitsResult{Rate: f}
 	}
-	h := estimate.Hits{Least: span.meetWritten(v.scheme, gain, waiting[0])}
+	h := estimate.Hits{Least: span.MeetWritten(v.scheme, gain, waiting[0])}
 	died := p.diedAsking(v, span, gain)
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = undoneRows(v.scheme, v.stats.Pass, span, gain, p.comeAgain(v, span, gain, died))
+		h.Undone = rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, p.comeAgain(v, span, gain, died))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
 	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
-		return hitsResult{Rate: f}
+		return rate.HitsResult{Rate: f}
 	}
-	return rateOfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
+	return rate.OfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
 }

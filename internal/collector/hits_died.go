@@ -10,7 +10,7 @@ import (
 
 // diedAsking bounds the deliveries that asked the store, and whose consumers died before the ack: each comes again and asks again, so that two hits
 // are of one ack.
-func (p *pipeline) diedAsking(v view, span hitsSpan, gain sample.Gain) float64 {
+func (p *pipeline) diedAsking(v view, span rate.HitsSpan, gain sample.Gain) float64 {
 	if gain.Closed <= 0 {
 		return 0
 	}

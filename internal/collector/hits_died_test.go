@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -153,13 +154,13 @@ func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
 				}
 				acked, hits := l.acked-a.acked, l.hits-a.hits
 				gain := sample.Gain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
-				span := hitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
-				h := estimate.Hits{Least: span.meetWritten(scheme, gain, waiting), Messages: gain.Acked}
+				span := rate.HitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
+				h := estimate.Hits{Least: span.MeetWritten(scheme, gain, waiting), Messages: gain.Acked}
 				died := 0.0
 				if gain.Closed > 0 {
 					died = gain.DiedAsking(10, 10, 1)
 				}
-				h.Hits, h.Undone = span.Hits, undoneRows(scheme, nil, span, gain, comeAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
+				h.Hits, h.Undone = span.Hits, rate.UndoneRows(scheme, nil, span, gain, rate.HitsAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
 				low, _, high := h.Duplicates()
 				windows++
 				if truth := l.copies - a.copies; low <= truth && truth <= high {

@@ -29,10 +29,10 @@ func (p *pipeline) eventHits(v view) hitsSource {
 		return hitsSource{why: "the store does not say with which command consumers ask", better: betterAsk}
 	case n < 2 || !readings[n-1].AskedKnown:
 		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: rate.BetterReport}
-	case asksByReading(v.scheme) && !readings[n-1].MissedKnown:
+	case rate.AsksByReading(v.scheme) && !readings[n-1].MissedKnown:
 		return hitsSource{why: "the server does not tell which questions found nothing", better: betterMisses}
 	}
-	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) hitsSpan { return eventSpan(v.scheme, readings, i, j) },
+	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) rate.HitsSpan { return rate.EventHits(v.scheme, readings, i, j) },
 		earlier: func(i, j int) []int {
 			var all []int
 			for k := range triedEarlier {
@@ -48,7 +48,7 @@ func (p *pipeline) eventHits(v view) hitsSource {
 const triedEarlier = 24
 
 // withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
-func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain sample.Gain) {
+func (p *pipeline) withinServer(source hitsSource, span *rate.HitsSpan, i, j int, gain sample.Gain) {
 	asked := span.Asked[1]
 	most := min(asked, gain.Delivered[1]+p.unackedAround(span.From)+gain.Slack)
 	strange := asked
@@ -74,7 +74,7 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 
 // undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
 // so many died.
-func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain sample.Gain, died float64) [2]float64 {
+func (p *pipeline) undoneMarkers(v view, span rate.HitsSpan, gain sample.Gain, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after":
@@ -108,7 +108,7 @@ func (p *pipeline) consumersMost(since time.Time) float64 {
 }
 
 // meetAcks narrows the duplicates by acks less completions of the same time: both hold, and where they exclude each other it says so.
-func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
+func (p *pipeline) meetAcks(v view, span rate.HitsSpan, h *estimate.Hits) string {
 	if p.joint == nil || v.scheme.Refuses(dedup.MethodLive) != "" || v.scheme.OnInFlight == "ack" {
 		return ""
 	}
@@ -132,7 +132,7 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 }
 
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
-func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, bool) {
+func (p *pipeline) residualWithin(v view, span rate.HitsSpan) (estimate.Residual, bool) {
 	all := p.joints.Readings
 	first, last := p.joints.After(span.From), p.joints.After(span.To.Add(-span.ToTook))-1
 	if last <= first {
@@ -144,7 +144,7 @@ func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, boo
 }
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
-func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, bool) {
+func (p *pipeline) residualAround(v view, span rate.HitsSpan) (estimate.Residual, bool) {
 	all, from := p.joints.Readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
 		first, last := p.joints.After(from)-1-more, p.joints.After(span.To)+more

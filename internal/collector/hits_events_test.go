@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -53,7 +54,7 @@ func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
 }
 
 func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
+	span := rate.HitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
 	gain := sample.Gain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
 	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
 	for n, p := range map[float64]*pipeline{1: one, 2: two} {
@@ -83,7 +84,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 // TestHitsAndAcksOfTheSameTimeAreBothHeld: where the store's hits tell less than acks and completions, these narrow them; where the two
 // exclude each other, nothing is shown.
 func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	span := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
 	for name, c := range map[string]struct {
 		hits      [2]float64
 		low, high float64
@@ -116,7 +117,7 @@ func TestAnswersThatCameLateWidenWhatTheBrokerDid(t *testing.T) {
 	from, to := time.Unix(1050, 2e8), time.Unix(1250, 2e8)
 	prompt, _ := p.brokerBetween(from, to)
 	late := prompt
-	p.widenByAnswers(&late, hitsSpan{From: from, To: to, FromTook: 3 * time.Second, ToTook: 2 * time.Second})
+	p.widenByAnswers(&late, rate.HitsSpan{From: from, To: to, FromTook: 3 * time.Second, ToTook: 2 * time.Second})
 	if late.Acked[0] != prompt.Acked[0]-100 || late.Acked[1] != prompt.Acked[1]+150 || late.Delivered[1] != prompt.Delivered[1]+150 {
 		t.Errorf("%+v, with late answers %+v", prompt, late)
 	}

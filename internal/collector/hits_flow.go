@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -47,9 +48,9 @@ func (p *flowPair) drain() []sample.LiveReading {
 func (p *pipeline) brokerBetween(from, to time.Time) (sample.Gain, bool) {
 	g, ok := p.flows.Between(from, to)
 	if !ok {
-		g, ok = gainByFrames(p.frames, p.own, from, to)
+		g, ok = rate.GainBetween(p.frames, p.own, from, to)
 	}
-	g.Taken = takenBetween(p.frames, from, to)
+	g.Taken = rate.TakenBetween(p.frames, from, to)
 	return g, ok
 }
 

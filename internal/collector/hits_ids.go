@@ -10,7 +10,7 @@ import (
 // leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
 // does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
 // It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
-func (p *pipeline) leftRows(v view, span hitsSpan, gain sample.Gain, died float64) float64 {
+func (p *pipeline) leftRows(v view, span rate.HitsSpan, gain sample.Gain, died float64) float64 {
 	frames, rows := p.frames, &p.store.inserts
 	if !span.ByIDs || len(rows.Readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
 		return math.Inf(1)

@@ -16,7 +16,7 @@ type plainShop struct{ ids, wrote, rows, done, acked, closed float64 }
 
 const shopSeconds = 900
 
-func (s plainShop) pipeline() (*pipeline, hitsSpan) {
+func (s plainShop) pipeline() (*pipeline, rate.HitsSpan) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
 	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
 	p.capacities.add(at(0), 3)
@@ -36,7 +36,7 @@ func (s plainShop) pipeline() (*pipeline, hitsSpan) {
 		}
 	}
 	r := p.store.statements.Readings
-	return p, statementSpan(plainView().scheme, &r[len(r)-62], &r[len(r)-2], 0)
+	return p, rate.StatementHits(plainView().scheme, &r[len(r)-62], &r[len(r)-2], 0)
 }
 
 func plainView() view {
@@ -91,14 +91,14 @@ func raiseFlows(p *pipeline, by func(*sample.LiveReading)) {
 func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
 	v := plainView()
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
-	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
+	span, gain := rate.HitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
 	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
-		if got := undoneRows(v.scheme, v.stats.Pass, span, gain, comeAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
+		if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
 			t.Errorf("%v were left: %v, want %v", left, got, most)
 		}
 	}
 	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
-	if got := undoneRows(v.scheme, v.stats.Pass, span, gain, comeAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
+	if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
 		t.Errorf("a wait that failed comes back: %v", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestRatesByIDsAreNeverMeasured(t *testing.T) {
 	p, _ := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
 	v := plainView()
 	r := p.store.statements.Readings
-	span := statementSpan(v.scheme, &r[14], &r[len(r)-2], 0)
+	span := rate.StatementHits(v.scheme, &r[14], &r[len(r)-2], 0)
 	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
 	gain, _ := p.brokerBetween(span.From, span.To)
 	f := p.judgeHits(v, span, gain, 15*time.Minute).Rate

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -12,22 +13,22 @@ import (
 // TestAllHitsOfASharedStoreBoundEachOfItsPipelines: whose they were does not show, and none has more than there are.
 func TestAllHitsOfASharedStoreBoundEachOfItsPipelines(t *testing.T) {
 	const why = "the store is shared with pipeline emails"
-	base := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8), What: "SETNX"}
-	server := func(asked, missed float64) hitsSpan {
+	base := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8), What: "SETNX"}
+	server := func(asked, missed float64) rate.HitsSpan {
 		s := base
 		s.OfServer, s.OnServer, s.Asked, s.Missed = true, asked, [2]float64{0, 13500}, [2]float64{missed, missed}
 		return s
 	}
 	for name, c := range map[string]struct {
-		span   hitsSpan
+		span   rate.HitsSpan
 		shared bool
 		most   float64 // hits at most; below 0 where it refuses
 	}{
-		"statements on one table":                       {hitsSpan{From: base.From, To: base.To, Asked: [2]float64{27000, 27000}, Hits: [2]float64{200, 200}}, true, 200},
+		"statements on one table":                       {rate.HitsSpan{From: base.From, To: base.To, Asked: [2]float64{27000, 27000}, Hits: [2]float64{200, 200}}, true, 200},
 		"questions to a server of their own":            {server(27000, 26800), true, 200},
 		"questions to a server with others":             {server(90000, 26950), true, 50},
 		"fewer questions than acks":                     {server(13000, 12900), true, -1},
-		"a store that tells nothing of the time":        {hitsSpan{From: base.From, To: base.To, Why: "it was restarted"}, true, -1},
+		"a store that tells nothing of the time":        {rate.HitsSpan{From: base.From, To: base.To, Why: "it was restarted"}, true, -1},
 		"a partner of whom the broker tells nothing":    {server(27000, 26800), false, -1},
 		"hits beyond what a number is worth showing of": {server(27000, 20000), true, 7000},
 	} {
@@ -73,7 +74,7 @@ func TestWhatStatementsAskedIsBoundedByAnswersThatCameLate(t *testing.T) {
 }
 
 func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	span := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
 	delivered := func(from, until int) []sample.LiveReading {
 		var all []sample.LiveReading
 		for s := range 301 {

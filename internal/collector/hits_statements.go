@@ -19,17 +19,17 @@ func (p *pipeline) statementHits(v view) hitsSource {
 		return hitsSource{why: "statements were counted only once yet", better: rate.BetterReport}
 	}
 	return hitsSource{n: len(t.Readings), at: func(i int) time.Time { return t.Readings[i].At },
-		between: func(i, j int) hitsSpan {
-			return statementSpan(v.scheme, &t.Readings[i], &t.Readings[j], p.unackedAround(t.Readings[i].At))
+		between: func(i, j int) rate.HitsSpan {
+			return rate.StatementHits(v.scheme, &t.Readings[i], &t.Readings[j], p.unackedAround(t.Readings[i].At))
 		}}
 }
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
-func (p *pipeline) comeAgain(v view, span hitsSpan, gain sample.Gain, died float64) comeAgain {
-	a := comeAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
+func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64) rate.HitsAgain {
+	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if span.ByIDs {
-		a.Strange = max(0, a.Unacked-span.takenBack(p.store.inserts.Readings, p.store.statements.Readings))
+		a.Strange = max(0, a.Unacked-span.TakenBack(p.store.inserts.Readings, p.store.statements.Readings))
 	}
 	return a
 }
@@ -45,6 +45,6 @@ func (p *pipeline) askedAround(v view, at time.Time) float64 {
 
 // returnedHits bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, or waits to be, ready or out; and each
 // was delivered and not acked.
-func (p *pipeline) returnedHits(span hitsSpan, gain sample.Gain) float64 {
+func (p *pipeline) returnedHits(span rate.HitsSpan, gain sample.Gain) float64 {
 	return min(gain.Redelivered+p.waitingAround(span.To), gain.Delivered[1]-gain.Acked[0]+gain.Fetched+p.unackedAround(span.From))
 }

@@ -101,7 +101,7 @@ func (w *liveWatch) told() (why, better string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.off {
-		return w.why, betterLive
+		return w.why, rate.BetterLive
 	}
 	return w.why, rate.BetterReport
 }

@@ -162,7 +162,7 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 		why, better string
 	}{
 		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", rate.BetterReport},
-		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", betterLive},
+		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", rate.BetterLive},
 		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", rate.BetterReport},
 		{"it tells", answers{}, "", rate.BetterReport},
 	} {

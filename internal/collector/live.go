@@ -12,11 +12,11 @@ import (
 )
 
 // liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
-func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResult {
+func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.LiveResult {
 	if why, better := c.liveRefusal(p, v); why != "" {
-		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
+		return rate.LiveResult{Rate: refusedRate(w, rate.LiveSource, rate.LiveFormula, why, better)}
 	}
-	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: rate.BetterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.LiveSource, Formula: rate.LiveFormula, Window: w, Better: rate.BetterReport}
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
@@ -24,38 +24,38 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	case ok && v.now.Sub(r.To) > sample.LiveStale:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	case auto.Known && auto.Delta > 0:
 		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	case !ok:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together often enough yet", why)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	f.Covered, f.At = min(r.Covered, w), r.To
 	if other := c.busyPartner(p, r); other != "" {
 		f.Why = fmt.Sprintf("the store is shared with pipeline %s", name(other))
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if p.store.disturbed.After(r.From) {
 		f.Why = p.store.disturbedWhy + untilAbout(p.store.disturbed.Add(w), v.now)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if r.Acked == 0 {
 		f.Why = "no message was acked in the window"
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if v.scheme.BoundsOnly(dedup.MethodLive) {
-		return liveBound(f, p.joints.Readings, r, w, waiting, p.unackedAround(r.From))
+		return rate.LiveBound(f, p.joints.Readings, r, w, waiting, p.unackedAround(r.From))
 	}
 	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
-	why, checked := foreignAcks(p.joints.Readings, p.store.told.Epoch(), v.scheme, w, waiting)
+	why, checked := rate.ForeignAcks(p.joints.Readings, p.store.told.Epoch(), v.scheme, w, waiting)
 	if f.Why = why; why != "" {
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if checked {
 		r.Fetched = 0 // those who fetch ask the store, too
@@ -66,15 +66,15 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	r.Doubled = p.doubledUnseen(r.From)
 	r.Ends = p.unackedEnds(r)
 	closed := p.channelsClosed(r)
-	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
+	out := rate.LiveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {
-		out.Lost = max(0, out.Lost-diedAtWork(p.joints.Readings, r, e, p.MaxProcessing))
+		out.Lost = max(0, out.Lost-rate.DiedAtWork(p.joints.Readings, r, e, p.MaxProcessing))
 	}
 	untrusted := v.scheme
 	untrusted.AcksEach = false
 	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
-	out.Rate = out.judge(f, v.scheme)
-	out.Rate.Why = joinReasons(out.Rate.Why, rate.DoubledWords(r.Doubled), againWords(r.Again), fetchedWords(r.Fetched))
+	out.Rate = out.Judge(f, v.scheme)
+	out.Rate.Why = joinReasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
 	return out
 }
 
@@ -93,7 +93,7 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	case v.brokerDown != "":
 		return v.brokerDown, rate.BetterReport
 	case p.joint == nil:
-		return "the broker has no live counts", betterLive
+		return "the broker has no live counts", rate.BetterLive
 	}
 	// One that fails now and then cuts out its seconds alone.
 	if n := len(p.joints.Readings); n > 0 && v.now.Sub(p.joints.Readings[n-1].At) <= sample.LiveStale {
@@ -112,7 +112,7 @@ func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (esti
 	}
 	at := func(i int) time.Time { return readings[i].At }
 	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
-	if begin, end := quieterEnds(p.unrest, at, first, last); begin < end {
+	if begin, end := rate.QuietEnds(p.unrest, at, first, last); begin < end {
 		first, last = begin, end
 	}
 	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)

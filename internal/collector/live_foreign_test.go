@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -28,7 +29,7 @@ func countedLive(foreign float64) *pipeline {
 	return p
 }
 
-func liveOf(p *pipeline, now time.Time) liveResult {
+func liveOf(p *pipeline, now time.Time) rate.LiveResult {
 	c := &Collector{cfg: Config{Interval: 15 * time.Second}}
 	return c.liveEstimate(p, view{now: now, scheme: p.store.store.Scheme(), stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, 5*time.Minute)
 }
@@ -134,7 +135,7 @@ func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 		}
 	}
 	p.joints.Readings[500].Open = 20
-	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || got.messages().High != got.Residual.Acked+20 {
+	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || got.Messages().High != got.Residual.Acked+20 {
 		t.Errorf("%+v", got.Rate)
 	}
 }
@@ -275,7 +276,7 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 		return p
 	}
 	got := liveOf(counted(10.9), liveNow)
-	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || got.messages().Value != 3000 {
+	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || got.Messages().Value != 3000 {
 		t.Errorf("%+v", f)
 	}
 	if f := liveOf(counted(9), liveNow).Rate; f.Known() || f.High < 0.2 || f.High > 0.201 || f.N != 3000 { // too high to judge by, and true all the same

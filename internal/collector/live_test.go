@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -94,11 +95,11 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 			closed := p.channelsClosed(r)
 			untrusted := scheme
 			untrusted.AcksEach = false
-			got := liveResult{Checked: true, Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
+			got := rate.LiveResult{Checked: true, Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
 			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
 				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
 			}
-			if f := got.judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
+			if f := got.Judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
 				t.Errorf("%+v", f)
 			}
 		})

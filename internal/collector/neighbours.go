@@ -15,8 +15,8 @@ import (
 type explanation struct {
 	view
 	gap      rate.IDGapResult
-	hits     hitsResult
-	live     liveResult
+	hits     rate.HitsResult
+	live     rate.LiveResult
 	events   rate.EventsResult
 	residual rate.ResidualResult
 	reported reportedResult
@@ -72,15 +72,15 @@ func (x explanation) counts(out *dedup.WindowFigures) {
 	switch {
 	case out.DuplicateRate.Source == rate.IDGapSource && out.DuplicateRate.Known():
 		out.Duplicates = x.gap.Duplicates
-	case out.DuplicateRate.Source == hitsName && out.DuplicateRate.Known():
+	case out.DuplicateRate.Source == rate.HitsSource && out.DuplicateRate.Known():
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.hits.Hits.Duplicates()
-		out.Messages = x.hits.messages(out.DuplicateRate)
-	case out.DuplicateRate.Source == liveSource && out.DuplicateRate.Known():
+		out.Messages = x.hits.Messages(out.DuplicateRate)
+	case out.DuplicateRate.Source == rate.LiveSource && out.DuplicateRate.Known():
 		if x.live.Told {
 			low, likely, high := x.live.Residual.Duplicates(x.live.Lost)
 			out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
 		}
-		out.Messages = x.live.messages()
+		out.Messages = x.live.Messages()
 	case out.DuplicateRate.Source == rate.EventsSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
 		if nacks {
@@ -153,7 +153,7 @@ func (x explanation) origins(out *dedup.WindowFigures) {
 	switch t := x.events.Terms; {
 	case x.live.Told:
 		r := x.live.Residual
-		told, source = x.live.Rate, liveSource
+		told, source = x.live.Rate, rate.LiveSource
 		separate = [2]float64{r.Sent - r.Band - r.Doubled, r.Sent + r.Band + r.Unsure + r.Again}
 		again = [2]float64{0, min(x.live.Lost, r.Redelivered)}
 	case x.events.Told && x.scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
@@ -241,7 +241,7 @@ func (x explanation) doubleEffects(out *dedup.WindowFigures) dedup.Figure {
 	v := x.span.To.Twice - x.span.From.Twice
 	f := x.span.Figure(dedup.Derived, dedup.Count, v, x.span.To.Completions-x.span.From.Completions, rate.EventsSource, "work that was claimed twice and completed twice")
 	f.AtLeast = true
-	f.Why = joinReasons("at least: work that was done twice without a second claim and a second completion does not show", againWords(x.span.To.Again-x.span.From.Again-v))
+	f.Why = joinReasons("at least: work that was done twice without a second claim and a second completion does not show", rate.AgainWords(x.span.To.Again-x.span.From.Again-v))
 	return f
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -63,9 +64,9 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 	n := len(p.flows.Readings)
 	at := func(i int) time.Time { return p.flows.Readings[i].At }
 	for last := n - 25; last < n-2; last++ {
-		begin, end := quieterEnds(p.unrest, at, 20, last)
+		begin, end := rate.QuietEnds(p.unrest, at, 20, last)
 		for _, i := range []int{begin, end} {
-			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > quietEnough {
+			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > rate.QuietEnough {
 				t.Errorf("the window of %d to %d has an end %v s after a burst began", begin, end, in-3)
 			}
 		}
@@ -92,11 +93,11 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Began: at, Ended: at, Delivered: sample.LiveSum{Count: 20 * float64(i)}, Acked: sample.LiveSum{Count: 20 * float64(i)}})
 	}
 	at := func(i int) time.Time { return p.flows.Readings[i].At }
-	if a, b := quieterEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
+	if a, b := rate.QuietEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
 		t.Errorf("of a single reading: from %d to %d", a, b)
 	}
 	for _, last := range []int{97, 98, 99} { // whether the traffic goes on shows in the next reading
-		if a, b := quieterEnds(p.unrest, at, 10, last); a != 10 || b != 97 {
+		if a, b := rate.QuietEnds(p.unrest, at, 10, last); a != 10 || b != 97 {
 			t.Errorf("from %d to %d of %d, want 10 to 97", a, b, last)
 		}
 	}
@@ -110,7 +111,7 @@ func TestAWindowInSteadyTrafficMovesOnWithEveryRound(t *testing.T) {
 		p, count, next := &pipeline{}, 0.0, 0.0
 		newest := func() int {
 			last := len(p.flows.Readings) - 1
-			_, end := quieterEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[i].At }, max(0, last-300), last)
+			_, end := rate.QuietEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[i].At }, max(0, last-300), last)
 			return end
 		}
 		for i, before := 0, 0; i < 200; i++ {
@@ -144,6 +145,6 @@ func BenchmarkQuieterEnds(b *testing.B) {
 	}
 	at := func(i int) time.Time { return p.flows.Readings[i].At }
 	for b.Loop() {
-		quieterEnds(p.unrest, at, 890, 1190)
+		rate.QuietEnds(p.unrest, at, 890, 1190)
 	}
 }

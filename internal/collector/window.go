@@ -59,9 +59,9 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 
 // messagesOf is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
 // along, and the rows of a table those before it was followed.
-func messagesOf(live liveResult, acks, rows dedup.Figure) dedup.Figure {
+func messagesOf(live rate.LiveResult, acks, rows dedup.Figure) dedup.Figure {
 	if live.Told {
-		if f := live.messages(); 2*f.Covered >= acks.Covered {
+		if f := live.Messages(); 2*f.Covered >= acks.Covered {
 			f.Better = ""
 			return f
 		}
@@ -139,7 +139,7 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
 	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == rate.EventsSource || f.Source == liveSource || f.Source == hitsName || f.Source == rate.ResidualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
+		if f.Source == rate.EventsSource || f.Source == rate.LiveSource || f.Source == rate.HitsSource || f.Source == rate.ResidualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
 			*f = unknown.ProducerSent
 		}
 	}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -13,11 +13,11 @@ const (
 	quietReach  = 10 * time.Second
 	quietShare  = 0.7
 	quietFar    = 0.33
-	quietEnough = 6
+	QuietEnough = 6
 )
 
-// quieterEnds are the readings with the least unrest near the first and the last one of a time.
-func quieterEnds(unrest func(time.Time) float64, at func(int) time.Time, first, last int) (begin, end int) {
+// QuietEnds are the readings with the least unrest near the first and the last one of a time.
+func QuietEnds(unrest func(time.Time) float64, at func(int) time.Time, first, last int) (begin, end int) {
 	end = quieter(unrest, at, last, first)
 	return quieter(unrest, at, first, end), end
 }
@@ -33,7 +33,7 @@ func quieter(unrest func(time.Time) float64, at func(int) time.Time, from, to in
 		step = -1
 	}
 	away := func(k int) time.Duration { return at(k).Sub(at(from)).Abs() }
-	for k := from + step; here > quietEnough && k != to && away(k) <= quietReach; k += step {
+	for k := from + step; here > QuietEnough && k != to && away(k) <= quietReach; k += step {
 		u, wanted := unrest(at(k)), least
 		if away(k) > quietNear {
 			wanted *= quietFar

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"time"
@@ -19,11 +19,11 @@ const (
 	enoughWork    = 100
 )
 
-// diedAtWork counts the channels closed within a time that had not finished their work: each left behind a claim that nobody ended
+// DiedAtWork counts the channels closed within a time that had not finished their work: each left behind a claim that nobody ended
 // since, for much longer than work takes. A channel that works on one delivery after another then had no other one that was done. Claims may
 // be left behind in other ways, as by a reject in mid-work; so it is believed only where each of them was born just before some channel was
 // closed, and no more than were closed.
-func diedAtWork(readings []estimate.Joint, r estimate.Residual, e *dedup.StoreEvents, maxProcessing time.Duration) float64 {
+func DiedAtWork(readings []estimate.Joint, r estimate.Residual, e *dedup.StoreEvents, maxProcessing time.Duration) float64 {
 	if e == nil || maxProcessing <= 0 || len(readings) < 2 {
 		return 0
 	}

@@ -1,10 +1,9 @@
-package collector
+package rate
 
 import (
 	"fmt"
 	"math"
 
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
@@ -15,15 +14,15 @@ const (
 	betterIDs         = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
 )
 
-// statementSpan bounds what statements asked and met between two readings, of which so many at most were underway at the first: the table may have
+// StatementHits bounds what statements asked and met between two readings, of which so many at most were underway at the first: the table may have
 // counted their writes then, and the server counts a statement when it ends.
-func statementSpan(scheme dedup.Scheme, from, to *dedup.StatementStats, underway float64) hitsSpan {
+func StatementHits(scheme dedup.Scheme, from, to *dedup.StatementStats, underway float64) HitsSpan {
 	gain := func(count func(*dedup.StatementStats) int64) float64 { return float64(count(to) - count(from)) }
 	inserts, met := gain(func(s *dedup.StatementStats) int64 { return s.Inserts }), gain(func(s *dedup.StatementStats) int64 { return s.Met })
 	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
 	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
 	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
-	span := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
+	span := HitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
 	if unclear > 0 && (from.Writes == nil || to.Writes == nil) { // each may have written several rows
 		span.Written = math.Inf(1)
 	}
@@ -73,22 +72,22 @@ func statementSpan(scheme dedup.Scheme, from, to *dedup.StatementStats, underway
 	return span
 }
 
-// asksByReading reports whether consumers ask by a command that changes nothing, which the server tells of where it finds nothing.
-func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXISTS" }
+// AsksByReading reports whether consumers ask by a command that changes nothing, which the server tells of where it finds nothing.
+func AsksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXISTS" }
 
-// eventSpan bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
+// EventHits bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
 // those of the whole server.
-func eventSpan(scheme dedup.Scheme, readings []sample.EventReading, i, j int) hitsSpan {
+func EventHits(scheme dedup.Scheme, readings []sample.EventReading, i, j int) HitsSpan {
 	from, to := &readings[i], &readings[j]
-	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
+	s := HitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
 	asked := to.Asked - from.Asked
 	s.Asked, s.OnServer = [2]float64{asked, asked}, asked
-	if !asksByReading(scheme) {
+	if !AsksByReading(scheme) {
 		begun := to.Claims - from.Claims
 		s.Missed = [2]float64{begun, begun}
 	} else {
 		if !from.MissedKnown {
-			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", rate.BetterReport
+			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", BetterReport
 			return s
 		}
 		missed := to.Missed - from.Missed

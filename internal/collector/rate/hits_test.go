@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -44,7 +44,7 @@ func TestWhatStatementsMetIsBoundedByWhatTheTableCounts(t *testing.T) {
 		if c.to.LockWaits != nil {
 			from.LockWaits = writes(0)
 		}
-		got := statementSpan(c.scheme, &from, &c.to, 0)
+		got := StatementHits(c.scheme, &from, &c.to, 0)
 		switch {
 		case c.why != "" && !strings.Contains(got.Why, c.why):
 			t.Errorf("%s: %q", name, got.Why)
@@ -71,7 +71,7 @@ func TestStatementsThatEndWhileTheyAreCountedAreNotTakenForEarlyFailures(t *test
 	} {
 		c.from.LockWaits, c.to.LockWaits = n(0), n(0)
 		c.to.Inserts, c.to.Met, c.to.Failed = inserts, met, met
-		if got := statementSpan(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, c.underway); got.Hits != c.hits {
+		if got := StatementHits(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, c.underway); got.Hits != c.hits {
 			t.Errorf("%s: %v, want %v", name, got.Hits, c.hits)
 		}
 	}
@@ -82,7 +82,7 @@ func TestALockWaitThatBeganBeforeTheWindowMayFailInIt(t *testing.T) {
 	from, to := dedup.StatementStats{Writes: &none, LockWaits: &none, LockWaiting: 2}, dedup.StatementStats{Writes: &none, LockWaits: &none}
 	writes := int64(100)
 	to.Inserts, to.Met, to.Failed, to.Writes = 100, 7, 7, &writes
-	if got := statementSpan(dedup.Scheme{InsertFirst: true}, &from, &to, 0); got.Hits != [2]float64{5, 7} {
+	if got := StatementHits(dedup.Scheme{InsertFirst: true}, &from, &to, 0); got.Hits != [2]float64{5, 7} {
 		t.Errorf("%v of 7 hits, though 2 may have failed by a lock", got.Hits)
 	}
 }
@@ -92,10 +92,10 @@ func TestInsertsOfWhichNoneIsCountedMayAllHaveFailed(t *testing.T) {
 	counted := dedup.StatementStats{Unfailed: 90, Questions: 200, Found: 5}
 	asked := counted
 	asked.Questions, asked.Found = 203, 7
-	if got := statementSpan(dedup.Scheme{InsertFirst: true}, &counted, &counted, 0); !strings.Contains(got.Why, "no INSERT that fails") {
+	if got := StatementHits(dedup.Scheme{InsertFirst: true}, &counted, &counted, 0); !strings.Contains(got.Why, "no INSERT that fails") {
 		t.Errorf("inserts of which none was counted: %+v", got)
 	}
-	if got := statementSpan(dedup.Scheme{Mark: "after"}, &counted, &asked, 0); got.Why != "" || got.Hits != [2]float64{2, 3} {
+	if got := StatementHits(dedup.Scheme{Mark: "after"}, &counted, &asked, 0); got.Why != "" || got.Hits != [2]float64{2, 3} {
 		t.Errorf("one that found nothing may have lost a race: %+v", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestAllThatMayHaveBeenWrittenIsCounted(t *testing.T) {
 		"one insert may have written many rows":      {dedup.StatementStats{}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1}, math.Inf(1)},
 		"the table counts what it wrote":             {dedup.StatementStats{Writes: &zero}, dedup.StatementStats{Inserts: 100, Met: 6, Unclear: 1, Writes: &writes}, 95 + 3},
 	} {
-		if got := statementSpan(dedup.Scheme{}, &c.from, &c.to, 0); got.Written != c.written {
+		if got := StatementHits(dedup.Scheme{}, &c.from, &c.to, 0); got.Written != c.written {
 			t.Errorf("%s: %v, want %v", name, got.Written, c.written)
 		}
 	}
@@ -129,12 +129,12 @@ func TestAcksThatWroteNoRowMetOneWhateverElseFailed(t *testing.T) {
 		"more was acked than asked":                      {[2]float64{0, 10}, gain, 10, 0},
 		"the broker has no live counts":                  {[2]float64{0, 60}, sample.Gain{Acked: gain.Acked}, 0, 0},
 	} {
-		span := hitsSpan{Hits: c.hits, Written: 960}
-		least := span.meetWritten(dedup.Scheme{Mark: "after"}, c.gain, 5)
+		span := HitsSpan{Hits: c.hits, Written: 960}
+		least := span.MeetWritten(dedup.Scheme{Mark: "after"}, c.gain, 5)
 		if span.Hits != [2]float64{c.low, c.hits[1]} || least != c.least {
 			t.Errorf("%s: %v, at least %v duplicates", name, span.Hits, least)
 		}
-		if least := span.meetWritten(dedup.Scheme{Mark: "before", OnInFlight: "ack"}, c.gain, 5); least != 0 {
+		if least := span.MeetWritten(dedup.Scheme{Mark: "before", OnInFlight: "ack"}, c.gain, 5); least != 0 {
 			t.Errorf("%s: %v duplicates, though they may have met work in flight", name, least)
 		}
 	}
@@ -152,7 +152,7 @@ func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
 		"as many as were waiting": {[2]float64{995, 995}, ""},
 		"none at all":             {[2]float64{}, "0 times"},
 	} {
-		why := hitsSpan{What: "INSERT", Asked: c.asked}.strangers(gain, [2]float64{5, 5})
+		why := HitsSpan{What: "INSERT", Asked: c.asked}.Strangers(gain, [2]float64{5, 5})
 		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q", name, why)
 		}
@@ -161,7 +161,7 @@ func TestQuestionsThatDoNotFitTheBrokerRefuse(t *testing.T) {
 
 func TestAcksWithoutAnyQuestionRefuseHoweverFewTheyAre(t *testing.T) {
 	for acked, refused := range map[float64]bool{0: false, 2: true} {
-		why := hitsSpan{What: "INSERT"}.strangers(sample.Gain{Acked: [2]float64{acked, acked}, Delivered: [2]float64{acked, acked}}, [2]float64{1, 1})
+		why := HitsSpan{What: "INSERT"}.Strangers(sample.Gain{Acked: [2]float64{acked, acked}, Delivered: [2]float64{acked, acked}}, [2]float64{1, 1})
 		if (why != "") != refused {
 			t.Errorf("%v acked: %q", acked, why)
 		}
@@ -169,7 +169,7 @@ func TestAcksWithoutAnyQuestionRefuseHoweverFewTheyAre(t *testing.T) {
 }
 
 func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
-	span, gain := hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Redelivered: 4}
+	span, gain := HitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Redelivered: 4}
 	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 990, dedup.Processing: 10}}
 	for name, c := range map[string]struct {
 		scheme dedup.Scheme
@@ -183,7 +183,7 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		"what is met is acked":                  {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
 		"what is met is acked, rows unread":     {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
-		got := undoneRows(c.scheme, c.pass, span, gain, comeAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
+		got := UndoneRows(c.scheme, c.pass, span, gain, HitsAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}
@@ -195,7 +195,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	scheme := dedup.Scheme{Mark: "before", OnInFlight: "ack"}
 	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := undoneRows(scheme, pass, hitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, comeAgain{Left: math.Inf(1)}); got[1] < taken {
+	if got := UndoneRows(scheme, pass, HitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, HitsAgain{Left: math.Inf(1)}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)
@@ -208,11 +208,11 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 		}
 		frames = append(frames, f)
 	}
-	if got := takenBetween(frames, begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
+	if got := TakenBetween(frames, begin.Add(5*time.Minute), begin.Add(10*time.Minute)); got != taken {
 		t.Errorf("%v were taken, want %d", got, taken)
 	}
 	frames[59].DeadGaps = 1
-	if got := takenBetween(frames, begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
+	if got := TakenBetween(frames, begin.Add(5*time.Minute), begin.Add(20*time.Minute)); got != 0 {
 		t.Errorf("%v were taken though counts were missed", got)
 	}
 }

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"strings"
@@ -24,7 +24,7 @@ func TestHitsAreQuestionsLessMissesOfConsumers(t *testing.T) {
 		"claims":               {claims, sample.EventReading{At: at}, sample.EventReading{At: at.Add(time.Minute), Asked: 100, Claims: 96}, [2]float64{4, 4}, ""},
 		"never less than none": {claims, sample.EventReading{At: at}, sample.EventReading{At: at.Add(time.Minute), Asked: 90, Claims: 96}, [2]float64{0, 0}, ""},
 	} {
-		got := eventSpan(c.scheme, []sample.EventReading{c.from, c.to}, 0, 1)
+		got := EventHits(c.scheme, []sample.EventReading{c.from, c.to}, 0, 1)
 		if got.Hits != c.hits || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -21,11 +21,11 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 	return out
 }
 
-// foreignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
+// ForeignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
 // and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
 // failures that are published anew and acked. It is empty where nothing shows it, and not checked where the store does not tell how often it
 // was asked, or was asked more often than the queues delivered: then others ask it, too.
-func foreignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked) (why string, checked bool) {
+func ForeignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked) (why string, checked bool) {
 	if len(asked) < 2 {
 		return "", false
 	}

@@ -1,18 +1,17 @@
-package collector
+package rate
 
 import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// gainByFrames bounds what the broker did between two times by the counters of the management API, from which channels that were closed
+// GainBetween bounds what the broker did between two times by the counters of the management API, from which channels that were closed
 // take an unknown part along.
-func gainByFrames(frames sample.Frames, own *sample.OwnClosures, from, to time.Time) (sample.Gain, bool) {
-	a, okA := rate.CutBetween(frames, from, from)
-	b, okB := rate.CutBetween(frames, to, to)
+func GainBetween(frames sample.Frames, own *sample.OwnClosures, from, to time.Time) (sample.Gain, bool) {
+	a, okA := CutBetween(frames, from, from)
+	b, okB := CutBetween(frames, to, to)
 	if !okA || !okB || a.Before.Gaps != b.After.Gaps || a.Before.AutoAcks != b.After.AutoAcks {
 		return sample.Gain{}, false
 	}
@@ -26,8 +25,8 @@ func gainByFrames(frames sample.Frames, own *sample.OwnClosures, from, to time.T
 	return g, true
 }
 
-// takenBetween counts the dead letters that were taken out between two times and rate.UndoneReach before; 0 where nobody counted them.
-func takenBetween(frames sample.Frames, from, to time.Time) float64 {
+// TakenBetween counts the dead letters that were taken out between two times and UndoneReach before; 0 where nobody counted them.
+func TakenBetween(frames sample.Frames, from, to time.Time) float64 {
 	last, ok := frames.After(to.Add(sample.CounterLag))
 	if !ok && len(frames) > 0 {
 		last, ok = &frames[len(frames)-1], true
@@ -35,7 +34,7 @@ func takenBetween(frames sample.Frames, from, to time.Time) float64 {
 	if !ok {
 		return 0
 	}
-	first, ok := frames.Before(from.Add(-rate.UndoneReach))
+	first, ok := frames.Before(from.Add(-UndoneReach))
 	if !ok {
 		first = &frames[0]
 	}

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"testing"
@@ -59,7 +59,7 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 			for _, born := range tt.born {
 				e.OpenSince = append(e.OpenSince, began.Add(time.Duration(born)*time.Second-300*time.Millisecond))
 			}
-			if got := diedAtWork(readings, estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, 30*time.Second); got != tt.died {
+			if got := DiedAtWork(readings, estimate.Residual{From: began.Add(20 * time.Second), To: now}, e, 30*time.Second); got != tt.died {
 				t.Errorf("%g died at work, want %g", got, tt.died)
 			}
 		})

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -7,19 +7,18 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
 )
 
 const (
-	hitsName    = "store hits"
-	hitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
+	HitsSource  = "store hits"
+	HitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
 )
 
-// A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
-type hitsSpan struct {
+// A HitsSpan is what a store counted between two of its readings. Pairs are bounds.
+type HitsSpan struct {
 	From, To time.Time
 	// FromTook and ToTook are how long before these times the counts may be true.
 	FromTook, ToTook time.Duration
@@ -44,32 +43,32 @@ type hitsSpan struct {
 	Why, Better string
 }
 
-// A hitsResult is the estimate from store hits. Told is false when there is none.
-type hitsResult struct {
+// A HitsResult is the estimate from store hits. Told is false when there is none.
+type HitsResult struct {
 	Rate dedup.Figure
 	Told bool
 	Hits estimate.Hits
 }
 
-// figure is a rate of the span of which nothing is known yet.
-func (s hitsSpan) figure(w time.Duration) dedup.Figure {
-	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: rate.BetterReport}
+// Figure is a rate of the span of which nothing is known yet.
+func (s HitsSpan) Figure(w time.Duration) dedup.Figure {
+	return dedup.Figure{Unit: dedup.Ratio, Source: HitsSource, Formula: HitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: BetterReport}
 }
 
-// rateOfHits is the rate of hits, and how far it is to be believed.
-func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
+// OfHits is the rate of hits, and how far it is to be believed.
+func OfHits(f dedup.Figure, h estimate.Hits, proven bool) HitsResult {
 	low, likely, high, ok := h.Rate()
 	if !ok {
 		f.Why = "no message was acked in the window"
-		return hitsResult{Rate: f}
+		return HitsResult{Rate: f}
 	}
 	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
 	f.Hits = likely * f.N
-	out := hitsResult{Told: true, Hits: h}
+	out := HitsResult{Told: true, Hits: h}
 	switch width := f.High - f.Low; {
-	case width > rate.Widest && width*f.N > liveWidest:
+	case width > Widest && width*f.N > LiveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
-	case width <= rate.MeasuredWidest && proven:
+	case width <= MeasuredWidest && proven:
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
@@ -78,8 +77,8 @@ func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
 	return out
 }
 
-// strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
-func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
+// Strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
+func (s HitsSpan) Strangers(g sample.Gain, waiting [2]float64) string {
 	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
 	switch {
 	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
@@ -94,8 +93,8 @@ func (s hitsSpan) strangers(g sample.Gain, waiting [2]float64) string {
 	return ""
 }
 
-// messages are those behind the rate: as many as were acked.
-func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
+// Messages are those behind the rate: as many as were acked.
+func (r HitsResult) Messages(rate dedup.Figure) dedup.Figure {
 	f := rate
 	f.Unit, f.Formula, f.Why, f.Hits = dedup.Count, "acks of the source queues", "", 0
 	f.Quality, f.Low, f.Value, f.High = dedup.Derived, r.Hits.Messages[0], rate.N, r.Hits.Messages[1]
@@ -104,7 +103,7 @@ func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
 
 // countIDs takes what a sequence gave for the inserts, of which the server counts only those that wrote a row: each takes an id, and keeps it where it
 // fails. It changes nothing where ids and statements cannot be compared.
-func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
+func (s *HitsSpan) countIDs(from, to *dedup.StatementStats) {
 	if from.IDs == nil || to.IDs == nil || to.Unfailed == 0 || to.OwnIDs != from.OwnIDs || to.Drops != from.Drops {
 		return
 	}
@@ -116,9 +115,9 @@ func (s *hitsSpan) countIDs(from, to *dedup.StatementStats) {
 	s.Hits = [2]float64{max(0, given[0]-s.Written), given[1] - s.Written}
 }
 
-// meetWritten raises the fewest hits to what acks show, and returns the fewest duplicates by the same: what was acked and wrote no row met one,
+// MeetWritten raises the fewest hits to what acks show, and returns the fewest duplicates by the same: what was acked and wrote no row met one,
 // whatever else failed or died. Those that were out when the time began may have written theirs before.
-func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g sample.Gain, waiting float64) (duplicates float64) {
+func (s *HitsSpan) MeetWritten(scheme dedup.Scheme, g sample.Gain, waiting float64) (duplicates float64) {
 	if s.OfServer || !g.Live {
 		return 0
 	}
@@ -131,10 +130,10 @@ func (s *hitsSpan) meetWritten(scheme dedup.Scheme, g sample.Gain, waiting float
 	return max(0, met)
 }
 
-// takenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
+// TakenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
 // less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
 // than had not ended then, or had been given since. It is 0 where rows are not counted.
-func (s hitsSpan) takenBack(rows []dedup.InsertStats, statements []dedup.StatementStats) float64 {
+func (s HitsSpan) TakenBack(rows []dedup.InsertStats, statements []dedup.StatementStats) float64 {
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > s.FirstIDs[0] })
 	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > s.LastIDs[1]+1 }) - 1
 	if j <= i {

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"math"
@@ -8,8 +8,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A comeAgain bounds the hits of a span that are no duplicates, by what became of their deliveries.
-type comeAgain struct {
+// A HitsAgain bounds the hits of a span that are no duplicates, by what became of their deliveries.
+type HitsAgain struct {
 	Died     float64 // whose consumer died before the ack
 	Returned float64 // that were returned, see returnedHits
 	Left     float64 // that met a row that work left undone; +Inf where nothing bounds them
@@ -17,8 +17,8 @@ type comeAgain struct {
 	Unacked  float64 // questions of deliveries that were not acked
 }
 
-// undoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
-func undoneRows(s dedup.Scheme, pass *dedup.Pass, span hitsSpan, gain sample.Gain, again comeAgain) [2]float64 {
+// UndoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
+func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gain, again HitsAgain) [2]float64 {
 	hits := span.Hits[1]
 	switch {
 	case s.Mark == "after" && slices.Contains(s.States, dedup.Failed): // what failed and is sent again meets its own row, more often than a copy does

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
 		"the server dropped counts":                {begun, dedup.StatementStats{Unfailed: 90, Drops: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
 		"more rows than ids":                       {begun, dedup.StatementStats{Unfailed: 101, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
 	} {
-		got := statementSpan(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, 0)
+		got := StatementHits(dedup.Scheme{InsertFirst: true}, &c.from, &c.to, 0)
 		switch counted := c.asked != [2]float64{}; {
 		case counted && (got.Why != "" || !got.ByIDs || got.Asked != c.asked || got.Hits != c.hits):
 			t.Errorf("%s: %+v", name, got)
@@ -33,7 +33,7 @@ func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
 			t.Errorf("%s is not refused: %+v", name, got)
 		}
 	}
-	looks := statementSpan(dedup.Scheme{Mark: "after"}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
+	looks := StatementHits(dedup.Scheme{Mark: "after"}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
 	if looks.ByIDs || looks.Hits != [2]float64{6, 8} {
 		t.Errorf("consumers that look first: %+v", looks)
 	}
