@@ -6,10 +6,9 @@ import (
 )
 
 const (
-	reportsStopped = "consumers reported nothing in the window although the broker counted acks"
-	betterResume   = "See why the consumers stopped to report: they did before (docs/consumers.md)."
-	betterBack     = "Bring the source of the reported counters back: what consumers count is read there."
-	betterStore    = "Bring the store back: then its markers tell it again."
+	betterResume = "See why the consumers stopped to report: they did before (docs/consumers.md)."
+	betterBack   = "Bring the source of the reported counters back: what consumers count is read there."
+	betterStore  = "Bring the store back: then its markers tell it again."
 )
 
 // reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.

@@ -106,14 +106,6 @@ func betterOf(all []dedup.Estimate) string {
 	return advice
 }
 
-// refusedRate is a rate that a source refuses before it looks at its samples. Without advice on how to get it, the source is
-// none for this pipeline at all, and its refusal is told in the list of the sources alone.
-func refusedRate(window time.Duration, source, formula, why, better string) dedup.Figure {
-	f := dedup.Unknown(dedup.Ratio, why)
-	f.Window, f.Source, f.Formula, f.Better = window, source, formula, better
-	return f
-}
-
 // eventEstimate estimates the rate from the events of the pipeline's store.
 func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) rate.EventsResult {
 	refuse := func(why, better string) rate.EventsResult {

@@ -13,10 +13,7 @@ import (
 )
 
 const (
-	exportSource       = "exported counters"
-	exportFormula      = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
-	exportExactFormula = "duplicates / handled, both as the consumers' framework counts them"
-	betterRecipe       = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
+	betterRecipe = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
 	// exportStale is the age from which on the newest reading says nothing of the present, exportPatience how long one waits for what store
 	// and broker came to by then.
 	exportStale    = 5 * time.Minute
@@ -204,20 +201,6 @@ func (c *Collector) exportRefusal(p *pipeline, v view) (why, better string) {
 	return "", ""
 }
 
-// exportRefuted says what does not agree, with both numbers.
-func exportRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string {
-	acks := counted(whole(max(0, a.Low)), "ack")
-	if low, high := whole(max(0, a.Low)), whole(a.High); low < high {
-		acks = fmt.Sprintf("%s to %s", grouped(low), counted(high, "ack"))
-	}
-	words := fmt.Sprintf("from %s to %s consumers handled %s by the recipe %s, but the broker took %s for that: ",
-		clock(a.From, now), clock(a.To, now), counted(whole(a.Handled), "message"), e.Recipe, acks)
-	if a.Handled > a.High {
-		return words + "its series count other queues too, or tries inside of the process"
-	}
-	return words + "its series count another queue, or not all processes are read"
-}
-
 // exportEstimate estimates the rate from the deliveries that the consumers' framework counts.
 func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live rate.LiveResult) dedup.Figure {
 	why, better := c.exportRefusal(p, v)
@@ -258,7 +241,7 @@ func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live ra
 			r.Doubled = p.doubledUnseen(r.From)
 			r = r.Widened(t.agrees.Slack)
 		}
-		f = judgeExports(f, r, v, exact, live)
+		f = judgeExports(f, r, v.scheme, exact, live)
 	}
 	return f
 }
@@ -276,28 +259,6 @@ func exportless(p *pipeline, v view) string {
 		return "store events are off"
 	}
 	return ""
-}
-
-// judgeExports turns the residual into the interval of the rate. Where live counts give one too the truth is in both.
-func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live rate.LiveResult) dedup.Figure {
-	low, likely, high := r.Rate(0)
-	if l := live.Rate; !exact && live.Told && l.Low <= high && low <= l.High {
-		low, high = max(low, l.Low), min(high, l.High)
-	}
-	f.N, f.Hits = r.Acked, math.Round(likely*r.Acked)
-	f.Low, f.High = low, high
-	f.Value = clamp(f.Hits/f.N, low, high)
-	width := high - low
-	switch {
-	case width > rate.Widest && width*f.N > rate.LiveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*low, 100*high, counted(whole(f.N), "message"))
-	case !exact && width <= rate.MeasuredWidest && rate.ProvenEvents(v.scheme):
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	f.Why = joinReasons(f.Why, rate.DoubledWords(r.Doubled))
-	return f
 }
 
 // exportLatency is what a distribution of the framework tells of one window.

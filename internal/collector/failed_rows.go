@@ -12,13 +12,13 @@ const failedRowsSource = "failed rows"
 
 // failedRows fills in the failures and their rate from the failed rows of the last pass, where nobody reports them: those whose last change
 // is in the window that ends at the start of the pass.
-func (x explanation) failedRows(out *dedup.WindowFigures, p *pipeline) {
+func (x explanation) failedRows(out *dedup.WindowFigures) {
 	pass := x.stats.Pass
 	if out.Failures.Known() || !x.scheme.DatesFailures() || x.scheme.Business || !slices.Contains(x.scheme.States, dedup.Failed) || pass == nil || x.storeDown != "" {
 		return
 	}
-	if p.partner != "" {
-		out.Failures.Why = fmt.Sprintf("the store is shared with pipeline %s, and rows do not tell whose they are", name(p.partner))
+	if x.partner != "" {
+		out.Failures.Why = fmt.Sprintf("the store is shared with pipeline %s, and rows do not tell whose they are", name(x.partner))
 		return
 	}
 	end := pass.Started.Add(pass.ClockOffset)
@@ -30,7 +30,7 @@ func (x explanation) failedRows(out *dedup.WindowFigures, p *pipeline) {
 		return
 	}
 	f := dedup.Exact(dedup.Derived, dedup.Count, failed, pass.Started, failedRowsSource)
-	f.Window, f.Covered, f.N = out.Window, clampDuration(pass.Started.Sub(x.vouched), 0, out.Window), failed+done
+	f.Window, f.Covered, f.N = out.Window, min(max(pass.Started.Sub(x.vouched), 0), out.Window), failed+done
 	f.Formula = "rows that are failed, by the time of their last change, else of their insert"
 	f.AtLeast, f.Why = hidden != "", hidden
 	out.Failures = f

@@ -49,8 +49,8 @@ func TestFailedRowsAreShownAsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := unknownWindow(15*time.Minute, "no source of this pipeline tells")
-			x := explanation{view: view{now: now, scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}}, vouched: now.Add(-time.Hour)}
-			x.failedRows(&out, &pipeline{partner: c.partner})
+			x := explanation{now: now, scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}, vouched: now.Add(-time.Hour), partner: c.partner}
+			x.failedRows(&out)
 			f, r := out.Failures, out.FailureRate
 			if f.Known() != (c.failed >= 0) || f.Known() && (f.Value != c.failed || f.AtLeast != c.atLeast || f.Source != failedRowsSource || f.Covered != 15*time.Minute) {
 				t.Errorf("failures %+v, want %g", f, c.failed)
@@ -68,8 +68,8 @@ func TestFailedRowsAreShownAsFailures(t *testing.T) {
 func TestReportedFailuresStandBeforeFailedRows(t *testing.T) {
 	out := unknownWindow(time.Minute, "")
 	out.Failures = dedup.Exact(dedup.Measured, dedup.Count, 7, findingNow, "reported")
-	x := explanation{view: view{now: findingNow, scheme: dedup.Scheme{Kind: "sql-table", States: []dedup.State{dedup.Failed}}, stats: dedup.StoreStats{Pass: &dedup.Pass{Started: findingNow}}}}
-	if x.failedRows(&out, &pipeline{}); out.Failures.Value != 7 || out.Failures.Source != "reported" {
+	x := explanation{now: findingNow, scheme: dedup.Scheme{Kind: "sql-table", States: []dedup.State{dedup.Failed}}, stats: dedup.StoreStats{Pass: &dedup.Pass{Started: findingNow}}}
+	if x.failedRows(&out); out.Failures.Value != 7 || out.Failures.Source != "reported" {
 		t.Errorf("%+v", out.Failures)
 	}
 }

@@ -27,7 +27,7 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
 		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: reported.Rate}, {Method: dedup.MethodIDGap, Rate: gap.Rate}}
 		choose(&out)
-		c.explain(&out, p, explanation{view: v, gap: gap, reported: reported})
+		c.explain(&out, p, v, explanation{gap: gap, reported: reported})
 		return out
 	}
 	silent := unreported(time.Hour, "consumers report no counters")

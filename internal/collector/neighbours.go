@@ -13,7 +13,13 @@ import (
 
 // An explanation is what the neighbours of the duplicates are told from.
 type explanation struct {
-	view
+	now                   time.Time
+	scheme                dedup.Scheme
+	stats                 dedup.StoreStats
+	brokerDown, storeDown string
+	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
+	partner string
+
 	gap      rate.IDGapResult
 	hits     rate.HitsResult
 	live     rate.LiveResult
@@ -31,24 +37,6 @@ type explanation struct {
 	slip               time.Duration
 	own                *sample.OwnClosures
 	meter              sample.LossReadings
-}
-
-// explain fills in where the duplicates come from, and what is counted apart from them.
-func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, x explanation) {
-	if e := x.stats.Events; p.store != nil && p.partner == "" && x.storeDown == "" && e != nil && e.Listening {
-		x.span, x.spanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
-	}
-	x.frames, x.reportedDuplicates, x.slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.own, x.meter = p.own, p.broker.loss.Lost().Acks
-	x.failures(out)
-	x.vouched = c.vouchedSince(p, x.now, out.Window)
-	x.failedRows(out, p)
-	x.origins(out)
-	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
-	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
-	x.inserts(out)
-	x.counts(out)
-	x.fitSplit(out)
 }
 
 // inserts fills in what the rows of a table tell and nobody reports.
@@ -282,7 +270,7 @@ func (x explanation) failedAndAcked() dedup.Figure {
 // most each time that one was given up.
 func (x explanation) givenUp() dedup.Figure {
 	most := x.span.To.GaveUp - x.span.From.GaveUp
-	least := clamp(x.span.To.Lost-x.span.From.Lost, 0, most)
+	least := min(max(x.span.To.Lost-x.span.From.Lost, 0), most)
 	f := x.span.Figure(rate.EventQuality(x.scheme), dedup.Count, least, x.span.To.Completions-x.span.From.Completions+most, rate.EventsSource,
 		fmt.Sprintf("messages given up at %d failures, and acked", x.scheme.GiveUp))
 	f.AtLeast, f.Why = true, lostNote
@@ -308,3 +296,15 @@ func (x explanation) unparked(f dedup.Figure) dedup.Figure {
 }
 
 func wasPut(n int64) string { return counted(n, "message") + " " + verb(n, "was", "were") + " put" }
+
+// fill fills in where the duplicates come from, and what is counted apart from them.
+func (x explanation) fill(out *dedup.WindowFigures) {
+	x.failures(out)
+	x.failedRows(out)
+	x.origins(out)
+	out.Looping, out.Swallowed = x.looping(out), x.swallowed(out)
+	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
+	x.inserts(out)
+	x.counts(out)
+	x.fitSplit(out)
+}

@@ -32,7 +32,7 @@ func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*rate.Eve
 		t.Fatalf("nothing told: %s", r.Rate.Why)
 	}
 	out := unknownWindow(15*time.Minute, "nobody tells")
-	x := explanation{view: view{now: r.Rate.At, scheme: s.Scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, events: r}
+	x := explanation{now: r.Rate.At, scheme: s.Scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, events: r}
 	x.span, x.spanKnown = sample.SpanOf(s.Readings, 15*time.Minute)
 	x.failures(&out)
 	x.origins(&out)
@@ -86,7 +86,7 @@ func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
 
 func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 	scheme := dedup.Scheme{Preset: "redis-timestamp", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "delete"}
-	x := explanation{view: view{scheme: scheme}, reported: unreported(time.Hour, "consumers report no counters")}
+	x := explanation{scheme: scheme, reported: unreported(time.Hour, "consumers report no counters")}
 	x.events.Rate.Why, x.residual.Rate.Why = "store events are off", "no complete pass over the store yet"
 	out := unknownWindow(time.Hour, "nobody tells")
 	x.origins(&out)
@@ -132,7 +132,7 @@ func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 		"nothing was given up, and earlier work done": {sample.EventReading{GaveUp: 5, Lost: 5}, sample.EventReading{GaveUp: 5, Lost: 4}, 0, 0},
 	} {
 		tt.from.At, tt.to.At = at, at.Add(15*time.Minute)
-		x := explanation{view: view{scheme: dedup.Scheme{GiveUp: 5}}, span: sample.EventSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
+		x := explanation{scheme: dedup.Scheme{GiveUp: 5}, span: sample.EventSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
 		f := x.lost(&dedup.WindowFigures{Window: 15 * time.Minute})
 		if !f.Known() || f.Low != tt.low || f.Value != tt.low || f.High != tt.high || !f.AtLeast {
 			t.Errorf("%s: %v, between %v and %v, want at least %v and at most %v: %s", name, f.Value, f.Low, f.High, tt.low, tt.high, f.Why)
@@ -143,7 +143,7 @@ func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 // TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages: 55 failures may be those of any number of messages then.
 func TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages(t *testing.T) {
 	for onFailed, low := range map[string]float64{"ack": 55, "run": 1} {
-		x := explanation{view: view{scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}}
+		x := explanation{scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}
 		x.reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), reportedSource)
 		if f := x.lost(&dedup.WindowFigures{}); f.Low != low || f.Value != low || f.High != 55 || !f.AtLeast {
 			t.Errorf("on_failed %s: %+v, want at least %v", onFailed, f, low)

@@ -35,7 +35,7 @@ type past struct {
 type windowGains struct {
 	at    time.Time
 	took  time.Duration
-	gains map[string]gain
+	gains map[string]increase
 }
 
 // fresh reports whether a long window need not be computed again yet.
@@ -162,7 +162,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 			p.windows[w] = windowGains{at: now, gains: p.recent.gains(now, w, c.book)}
 			continue
 		}
-		began, gains := time.Now(), windowGains{at: now, gains: make(map[string]gain)}
+		began, gains := time.Now(), windowGains{at: now, gains: make(map[string]increase)}
 		for _, metric := range countedMetrics() {
 			changes, err := c.history.Changes(ctx, metric, now, w)
 			if err != nil {
@@ -170,7 +170,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 				return
 			}
 			for _, ch := range changes {
-				gains.gains[seriesKey(metric, ch.Labels)] = gain{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
+				gains.gains[seriesKey(metric, ch.Labels)] = increase{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
 			}
 		}
 		gains.took = time.Since(began)
@@ -192,8 +192,6 @@ func (p *past) covered(ch series.Change, w time.Duration) time.Duration {
 	return clampDuration(covered, 0, w)
 }
 
-func clamp(v, low, high float64) float64 { return min(max(v, low), high) }
-
 func clampDuration(d, low, high time.Duration) time.Duration { return min(max(d, low), high) }
 
 // span is the part of a window that the history holds of any counter at all.
@@ -206,4 +204,4 @@ func (p *past) span(w time.Duration) time.Duration {
 }
 
 // gain returns what a tally gained over a window.
-func (p *past) gain(w time.Duration, t *tally) gain { return p.windows[w].gains[t.key] }
+func (p *past) gain(w time.Duration, t *tally) increase { return p.windows[w].gains[t.key] }

@@ -9,29 +9,21 @@ import (
 
 const (
 	reportedSource  = "reported counters"
+	reportsStopped  = "consumers reported nothing in the window although the broker counted acks"
 	reportedFormula = "duplicate_done / messages, from the counters that consumers report"
 )
-
-// A gain is what one of our counters gained over a window.
-type gain struct {
-	Delta   float64
-	Covered time.Duration
-	At      time.Time
-	// Known is false when the history has nothing of the counter in the window.
-	Known bool
-}
 
 // A reportedSample is what a pipeline's consumers reported over one window.
 type reportedSample struct {
 	Window   time.Duration
 	Scheme   dedup.Scheme
-	Outcomes map[string]gain
+	Outcomes map[string]increase
 	// Acked counts the observations in the ack latency histogram, one for each delivery that was acked.
-	Acked gain
+	Acked increase
 	// Present: the hash exists or existed.
 	Present bool
 	// BrokerAcks are the acks that the broker counted meanwhile.
-	BrokerAcks gain
+	BrokerAcks increase
 	// Dropped is true when the counters were reset in the window.
 	Dropped bool
 }
@@ -42,8 +34,8 @@ type reportedResult struct {
 	InFlight, Failures, FailureRate dedup.Figure
 }
 
-// reported computes the figures of one window from the counters that consumers report.
-func reported(s reportedSample) reportedResult {
+// estimate computes the figures of one window from the counters that consumers report.
+func (s reportedSample) estimate() reportedResult {
 	if why := reportedRefusal(s); why != "" {
 		return unreported(s.Window, why)
 	}

@@ -84,8 +84,8 @@ func (x explanation) fitSplit(out *dedup.WindowFigures) {
 		return
 	}
 	for f, bounds := range map[*dedup.Figure][2]float64{sent: s, again: a} {
-		f.Low = clamp(bounds[0], 0, d.High)
-		f.High = clamp(bounds[1], f.Low, d.High)
+		f.Low = min(max(bounds[0], 0), d.High)
+		f.High = min(max(bounds[1], f.Low), d.High)
 		f.Value, f.Hits, f.Covered, f.At, f.Why = f.Low, f.Low, d.Covered, d.At, joinReasons(f.Why, note)
 	}
 }
@@ -96,12 +96,4 @@ func about(d time.Duration) string {
 		return fmt.Sprintf("%d s", max(0, whole(d.Seconds())))
 	}
 	return span(d)
-}
-
-// reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
-func (p *pipeline) reportedDuplicates() float64 {
-	if t := p.outcomes["duplicate_done"]; t != nil {
-		return t.total
-	}
-	return 0
 }

@@ -37,7 +37,7 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 
 func TestConsumersThatWaitSwallowNothingAndBurnIDsOnlyWithoutATransaction(t *testing.T) {
 	scheme := dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "wait", OnFailed: "ack", OnFail: "delete", InsertFirst: true}
-	x := explanation{view: view{scheme: scheme}}
+	x := explanation{scheme: scheme}
 	out := &dedup.WindowFigures{}
 	if f := x.swallowed(out); !f.Known() || f.High != 0 {
 		t.Errorf("swallowed %+v", f)

@@ -39,7 +39,7 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	}
 	wholeCounts(out.Estimates)
 	choose(&out)
-	c.explain(&out, p, explanation{view: v, gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
+	c.explain(&out, p, v, explanation{gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
 	advise(&out, p.reportAdvice(v, rep))
 	if v.brokerDown != "" {
@@ -155,14 +155,14 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) report
 		return none
 	}
 	s := reportedSample{
-		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present,
+		Window: w, Scheme: v.scheme, Outcomes: make(map[string]increase), Present: p.present,
 		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
 		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
 	}
 	for o, t := range p.outcomes {
 		s.Outcomes[o] = c.past.gain(w, t)
 	}
-	return reported(s)
+	return s.estimate()
 }
 
 // duplicatesOf turns the interval of a rate into the interval of a count.
@@ -261,7 +261,7 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 }
 
 // arrivalRate is the rate of what a tally of arrivals gained over a window.
-func arrivalRate(g gain, w time.Duration) dedup.Figure {
+func arrivalRate(g increase, w time.Duration) dedup.Figure {
 	const shortest = 30 * time.Second
 	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
 	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
@@ -305,4 +305,24 @@ func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult
 	}
 	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
 	return latency(s)
+}
+
+// explain fills in where the duplicates come from, and what is counted apart from them.
+func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x explanation) {
+	x.now, x.scheme, x.stats, x.brokerDown, x.storeDown, x.partner = v.now, v.scheme, v.stats, v.brokerDown, v.storeDown, p.partner
+	if e := v.stats.Events; p.store != nil && p.partner == "" && v.storeDown == "" && e != nil && e.Listening {
+		x.span, x.spanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
+	}
+	x.frames, x.reportedDuplicates, x.slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
+	x.own, x.meter = p.own, p.broker.loss.Lost().Acks
+	x.vouched = c.vouchedSince(p, v.now, out.Window)
+	x.fill(out)
+}
+
+// reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
+func (p *pipeline) reportedDuplicates() float64 {
+	if t := p.outcomes["duplicate_done"]; t != nil {
+		return t.total
+	}
+	return 0
 }
