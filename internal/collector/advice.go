@@ -12,13 +12,13 @@ const (
 )
 
 // reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.
-func (p *pipeline) reportAdvice(v view, rep reportedResult) string {
+func (p *pipeline) reportAdvice(v view, rep rate.ReportedResult) string {
 	switch {
 	case p.report != nil && v.reportDown != "" && (p.present || v.storeDown == ""):
 		return betterBack
 	case v.storeDown != "":
 		return betterStore // nothing was ever reported: that is not what is amiss now
-	case p.present && rep.Rate.Why == reportsStopped:
+	case p.present && rep.Rate.Why == rate.ReportsStopped:
 		return betterResume
 	case p.present:
 		return ""

@@ -109,7 +109,7 @@ func betterOf(all []dedup.Estimate) string {
 // eventEstimate estimates the rate from the events of the pipeline's store.
 func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) rate.EventsResult {
 	refuse := func(why, better string) rate.EventsResult {
-		return rate.EventsResult{Rate: refusedRate(w, rate.EventsSource, rate.EventsFormula, why, better)}
+		return rate.EventsResult{Rate: rate.Refused(w, rate.EventsSource, rate.EventsFormula, why, better)}
 	}
 	e := v.stats.Events
 	switch {
@@ -164,7 +164,7 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) rate.
 		why = c.noCounters(p)
 	}
 	if why != "" {
-		return rate.ResidualResult{Rate: refusedRate(w, rate.ResidualSource, rate.ResidualFormula, why, rate.BetterReport)}
+		return rate.ResidualResult{Rate: rate.Refused(w, rate.ResidualSource, rate.ResidualFormula, why, rate.BetterReport)}
 	}
 	return rate.Residual{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Pass: v.stats.Pass,

@@ -196,7 +196,7 @@ func (c *Collector) exportRefusal(p *pipeline, v view) (why, better string) {
 	case !t.compared:
 		return "what consumers handled could not be compared with the broker's acks yet", rate.BetterReport
 	case t.agrees.Refuted:
-		return exportRefuted(t.agrees, t.latest, v.now), betterRecipe
+		return rate.ExportsRefuted(t.agrees, t.latest, v.now), betterRecipe
 	}
 	return "", ""
 }
@@ -205,19 +205,19 @@ func (c *Collector) exportRefusal(p *pipeline, v view) (why, better string) {
 func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live rate.LiveResult) dedup.Figure {
 	why, better := c.exportRefusal(p, v)
 	if why != "" {
-		return refusedRate(w, exportSource, exportFormula, why, better)
+		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, better)
 	}
 	t := &p.exports
 	exact := t.latest.TellsDuplicates
-	f := dedup.Figure{Unit: dedup.Ratio, Source: exportSource, Formula: exportFormula, Window: w, Better: rate.BetterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.ExportsSource, Formula: rate.ExportsFormula, Window: w, Better: rate.BetterReport}
 	readings := handledOf(t.readings)
 	if exact {
-		f.Formula = exportExactFormula
+		f.Formula = rate.ExportsExactFormula
 		for i := range readings {
 			readings[i].Settled, readings[i].Spread, readings[i].Run = readings[i].Handled-t.readings[i].Duplicates, 0, 1
 		}
 	} else if why := exportless(p, v); why != "" {
-		return refusedRate(w, exportSource, exportFormula, why, "")
+		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, "")
 	}
 	r, ok := estimate.SentOf(readings, w)
 	switch {
@@ -241,7 +241,7 @@ func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live ra
 			r.Doubled = p.doubledUnseen(r.From)
 			r = r.Widened(t.agrees.Slack)
 		}
-		f = judgeExports(f, r, v.scheme, exact, live)
+		f = rate.JudgeExports(f, r, v.scheme, exact, live)
 	}
 	return f
 }

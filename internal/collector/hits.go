@@ -28,7 +28,7 @@ type hitsSource struct {
 // hitsEstimate estimates the rate from what the store itself counted of its consumers' questions.
 func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) rate.HitsResult {
 	refuse := func(why, better string) rate.HitsResult {
-		return rate.HitsResult{Rate: refusedRate(w, rate.HitsSource, rate.HitsFormula, why, better)}
+		return rate.HitsResult{Rate: rate.Refused(w, rate.HitsSource, rate.HitsFormula, why, better)}
 	}
 	switch {
 	case p.store == nil || v.storeDown != "":

@@ -18,7 +18,7 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) rate.IDGa
 		if why == "" {
 			why = "the store is no table whose ids tell of failed inserts"
 		}
-		return rate.IDGapResult{Rate: refusedRate(w, rate.IDGapSource, rate.IDGapFormula, why, "")}
+		return rate.IDGapResult{Rate: rate.Refused(w, rate.IDGapSource, rate.IDGapFormula, why, "")}
 	}
 	t := &p.store.inserts
 	s := rate.IDGap{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.Why), Conflated: p.conflated(v)}

@@ -21,7 +21,7 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	}
 	v := view{now: tableNow, scheme: s.Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	c := &Collector{}
-	window := func(reported reportedResult) dedup.WindowFigures {
+	window := func(reported rate.ReportedResult) dedup.WindowFigures {
 		gap := c.idGapFigures(p, v, time.Hour)
 		out := unknownWindow(time.Hour, "no source of this pipeline tells")
 		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
@@ -30,12 +30,12 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 		c.explain(&out, p, v, explanation{gap: gap, reported: reported})
 		return out
 	}
-	silent := unreported(time.Hour, "consumers report no counters")
+	silent := rate.Unreported(time.Hour, "consumers report no counters")
 	if out := window(silent); out.DuplicateRate.Value != 0.015 || out.Duplicates.Value != 150 || out.Messages.Known() || !out.WorkMean.Known() {
 		t.Errorf("nothing reported: %+v", out)
 	}
 	telling := silent
-	telling.Rate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, tableNow, reportedSource)
+	telling.Rate = dedup.Exact(dedup.Measured, dedup.Ratio, 0.02, tableNow, rate.ReportedSource)
 	if out := window(telling); out.DuplicateRate.Value != 0.02 || out.CrossCheck.Value != 0.015 || out.Messages.Known() {
 		t.Errorf("what is reported gave way: %+v", out.DuplicateRate)
 	}

@@ -14,7 +14,7 @@ import (
 // liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
 func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.LiveResult {
 	if why, better := c.liveRefusal(p, v); why != "" {
-		return rate.LiveResult{Rate: refusedRate(w, rate.LiveSource, rate.LiveFormula, why, better)}
+		return rate.LiveResult{Rate: rate.Refused(w, rate.LiveSource, rate.LiveFormula, why, better)}
 	}
 	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.LiveSource, Formula: rate.LiveFormula, Window: w, Better: rate.BetterReport}
 	e := v.stats.Events

@@ -25,7 +25,7 @@ type explanation struct {
 	live     rate.LiveResult
 	events   rate.EventsResult
 	residual rate.ResidualResult
-	reported reportedResult
+	reported rate.ReportedResult
 	// vouched is the time since which the rows of the store are vouched for.
 	vouched time.Time
 	// span is what the store's events told; spanKnown is false when they told nothing.

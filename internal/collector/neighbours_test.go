@@ -86,7 +86,7 @@ func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
 
 func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 	scheme := dedup.Scheme{Preset: "redis-timestamp", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "delete"}
-	x := explanation{scheme: scheme, reported: unreported(time.Hour, "consumers report no counters")}
+	x := explanation{scheme: scheme, reported: rate.Unreported(time.Hour, "consumers report no counters")}
 	x.events.Rate.Why, x.residual.Rate.Why = "store events are off", "no complete pass over the store yet"
 	out := unknownWindow(time.Hour, "nobody tells")
 	x.origins(&out)
@@ -144,7 +144,7 @@ func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 func TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages(t *testing.T) {
 	for onFailed, low := range map[string]float64{"ack": 55, "run": 1} {
 		x := explanation{scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}
-		x.reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), reportedSource)
+		x.reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), rate.ReportedSource)
 		if f := x.lost(&dedup.WindowFigures{}); f.Low != low || f.Value != low || f.High != 55 || !f.AtLeast {
 			t.Errorf("on_failed %s: %+v, want at least %v", onFailed, f, low)
 		}

@@ -159,9 +159,9 @@ type restartSample struct {
 	Window time.Duration
 	// Why says why they cannot be told; empty when they can.
 	Why       string
-	Restarted increase
+	Restarted sample.Increase
 	// Closed are the channels that were closed in the whole broker; Blind is true where it does not count them.
-	Closed increase
+	Closed sample.Increase
 	Blind  bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -66,7 +67,7 @@ func (x explanation) fitSplit(out *dedup.WindowFigures) {
 		return
 	}
 	from, to, partFrom, partTo := d.At.Add(-d.Covered), d.At, sent.At.Add(-sent.Covered), sent.At
-	m := duplicateMeter{frames: x.frames, reported: d.Source == reportedSource, newest: x.reportedDuplicates, slip: x.slip, own: x.own, meter: x.meter}
+	m := duplicateMeter{frames: x.frames, reported: d.Source == rate.ReportedSource, newest: x.reportedDuplicates, slip: x.slip, own: x.own, meter: x.meter}
 	note := ""
 	if d.Source == sent.Source && from.Equal(partFrom) && to.Equal(partTo) {
 		m.slip = 0

@@ -62,15 +62,15 @@ func TestThePartsOfTheDuplicatesAreOfTheSameSpanAsTheWhole(t *testing.T) {
 	for _, c := range []splitCase{
 		{name: "one source and one span stay as they are", whole: [2]float64{100, 120}, source: rate.ResidualSource, covered: w, sent: [2]float64{80, 110}, again: [2]float64{0, 30}, partCovered: w,
 			wantSent: [2]float64{80, 110}, wantAgain: [2]float64{0, 30}},
-		{name: "no part is larger than the whole", whole: [2]float64{88, 88}, source: reportedSource, covered: w, sent: [2]float64{0, 427}, again: [2]float64{0, 300}, partCovered: w,
+		{name: "no part is larger than the whole", whole: [2]float64{88, 88}, source: rate.ReportedSource, covered: w, sent: [2]float64{0, 427}, again: [2]float64{0, 300}, partCovered: w,
 			wantSent: [2]float64{0, 88}, wantAgain: [2]float64{0, 88}},
-		{name: "what came after the last pass may be of either origin", whole: [2]float64{180, 180}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w - 75*time.Second, behind: 75 * time.Second,
+		{name: "what came after the last pass may be of either origin", whole: [2]float64{180, 180}, source: rate.ReportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w - 75*time.Second, behind: 75 * time.Second,
 			wantSent: [2]float64{146, 180}, wantAgain: [2]float64{0, 34}, noted: true},
-		{name: "what came before the whole began is taken off, as far as the other part leaves it open", whole: [2]float64{180, 180}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, behind: 75 * time.Second,
+		{name: "what came before the whole began is taken off, as far as the other part leaves it open", whole: [2]float64{180, 180}, source: rate.ReportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, behind: 75 * time.Second,
 			wantSent: [2]float64{150, 180}, wantAgain: [2]float64{0, 30}, noted: true},
 		{name: "what the readings do not tell is not assumed", whole: [2]float64{180, 180}, source: rate.IDGapSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: 2 * time.Hour, behind: 75 * time.Second,
 			wantSent: [2]float64{0, 180}, wantAgain: [2]float64{0, 180}, noted: true},
-		{name: "parts that contradict the whole are unknown", whole: [2]float64{50, 50}, source: reportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, unknown: true},
+		{name: "parts that contradict the whole are unknown", whole: [2]float64{50, 50}, source: rate.ReportedSource, covered: w, sent: [2]float64{150, 165}, again: [2]float64{0, 14}, partCovered: w, unknown: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out := c.run()
@@ -170,7 +170,7 @@ func TestTheSplitHoldsTheTruthWhereverItsSpanLies(t *testing.T) {
 		step := func(low, high int, name string) time.Duration {
 			return time.Duration(rapid.IntRange(low, high).Draw(t, name)) * 5 * time.Second
 		}
-		c := splitCase{source: rapid.SampledFrom([]string{reportedSource, rate.IDGapSource}).Draw(t, "source"), frames: deadChannelFrames(burst, burstAt, closedAt), covered: step(20, 180, "covered"), partCovered: step(20, 180, "part"), behind: step(0, 60, "behind")}
+		c := splitCase{source: rapid.SampledFrom([]string{rate.ReportedSource, rate.IDGapSource}).Draw(t, "source"), frames: deadChannelFrames(burst, burstAt, closedAt), covered: step(20, 180, "covered"), partCovered: step(20, 180, "part"), behind: step(0, 60, "behind")}
 		wide := float64(rapid.IntRange(0, 40).Draw(t, "wide"))
 		s, a := tally(c.partCovered, c.behind)
 		c.sent, c.again = [2]float64{max(0, s-wide), s + wide}, [2]float64{max(0, a-wide), a + wide}

@@ -145,24 +145,24 @@ func withoutBroker(out *dedup.WindowFigures, why string) {
 	}
 }
 
-func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) reportedResult {
+func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.ReportedResult {
 	if v.reportDown != "" {
-		return unreported(w, v.reportDown)
+		return rate.Unreported(w, v.reportDown)
 	}
 	if p.exports.latest != nil {
-		none := unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
+		none := rate.Unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
 		none.Rate.Better = "" // it is none of the sources that could be had
 		return none
 	}
-	s := reportedSample{
-		Window: w, Scheme: v.scheme, Outcomes: make(map[string]increase), Present: p.present,
+	s := rate.Reported{
+		Window: w, Scheme: v.scheme, Outcomes: make(map[string]sample.Increase), Present: p.present,
 		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
 		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
 	}
 	for o, t := range p.outcomes {
 		s.Outcomes[o] = c.past.gain(w, t)
 	}
-	return s.estimate()
+	return s.Estimate()
 }
 
 // duplicatesOf turns the interval of a rate into the interval of a count.
@@ -261,7 +261,7 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 }
 
 // arrivalRate is the rate of what a tally of arrivals gained over a window.
-func arrivalRate(g increase, w time.Duration) dedup.Figure {
+func arrivalRate(g sample.Increase, w time.Duration) dedup.Figure {
 	const shortest = 30 * time.Second
 	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
 	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"

@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"fmt"
@@ -6,19 +6,18 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
 )
 
 const (
-	exportSource       = "exported counters"
-	exportFormula      = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
-	exportExactFormula = "duplicates / handled, both as the consumers' framework counts them"
+	ExportsSource       = "exported counters"
+	ExportsFormula      = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
+	ExportsExactFormula = "duplicates / handled, both as the consumers' framework counts them"
 )
 
-// judgeExports turns the residual into the interval of the rate. Where live counts give one too the truth is in both.
-func judgeExports(f dedup.Figure, r estimate.Residual, scheme dedup.Scheme, exact bool, live rate.LiveResult) dedup.Figure {
+// JudgeExports turns the residual into the interval of the rate. Where live counts give one too the truth is in both.
+func JudgeExports(f dedup.Figure, r estimate.Residual, scheme dedup.Scheme, exact bool, live LiveResult) dedup.Figure {
 	low, likely, high := r.Rate(0)
 	if l := live.Rate; !exact && live.Told && l.Low <= high && low <= l.High {
 		low, high = max(low, l.Low), min(high, l.High)
@@ -28,19 +27,19 @@ func judgeExports(f dedup.Figure, r estimate.Residual, scheme dedup.Scheme, exac
 	f.Value = min(max(f.Hits/f.N, low), high)
 	width := high - low
 	switch {
-	case width > rate.Widest && width*f.N > rate.LiveWidest:
+	case width > Widest && width*f.N > LiveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*low, 100*high, text.Counted(text.Whole(f.N), "message"))
-	case !exact && width <= rate.MeasuredWidest && rate.ProvenEvents(scheme):
+	case !exact && width <= MeasuredWidest && ProvenEvents(scheme):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
 	}
-	f.Why = text.Reasons(f.Why, rate.DoubledWords(r.Doubled))
+	f.Why = text.Reasons(f.Why, DoubledWords(r.Doubled))
 	return f
 }
 
-// exportRefuted says what does not agree, with both numbers.
-func exportRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string {
+// ExportsRefuted says what does not agree, with both numbers.
+func ExportsRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string {
 	acks := text.Counted(text.Whole(max(0, a.Low)), "ack")
 	if low, high := text.Whole(max(0, a.Low)), text.Whole(a.High); low < high {
 		acks = fmt.Sprintf("%s to %s", text.Grouped(low), text.Counted(high, "ack"))

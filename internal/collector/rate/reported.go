@@ -1,45 +1,45 @@
-package collector
+package rate
 
 import (
 	"time"
 
-	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	reportedSource  = "reported counters"
-	reportsStopped  = "consumers reported nothing in the window although the broker counted acks"
+	ReportedSource  = "reported counters"
+	ReportsStopped  = "consumers reported nothing in the window although the broker counted acks"
 	reportedFormula = "duplicate_done / messages, from the counters that consumers report"
 )
 
-// A reportedSample is what a pipeline's consumers reported over one window.
-type reportedSample struct {
+// A Reported is what a pipeline's consumers reported over one window.
+type Reported struct {
 	Window   time.Duration
 	Scheme   dedup.Scheme
-	Outcomes map[string]increase
+	Outcomes map[string]sample.Increase
 	// Acked counts the observations in the ack latency histogram, one for each delivery that was acked.
-	Acked increase
+	Acked sample.Increase
 	// Present: the hash exists or existed.
 	Present bool
 	// BrokerAcks are the acks that the broker counted meanwhile.
-	BrokerAcks increase
+	BrokerAcks sample.Increase
 	// Dropped is true when the counters were reset in the window.
 	Dropped bool
 }
 
-// A reportedResult holds the figures that reported counters give.
-type reportedResult struct {
+// A ReportedResult holds the figures that reported counters give.
+type ReportedResult struct {
 	Messages, Duplicates, Rate      dedup.Figure
 	InFlight, Failures, FailureRate dedup.Figure
 }
 
-// estimate computes the figures of one window from the counters that consumers report.
-func (s reportedSample) estimate() reportedResult {
+// Estimate computes the figures of one window from the counters that consumers report.
+func (s Reported) Estimate() ReportedResult {
 	if why := reportedRefusal(s); why != "" {
-		return unreported(s.Window, why)
+		return Unreported(s.Window, why)
 	}
-	var r reportedResult
+	var r ReportedResult
 	messages, duplicates := reportedMessages(s), s.Outcomes["duplicate_done"].Delta
 	note := ""
 	if s.Dropped {
@@ -57,7 +57,7 @@ func (s reportedSample) estimate() reportedResult {
 
 // reportedMessages counts the deliveries that were acked. Consumers that report ack latencies report one for each ack,
 // which includes messages that were given up and lost races; outcomes alone cannot tell those from returned ones.
-func reportedMessages(s reportedSample) float64 {
+func reportedMessages(s Reported) float64 {
 	sum := s.Outcomes["processed"].Delta + s.Outcomes["duplicate_done"].Delta +
 		s.Outcomes["illegal_state"].Delta + s.Outcomes["out_of_order"].Delta
 	if s.Scheme.OnInFlight == "ack" {
@@ -69,7 +69,7 @@ func reportedMessages(s reportedSample) float64 {
 	return max(sum, s.Acked.Delta)
 }
 
-func reportedRefusal(s reportedSample) string {
+func reportedRefusal(s Reported) string {
 	// fewAcks is what the broker must have counted before silence of the consumers is suspicious.
 	const fewAcks = 50
 	known, any := false, 0.0
@@ -83,13 +83,13 @@ func reportedRefusal(s reportedSample) string {
 	case !known:
 		return "the reported counters have no history in this window yet"
 	case any == 0 && s.BrokerAcks.Known && s.BrokerAcks.Delta >= fewAcks:
-		return reportsStopped
+		return ReportsStopped
 	}
 	return ""
 }
 
-func (s reportedSample) figure(unit dedup.Unit, v, n float64, note string) dedup.Figure {
-	f := dedup.Exact(dedup.Measured, unit, v, time.Time{}, reportedSource)
+func (s Reported) figure(unit dedup.Unit, v, n float64, note string) dedup.Figure {
+	f := dedup.Exact(dedup.Measured, unit, v, time.Time{}, ReportedSource)
 	f.Window, f.N, f.Why = s.Window, n, note
 	for _, g := range s.Outcomes {
 		f.Covered = max(f.Covered, min(g.Covered, s.Window))
@@ -100,10 +100,10 @@ func (s reportedSample) figure(unit dedup.Unit, v, n float64, note string) dedup
 	return f
 }
 
-func (s reportedSample) ratio(hits, n float64, of, note string) dedup.Figure {
+func (s Reported) ratio(hits, n float64, of, note string) dedup.Figure {
 	if n == 0 {
 		f := dedup.Unknown(dedup.Ratio, "no "+of+" in the window")
-		f.Window, f.Source = s.Window, reportedSource
+		f.Window, f.Source = s.Window, ReportedSource
 		return f
 	}
 	f := s.figure(dedup.Ratio, hits/n, n, note)
@@ -111,14 +111,14 @@ func (s reportedSample) ratio(hits, n float64, of, note string) dedup.Figure {
 	return f
 }
 
-// unreported returns unknown figures with one reason.
-func unreported(window time.Duration, why string) reportedResult {
+// Unreported returns unknown figures with one reason.
+func Unreported(window time.Duration, why string) ReportedResult {
 	unknown := func(u dedup.Unit) dedup.Figure {
 		f := dedup.Unknown(u, why)
-		f.Window, f.Better = window, rate.BetterReport
+		f.Window, f.Better = window, BetterReport
 		return f
 	}
-	return reportedResult{
+	return ReportedResult{
 		Messages: unknown(dedup.Count), Duplicates: unknown(dedup.Count), Rate: unknown(dedup.Ratio),
 		InFlight: unknown(dedup.Count), Failures: unknown(dedup.Count), FailureRate: unknown(dedup.Ratio),
 	}

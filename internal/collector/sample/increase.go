@@ -1,9 +1,9 @@
-package collector
+package sample
 
 import "time"
 
-// An increase is what one of our counters gained over a window.
-type increase struct {
+// An Increase is what one of our counters gained over a window.
+type Increase struct {
 	Delta   float64
 	Covered time.Duration
 	At      time.Time

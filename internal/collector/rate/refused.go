@@ -1,4 +1,4 @@
-package collector
+package rate
 
 import (
 	"time"
@@ -6,9 +6,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// refusedRate is a rate that a source refuses before it looks at its samples. Without advice on how to get it, the source is
+// Refused is a rate that a source refuses before it looks at its samples. Without advice on how to get it, the source is
 // none for this pipeline at all, and its refusal is told in the list of the sources alone.
-func refusedRate(window time.Duration, source, formula, why, better string) dedup.Figure {
+func Refused(window time.Duration, source, formula, why, better string) dedup.Figure {
 	f := dedup.Unknown(dedup.Ratio, why)
 	f.Window, f.Source, f.Formula, f.Better = window, source, formula, better
 	return f
