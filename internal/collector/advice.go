@@ -2,7 +2,6 @@ package collector
 
 import (
 	"dedup-dashboard/internal/collector/rate"
-	"dedup-dashboard/internal/dedup"
 )
 
 const (
@@ -24,23 +23,4 @@ func (p *pipeline) reportAdvice(v view, rep rate.ReportedResult) string {
 		return ""
 	}
 	return rate.BetterReport
-}
-
-// advise replaces the advice to report in all figures of a window.
-func advise(out *dedup.WindowFigures, advice string) {
-	if advice == rate.BetterReport {
-		return
-	}
-	figures := []*dedup.Figure{
-		&out.Messages, &out.Duplicates, &out.DuplicateRate, &out.CrossCheck, &out.Redeliveries, &out.InFlightHits, &out.Failures, &out.FailureRate,
-		&out.GaveUp, &out.ProducerSent, &out.Redelivered, &out.Swallowed, &out.Looping, &out.DoubleEffects, &out.Lost, &out.MeanRetries,
-	}
-	for i := range out.Estimates {
-		figures = append(figures, &out.Estimates[i].Rate)
-	}
-	for _, f := range figures {
-		if f.Better == rate.BetterReport {
-			f.Better = advice
-		}
-	}
 }

@@ -293,5 +293,5 @@ func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(
 			s.Bounds, s.Buckets = append(s.Bounds, bound), append(s.Buckets, to.Counts[i]-from.Counts[i])
 		}
 	}
-	return latency(s)
+	return s.figures()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // failedRowsSource is where failures come from that nobody reports and that leave a row.
@@ -18,7 +19,7 @@ func (x explanation) failedRows(out *dedup.WindowFigures) {
 		return
 	}
 	if x.partner != "" {
-		out.Failures.Why = fmt.Sprintf("the store is shared with pipeline %s, and rows do not tell whose they are", name(x.partner))
+		out.Failures.Why = fmt.Sprintf("the store is shared with pipeline %s, and rows do not tell whose they are", text.Name(x.partner))
 		return
 	}
 	end := pass.Started.Add(pass.ClockOffset)
@@ -58,7 +59,7 @@ func (x explanation) hidesFailures(pass *dedup.Pass) string {
 	case x.scheme.OnFailed == "run":
 		return "at least: consumers take failed rows again, and one that is taken is failed no more"
 	case pass.UndatedFailures > 0:
-		return fmt.Sprintf("at least: %s no time", counted(pass.UndatedFailures, "failed row")+" "+verb(pass.UndatedFailures, "has", "have"))
+		return fmt.Sprintf("at least: %s no time", text.Counted(pass.UndatedFailures, "failed row")+" "+text.Agree(pass.UndatedFailures, "has", "have"))
 	}
 	return ""
 }

@@ -201,7 +201,7 @@ func (p *pipeline) keepReported(into batch) {
 
 func (p *pipeline) keepMarkers(into batch, now time.Time) {
 	stats, _ := p.store.stats.get()
-	r := markers(markerSample{Now: now, Scheme: p.store.store.Scheme(), Stats: stats})
+	r := markerSample{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.figures()
 	for state, f := range r.States {
 		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -26,8 +28,8 @@ type latencySample struct {
 // A latencyResult holds the figures of one distribution.
 type latencyResult struct{ Mean, P50, P95, P99 dedup.Figure }
 
-// latency computes mean and percentiles of a reported histogram.
-func latency(s latencySample) latencyResult {
+// figures computes mean and percentiles of a reported histogram.
+func (s latencySample) figures() latencyResult {
 	n := s.N
 	if n <= 0 {
 		return unknownLatency(s.Window, "no latency was reported in the window")
@@ -78,3 +80,32 @@ func unknownLatency(window time.Duration, why string) latencyResult {
 	f.Window, f.Better = window, "Let the consumers report latencies (docs/consumers.md)."
 	return latencyResult{f, f, f, f}
 }
+
+// workOf computes the processing time of the messages that were completed in a span.
+func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
+	to, from := s.To.Work.Sketch(), s.From.Work.Sketch()
+	times := to.Since(from)
+	n := float64(times.Count())
+	if n <= 0 {
+		return unknownLatency(s.Window, "no work was seen from its claim to its completion in the window")
+	}
+	q := rate.EventQuality(scheme)
+	quantile := func(share float64, word string) dedup.Figure {
+		v := times.Quantile(share).Seconds()
+		f := s.Figure(q, dedup.Seconds, v, n, workSource, fmt.Sprintf(workFormula, word))
+		f.Error = v * sketchError
+		return f
+	}
+	return latencyResult{
+		Mean: s.Figure(q, dedup.Seconds, times.Sum().Seconds()/n, n, workSource, "mean of the times from claim to completion"),
+		P50:  quantile(0.50, "p50"), P95: quantile(0.95, "p95"), P99: quantile(0.99, "p99"),
+	}
+}
+
+// sketchError is the largest relative error of a quantile of dedup.Sketch.
+const sketchError = 0.02
+
+const (
+	workSource  = "store events: claim to completion, without prefetch wait"
+	workFormula = "%s of the times from claim to completion, within 2 %%"
+)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const passSource = "last complete pass over the store"
@@ -25,8 +26,8 @@ type markerResult struct {
 	NoExpiry, Oldest, Age, Seen dedup.Figure
 }
 
-// markers computes the marker figures. A state that the scheme does not know is absent.
-func markers(s markerSample) markerResult {
+// figures computes the marker figures. A state that the scheme does not know is absent.
+func (s markerSample) figures() markerResult {
 	p, why := s.Stats.Pass, s.Down
 	if why == "" && p == nil {
 		why = "no complete pass over the store yet"
@@ -63,7 +64,7 @@ func markers(s markerSample) markerResult {
 // mayBeProcessing says of how many markers it is not known whether they are processing.
 func mayBeProcessing(p *dedup.Pass) string {
 	n := p.States[dedup.StateUnknown]
-	return fmt.Sprintf("%s could not be decoded and may be processing", counted(n, "marker"))
+	return fmt.Sprintf("%s could not be decoded and may be processing", text.Counted(n, "marker"))
 }
 
 func (s markerSample) seen() dedup.Figure {
@@ -102,8 +103,8 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 				undated++
 			}
 		}
-		f.Why = fmt.Sprintf("at least: %s %s no known beginning, and %s been seen for as long", counted(undated, "processing marker"),
-			verb(undated, "has", "have"), verb(undated, "has", "one has"))
+		f.Why = fmt.Sprintf("at least: %s %s no known beginning, and %s been seen for as long", text.Counted(undated, "processing marker"),
+			text.Agree(undated, "has", "have"), text.Agree(undated, "has", "one has"))
 	}
 	return f
 }
@@ -111,7 +112,7 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 // gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the
 // start of the last pass. It covers the part of the window that the store was followed for, and its sample size is the
 // markers of the pass.
-func gaveUp(s markerSample, window time.Duration) dedup.Figure {
+func (s markerSample) gaveUp(window time.Duration) dedup.Figure {
 	p, why := s.Stats.Pass, s.Down
 	switch {
 	case why != "":
@@ -127,13 +128,38 @@ func gaveUp(s markerSample, window time.Duration) dedup.Figure {
 	}
 	end := p.Started.Add(p.ClockOffset)
 	f := dedup.Exact(dedup.Derived, dedup.Count, float64(p.GaveUp.Between(end.Add(-window), end)), p.Started, passSource)
-	f.Window, f.Covered, f.N = window, clampDuration(p.Started.Sub(s.Since), 0, window), float64(p.Matched)
+	f.Window, f.Covered, f.N = window, min(max(p.Started.Sub(s.Since), 0), window), float64(p.Matched)
 	if s.Scheme.DoneTTL > 0 {
 		f.Covered = min(f.Covered, s.Scheme.DoneTTL)
 	}
 	if p.UndatedGaveUp > 0 {
 		f.AtLeast = true
-		f.Why = fmt.Sprintf("at least: the retry counters of %s have no expiry, so that the time cannot be known", counted(p.UndatedGaveUp, "message"))
+		f.Why = fmt.Sprintf("at least: the retry counters of %s have no expiry, so that the time cannot be known", text.Counted(p.UndatedGaveUp, "message"))
+	}
+	return f
+}
+
+// meanRetries is the mean number of failures of the messages that have failed and are not done, as of the last pass. Of
+// those that failed and are done the counter is gone, so that it says nothing of them.
+func (s markerSample) meanRetries(window time.Duration) dedup.Figure {
+	f := dedup.Unknown(dedup.Count, s.Down)
+	f.Window, f.Source, f.Formula = window, passSource, "sum of the retry counters / retry counters"
+	p := s.Stats.Pass
+	switch {
+	case s.Down != "":
+	case s.Scheme.GiveUp == 0:
+		f.Why = "the scheme counts no failures"
+	case p == nil:
+		f.Why = "no complete pass over the store yet"
+	default:
+		n := float64(p.Retrying + p.GaveUp.Total() + p.UndatedGaveUp)
+		if n == 0 {
+			f.Why = "no message that failed is waiting to be done"
+			return f
+		}
+		v := float64(p.RetrySum) / n
+		f.Quality, f.Value, f.Low, f.High, f.N, f.At, f.Covered = dedup.Measured, v, v, v, n, p.Ended, window
+		f.Why = "of messages that failed and are not done, those that were given up included, whenever they failed; a message that was done at last has left no count"
 	}
 	return f
 }

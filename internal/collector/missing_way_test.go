@@ -34,17 +34,3 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 		}
 	}
 }
-
-// TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
-func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
-	out := dedup.WindowFigures{Window: time.Hour}
-	x := explanation{gap: rate.IDGapResult{Lost: dedup.Figure{Unit: dedup.Count, Quality: dedup.Measured, N: 400}}}
-	x.inserts(&out)
-	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
-		t.Fatalf("%+v", out.Lost)
-	}
-	st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{out}, Findings: []dedup.Finding{{Drops: true}}}
-	if missingWay(&st); st.Windows[0].Lost.Known() {
-		t.Errorf("where they are dropped: %+v", st.Windows[0].Lost)
-	}
-}

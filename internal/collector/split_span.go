@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A duplicateMeter bounds from above how many duplicates there were in a span: as many as consumers reported, or as acks.
@@ -80,21 +81,21 @@ func (x explanation) fitSplit(out *dedup.WindowFigures) {
 	a := [2]float64{max(0, again.Low-outside), again.High + rest}
 	s, a = [2]float64{max(s[0], d.Low-a[1]), min(s[1], d.High-a[0])}, [2]float64{max(a[0], d.Low-s[1]), min(a[1], d.High-s[0])}
 	if s[0] > s[1]+1 || a[0] > a[1]+1 {
-		why := fmt.Sprintf("acks and completions give at least %s and at most %s of them, which contradicts the duplicates that are shown", grouped(whole(sent.Low+again.Low)), grouped(whole(sent.High+again.High)))
+		why := fmt.Sprintf("acks and completions give at least %s and at most %s of them, which contradicts the duplicates that are shown", text.Grouped(text.Whole(sent.Low+again.Low)), text.Grouped(text.Whole(sent.High+again.High)))
 		out.ProducerSent, out.Redelivered = unknownCount(out, why, ""), unknownCount(out, why, "")
 		return
 	}
 	for f, bounds := range map[*dedup.Figure][2]float64{sent: s, again: a} {
 		f.Low = min(max(bounds[0], 0), d.High)
 		f.High = min(max(bounds[1], f.Low), d.High)
-		f.Value, f.Hits, f.Covered, f.At, f.Why = f.Low, f.Low, d.Covered, d.At, joinReasons(f.Why, note)
+		f.Value, f.Hits, f.Covered, f.At, f.Why = f.Low, f.Low, d.Covered, d.At, text.Reasons(f.Why, note)
 	}
 }
 
 // about writes a span that need not be exact.
 func about(d time.Duration) string {
 	if d < 2*time.Minute {
-		return fmt.Sprintf("%d s", max(0, whole(d.Seconds())))
+		return fmt.Sprintf("%d s", max(0, text.Whole(d.Seconds())))
 	}
-	return span(d)
+	return text.Span(d)
 }

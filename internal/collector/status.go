@@ -49,7 +49,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
 	p.showQueues(&st, v)
-	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
+	m := markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.figures()
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)

@@ -69,7 +69,7 @@ func TestTheMeanOfRetriesIsOfMessagesThatAreNotDone(t *testing.T) {
 		{"a scheme without counters", markerSample{Stats: some}, 0, "counts no failures"},
 		{"a store that is down", markerSample{Scheme: nackScheme, Stats: some, Down: "store is down"}, 0, "store is down"},
 	} {
-		f := meanRetries(tt.sample, time.Hour)
+		f := tt.sample.meanRetries(time.Hour)
 		if f.Value != tt.value || f.Known() != (tt.value > 0) || !strings.Contains(f.Why, tt.words) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
@@ -19,8 +18,8 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	out := unknownWindow(w, "no source of this pipeline tells")
 	out.Messages, out.Duplicates = rep.Messages, rep.Duplicates
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
-	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
-	out.MeanRetries = meanRetries(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w)
+	out.GaveUp = markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}.gaveUp(w)
+	out.MeanRetries = markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.meanRetries(w)
 	c.latencies(&out, p, v)
 	gap := c.idGapFigures(p, v, w)
 	hits := c.hitsEstimate(p, v, w)
@@ -57,40 +56,6 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 	return out
 }
 
-// messagesOf is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
-// along, and the rows of a table those before it was followed.
-func messagesOf(live rate.LiveResult, acks, rows dedup.Figure) dedup.Figure {
-	if live.Told {
-		if f := live.Messages(); 2*f.Covered >= acks.Covered {
-			f.Better = ""
-			return f
-		}
-	}
-	if !acks.Known() && rows.Known() {
-		return rows
-	}
-	return acks
-}
-
-// wholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
-func wholeCounts(estimates []dedup.Estimate) {
-	const rounding = 1e-6
-	for i := range estimates {
-		r := &estimates[i].Rate
-		r.Hits, r.N = math.Floor(r.Hits+rounding), math.Round(r.N)
-	}
-}
-
-// ofPart says that duplicates were counted in a small part of the window alone: beside the messages of all of it they are at least so many.
-func ofPart(duplicates, messages dedup.Figure) dedup.Figure {
-	if !duplicates.Known() || !messages.Known() || 2*duplicates.Covered >= messages.Covered {
-		return duplicates
-	}
-	duplicates.Value, duplicates.High, duplicates.AtLeast = duplicates.Low, duplicates.Low, true
-	duplicates.Why = joinReasons(duplicates.Why, "at least: only "+span(duplicates.Covered)+" of the window are counted")
-	return duplicates
-}
-
 // vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history or
 // this run has followed the store, and no longer than since it last lost markers.
 func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) time.Time {
@@ -108,41 +73,6 @@ func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) ti
 		since = p.store.disturbed
 	}
 	return since
-}
-
-// unknownWindow returns the figures of a window of which nothing is known.
-func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
-	unknown := func(u dedup.Unit) dedup.Figure {
-		f := dedup.Unknown(u, why)
-		f.Window = w
-		return f
-	}
-	ratio, count, seconds := unknown(dedup.Ratio), unknown(dedup.Count), unknown(dedup.Seconds)
-	return dedup.WindowFigures{
-		Window: w, Messages: count, Duplicates: count, DuplicateRate: ratio, CrossCheck: ratio, Redeliveries: ratio,
-		InFlightHits: count, Failures: count, FailureRate: ratio, GaveUp: count,
-		AckMean: seconds, AckP50: seconds, AckP95: seconds, AckP99: seconds,
-		WorkMean: seconds, WorkP50: seconds, WorkP95: seconds, WorkP99: seconds,
-		DeadLetterInflow: unknown(dedup.PerHour),
-		ProducerSent:     count, Redelivered: count, Swallowed: count, Looping: count, DoubleEffects: count, Lost: count,
-		MeanRetries: count, AckTimeouts: unknown(dedup.PerHour), ConsumerRestarts: unknown(dedup.PerHour),
-	}
-}
-
-// withoutBroker turns the figures unknown that need the broker. What consumers still report moves to the cross-check:
-// it is true, but a pipeline whose broker is down has no good rate.
-func withoutBroker(out *dedup.WindowFigures, why string) {
-	out.CrossCheck = out.DuplicateRate
-	unknown := unknownWindow(out.Window, why)
-	out.Messages, out.Duplicates, out.DuplicateRate = unknown.Messages, unknown.Duplicates, unknown.DuplicateRate
-	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
-	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
-	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
-	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == rate.EventsSource || f.Source == rate.LiveSource || f.Source == rate.HitsSource || f.Source == rate.ResidualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
-			*f = unknown.ProducerSent
-		}
-	}
 }
 
 func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.ReportedResult {
@@ -163,14 +93,6 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.R
 		s.Outcomes[o] = c.past.gain(w, t)
 	}
 	return s.Estimate()
-}
-
-// duplicatesOf turns the interval of a rate into the interval of a count.
-func duplicatesOf(rate dedup.Figure) dedup.Figure {
-	f := rate
-	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, min(rate.Hits, rate.Low*rate.N), max(rate.Hits, rate.High*rate.N)
-	f.Formula = "the duplicates of the rate: " + rate.Formula
-	return f
 }
 
 // clockError bounds the error of a clock offset that was taken as the middle of one round trip.
@@ -260,19 +182,6 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 	return f
 }
 
-// arrivalRate is the rate of what a tally of arrivals gained over a window.
-func arrivalRate(g sample.Increase, w time.Duration) dedup.Figure {
-	const shortest = 30 * time.Second
-	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
-	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
-	if g.Known && g.Covered >= shortest {
-		v := g.Delta / g.Covered.Hours()
-		f.Quality, f.Value, f.Low, f.High, f.N, f.Why = dedup.Derived, v, v, v, g.Delta, ""
-		f.Covered, f.At = g.Covered, g.At
-	}
-	return f
-}
-
 // latencies fills in the ack latency and the processing time: the reported histogram, else what the samples of unacked messages tell.
 func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
@@ -304,7 +213,7 @@ func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult
 		s.Covered, s.At = g.Covered, g.At
 	}
 	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
-	return latency(s)
+	return s.figures()
 }
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
