@@ -36,13 +36,13 @@ func TestLatency(t *testing.T) {
 	if slow.P95.Value != 10 || !strings.Contains(slow.P95.Why, "at least") {
 		t.Errorf("beyond the last bound: %+v, want at least 10 s", slow.P95)
 	}
-	if mean := latencySample{Sum: 5, N: 100}.figures(); mean.Mean.Value != 0.05 || mean.P95.Known() {
+	if mean := (latencySample{Sum: 5, N: 100}).figures(); mean.Mean.Value != 0.05 || mean.P95.Known() {
 		t.Errorf("of a sum and a count alone: %+v", mean)
 	}
-	if none := latencySample{}.figures(); none.Mean.Known() || none.Mean.Why == "" {
+	if none := (latencySample{}).figures(); none.Mean.Known() || none.Mean.Why == "" {
 		t.Errorf("without buckets: %+v", none.Mean)
 	}
-	if empty := latencySample{Buckets: make([]float64, n)}.figures(); empty.Mean.Known() {
+	if empty := (latencySample{Buckets: make([]float64, n)}).figures(); empty.Mean.Known() {
 		t.Errorf("without observations: %+v", empty.Mean)
 	}
 }
