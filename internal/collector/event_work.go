@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/sample"
 )
 
@@ -22,19 +23,19 @@ func (p *pipeline) whyNoWork(v view) string {
 
 // eventWork is the processing time by store events; where they cannot tell it is what was known before, with their reason
 // where they could be had.
-func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without latencyResult) latencyResult {
+func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without figure.Latencies) figure.Latencies {
 	switch why := p.whyNoWork(v); why {
 	case "":
 	case " ":
 		return without
 	default:
-		return unknownLatency(w, joinReasons(without.Mean.Why, why))
+		return figure.UnknownLatency(w, joinReasons(without.Mean.Why, why))
 	}
 	s, ok := sample.SpanOf(p.store.told.Epoch(), w)
 	if !ok {
-		return unknownLatency(w, joinReasons(without.Mean.Why, "the store's events were read only once yet"))
+		return figure.UnknownLatency(w, joinReasons(without.Mean.Why, "the store's events were read only once yet"))
 	}
-	if got := workOf(s, v.scheme); got.Mean.Known() {
+	if got := figure.OfWork(s, v.scheme); got.Mean.Known() {
 		return got
 	}
 	return without

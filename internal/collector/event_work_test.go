@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +22,7 @@ func TestProcessingTimesInASharedStoreAreNobodysAlone(t *testing.T) {
 	p.store.told.Add(events(0, 0))
 	p.store.told.Add(events(60, 30*time.Millisecond))
 	v := view{stats: dedup.StoreStats{Events: events(60, 30*time.Millisecond)}, scheme: dedup.Scheme{Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete"}}
-	c, without := &Collector{}, unknownLatency(time.Hour, "consumers report no latencies")
+	c, without := &Collector{}, figure.UnknownLatency(time.Hour, "consumers report no latencies")
 	if got := c.eventWork(p, v, time.Hour, without); !got.Mean.Known() {
 		t.Fatalf("a store of its own: %+v", got.Mean)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
@@ -262,17 +263,17 @@ func exportless(p *pipeline, v view) string {
 }
 
 // exportLatency is what a distribution of the framework tells of one window.
-func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(*exportReading) *dedup.Distribution) latencyResult {
+func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(*exportReading) *dedup.Distribution) figure.Latencies {
 	t := &p.exports
 	if why, _ := c.exportRefusal(p, v); why != "" {
 		if t.latest == nil {
 			why = "consumers report no latencies"
 		}
-		return unknownLatency(w, why)
+		return figure.UnknownLatency(w, why)
 	}
 	n := len(t.readings)
 	if n == 0 {
-		return unknownLatency(w, "consumers report no latencies")
+		return figure.UnknownLatency(w, "consumers report no latencies")
 	}
 	last := &t.readings[n-1]
 	first := n - 1
@@ -281,17 +282,17 @@ func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(
 	}
 	from, to := of(&t.readings[first]), of(last)
 	if to == nil {
-		return unknownLatency(w, t.latest.Framework+" publishes none")
+		return figure.UnknownLatency(w, t.latest.Framework+" publishes none")
 	}
 	if from == nil {
 		from = &dedup.Distribution{}
 	}
-	s := latencySample{Window: w, Covered: last.At.Sub(t.readings[first].At), At: last.At, Sum: to.Sum - from.Sum, N: to.Count - from.Count,
+	s := figure.Latency{Window: w, Covered: last.At.Sub(t.readings[first].At), At: last.At, Sum: to.Sum - from.Sum, N: to.Count - from.Count,
 		Source: "exported by " + t.latest.Framework}
 	if len(from.Bounds) == len(to.Bounds) {
 		for i, bound := range to.Bounds {
 			s.Bounds, s.Buckets = append(s.Bounds, bound), append(s.Buckets, to.Counts[i]-from.Counts[i])
 		}
 	}
-	return s.figures()
+	return s.Figures()
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +22,7 @@ func TestThePageOfAPipelineWithATableShowsItsFailedRows(t *testing.T) {
 	}, func(t *testing.T, b *testBench) {
 		pass(2 * testInterval)
 		for _, w := range b.pipeline(t, "emails").Windows {
-			if !w.Failures.Known() || w.Failures.Value != 72 || w.Failures.Source != failedRowsSource {
+			if !w.Failures.Known() || w.Failures.Value != 72 || w.Failures.Source != figure.FailedRowsSource {
 				t.Errorf("%s: %+v", w.Window, w.Failures)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
@@ -23,11 +24,11 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 	c := &Collector{}
 	window := func(reported rate.ReportedResult) dedup.WindowFigures {
 		gap := c.idGapFigures(p, v, time.Hour)
-		out := unknownWindow(time.Hour, "no source of this pipeline tells")
+		out := figure.UnknownWindow(time.Hour, "no source of this pipeline tells")
 		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
 		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: reported.Rate}, {Method: dedup.MethodIDGap, Rate: gap.Rate}}
-		choose(&out)
-		c.explain(&out, p, v, explanation{gap: gap, reported: reported})
+		figure.Choose(&out)
+		c.explain(&out, p, v, figure.Explanation{Gap: gap, Reported: reported})
 		return out
 	}
 	silent := rate.Unreported(time.Hour, "consumers report no counters")

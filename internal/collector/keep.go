@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -201,7 +202,7 @@ func (p *pipeline) keepReported(into batch) {
 
 func (p *pipeline) keepMarkers(into batch, now time.Time) {
 	stats, _ := p.store.stats.get()
-	r := markerSample{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.figures()
+	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()
 	for state, f := range r.States {
 		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
 	}

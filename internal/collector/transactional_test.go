@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 	stores "dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
@@ -37,12 +38,12 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 
 func TestConsumersThatWaitSwallowNothingAndBurnIDsOnlyWithoutATransaction(t *testing.T) {
 	scheme := dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "wait", OnFailed: "ack", OnFail: "delete", InsertFirst: true}
-	x := explanation{scheme: scheme}
+	x := figure.Explanation{Scheme: scheme}
 	out := &dedup.WindowFigures{}
-	if f := x.swallowed(out); !f.Known() || f.High != 0 {
+	if f := x.Swallowed(out); !f.Known() || f.High != 0 {
 		t.Errorf("swallowed %+v", f)
 	}
-	if f := x.looping(out); f.Known() {
+	if f := x.Looping(out); f.Known() {
 		t.Errorf("looping %+v", f)
 	}
 	if why := scheme.Refuses(dedup.MethodIDGap); why == "" || why[:9] != "consumers" {

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -12,14 +13,14 @@ import (
 // window computes the figures of one pipeline over one span: of each the best valid source.
 func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFigures {
 	if c.past.failure != "" {
-		return unknownWindow(w, c.past.failure)
+		return figure.UnknownWindow(w, c.past.failure)
 	}
 	rep := c.reportedFigures(p, v, w)
-	out := unknownWindow(w, "no source of this pipeline tells")
+	out := figure.UnknownWindow(w, "no source of this pipeline tells")
 	out.Messages, out.Duplicates = rep.Messages, rep.Duplicates
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
-	out.GaveUp = markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}.gaveUp(w)
-	out.MeanRetries = markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.meanRetries(w)
+	out.GaveUp = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}.GaveUp(w)
+	out.MeanRetries = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.MeanRetries(w)
 	c.latencies(&out, p, v)
 	gap := c.idGapFigures(p, v, w)
 	hits := c.hitsEstimate(p, v, w)
@@ -36,19 +37,19 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
 		{Method: dedup.MethodResidual, Rate: res.Rate},
 	}
-	wholeCounts(out.Estimates)
-	choose(&out)
-	c.explain(&out, p, v, explanation{gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
+	figure.WholeCounts(out.Estimates)
+	figure.Choose(&out)
+	c.explain(&out, p, v, figure.Explanation{Gap: gap, Hits: hits, Live: live, Events: events, Residual: res, Reported: rep})
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
-	advise(&out, p.reportAdvice(v, rep))
+	figure.Advise(&out, p.reportAdvice(v, rep))
 	if v.brokerDown != "" {
-		withoutBroker(&out, v.brokerDown)
+		figure.WithoutBroker(&out, v.brokerDown)
 		return out
 	}
 	if !out.Messages.Known() {
-		out.Messages = messagesOf(live, c.ackedMessages(p, w), gap.Messages)
+		out.Messages = figure.Messages(live, c.ackedMessages(p, w), gap.Messages)
 	}
-	out.Duplicates = ofPart(out.Duplicates, out.Messages)
+	out.Duplicates = figure.OfPart(out.Duplicates, out.Messages)
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
 	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
@@ -166,7 +167,7 @@ func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
 
 // deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := arrivalRate(c.past.gain(w, p.arrived), w)
+	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
 	if len(p.targets) == 0 {
 		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
 		return f
@@ -184,7 +185,7 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 
 // latencies fills in the ack latency and the processing time: the reported histogram, else what the samples of unacked messages tell.
 func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
-	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
+	ack, work := figure.UnknownLatency(out.Window, v.reportDown), figure.UnknownLatency(out.Window, v.reportDown)
 	if v.reportDown == "" {
 		ack, work = c.reportedLatency(&p.ack, out.Window), c.reportedLatency(&p.work, out.Window)
 	}
@@ -193,7 +194,7 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack = latencyResult(p.estimatedLatency(v, out.Window))
+		ack = figure.Latencies(p.estimatedLatency(v, out.Window))
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)
@@ -202,10 +203,10 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99
 }
 
-func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult {
-	s := latencySample{Window: w, Bounds: dedup.LatencyBounds(), Source: histogramSource}
+func (c *Collector) reportedLatency(h *histogram, w time.Duration) figure.Latencies {
+	s := figure.Latency{Window: w, Bounds: dedup.LatencyBounds(), Source: figure.HistogramSource}
 	if !h.sum.open {
-		return unknownLatency(w, "consumers report no latencies")
+		return figure.UnknownLatency(w, "consumers report no latencies")
 	}
 	for _, t := range h.counts {
 		g := c.past.gain(w, t)
@@ -213,19 +214,19 @@ func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult
 		s.Covered, s.At = g.Covered, g.At
 	}
 	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
-	return s.figures()
+	return s.Figures()
 }
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
-func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x explanation) {
-	x.now, x.scheme, x.stats, x.brokerDown, x.storeDown, x.partner = v.now, v.scheme, v.stats, v.brokerDown, v.storeDown, p.partner
+func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x figure.Explanation) {
+	x.Now, x.Scheme, x.Stats, x.BrokerDown, x.StoreDown, x.Partner = v.now, v.scheme, v.stats, v.brokerDown, v.storeDown, p.partner
 	if e := v.stats.Events; p.store != nil && p.partner == "" && v.storeDown == "" && e != nil && e.Listening {
-		x.span, x.spanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
+		x.Span, x.SpanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
 	}
-	x.frames, x.reportedDuplicates, x.slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.own, x.meter = p.own, p.broker.loss.Lost().Acks
-	x.vouched = c.vouchedSince(p, v.now, out.Window)
-	x.fill(out)
+	x.Frames, x.ReportedDuplicates, x.Slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
+	x.Own, x.Meter = p.own, p.broker.loss.Lost().Acks
+	x.Vouched = c.vouchedSince(p, v.now, out.Window)
+	x.Fill(out)
 }
 
 // reportedDuplicates is how many duplicates consumers have reported since the dashboard started.

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"math"
@@ -10,9 +10,9 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// messagesOf is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
+// Messages is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
 // along, and the rows of a table those before it was followed.
-func messagesOf(live rate.LiveResult, acks, rows dedup.Figure) dedup.Figure {
+func Messages(live rate.LiveResult, acks, rows dedup.Figure) dedup.Figure {
 	if live.Told {
 		if f := live.Messages(); 2*f.Covered >= acks.Covered {
 			f.Better = ""
@@ -25,8 +25,8 @@ func messagesOf(live rate.LiveResult, acks, rows dedup.Figure) dedup.Figure {
 	return acks
 }
 
-// wholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
-func wholeCounts(estimates []dedup.Estimate) {
+// WholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
+func WholeCounts(estimates []dedup.Estimate) {
 	const rounding = 1e-6
 	for i := range estimates {
 		r := &estimates[i].Rate
@@ -34,8 +34,8 @@ func wholeCounts(estimates []dedup.Estimate) {
 	}
 }
 
-// ofPart says that duplicates were counted in a small part of the window alone: beside the messages of all of it they are at least so many.
-func ofPart(duplicates, messages dedup.Figure) dedup.Figure {
+// OfPart says that duplicates were counted in a small part of the window alone: beside the messages of all of it they are at least so many.
+func OfPart(duplicates, messages dedup.Figure) dedup.Figure {
 	if !duplicates.Known() || !messages.Known() || 2*duplicates.Covered >= messages.Covered {
 		return duplicates
 	}
@@ -44,8 +44,8 @@ func ofPart(duplicates, messages dedup.Figure) dedup.Figure {
 	return duplicates
 }
 
-// arrivalRate is the rate of what a tally of arrivals gained over a window.
-func arrivalRate(g sample.Increase, w time.Duration) dedup.Figure {
+// ArrivalRate is the rate of what a tally of arrivals gained over a window.
+func ArrivalRate(g sample.Increase, w time.Duration) dedup.Figure {
 	const shortest = 30 * time.Second
 	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
 	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"

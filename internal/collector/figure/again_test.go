@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"strings"
@@ -21,7 +21,7 @@ func TestMarkersThatAreWrittenAgainAreNoDoubleEffects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
 			span := sample.EventSpan{Window: time.Hour, From: sample.EventReading{At: now.Add(-time.Hour)}, To: sample.EventReading{At: now, Completions: 5000, Again: c.again, Twice: c.twice}}
-			f := explanation{span: span, spanKnown: true}.doubleEffects(nil)
+			f := Explanation{Span: span, SpanKnown: true}.doubleEffects(nil)
 			if f.Low != c.twice || !strings.Contains(f.Why, c.says) {
 				t.Errorf("%v to %v, %q", f.Low, f.High, f.Why)
 			}

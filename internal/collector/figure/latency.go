@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"fmt"
@@ -10,10 +10,10 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-const histogramSource = "reported histogram"
+const HistogramSource = "reported histogram"
 
-// A latencySample is a latency distribution over one window. Buckets are cumulated over Bounds; there are none where only a mean is known.
-type latencySample struct {
+// A Latency is a latency distribution over one window. Buckets are cumulated over Bounds; there are none where only a mean is known.
+type Latency struct {
 	Window  time.Duration
 	Covered time.Duration
 	At      time.Time
@@ -25,16 +25,16 @@ type latencySample struct {
 	Source string
 }
 
-// A latencyResult holds the figures of one distribution.
-type latencyResult struct{ Mean, P50, P95, P99 dedup.Figure }
+// A Latencies holds the figures of one distribution.
+type Latencies struct{ Mean, P50, P95, P99 dedup.Figure }
 
-// figures computes mean and percentiles of a reported histogram.
-func (s latencySample) figures() latencyResult {
+// Figures computes mean and percentiles of a reported histogram.
+func (s Latency) Figures() Latencies {
 	n := s.N
 	if n <= 0 {
-		return unknownLatency(s.Window, "no latency was reported in the window")
+		return UnknownLatency(s.Window, "no latency was reported in the window")
 	}
-	out := unknownLatency(s.Window, "only a mean is published: switch histograms on")
+	out := UnknownLatency(s.Window, "only a mean is published: switch histograms on")
 	out.Mean = s.figure(s.Sum/n, n, "sum / count of the reported histogram")
 	if len(s.Buckets) > 1 {
 		out.P50, out.P95, out.P99 = s.quantile(0.50, n), s.quantile(0.95, n), s.quantile(0.99, n)
@@ -44,7 +44,7 @@ func (s latencySample) figures() latencyResult {
 
 // quantile interpolates within the bucket that holds the quantile, as Prometheus does. In the last bucket, which has
 // no upper bound, the answer is its lower bound and "at least".
-func (s latencySample) quantile(q, n float64) dedup.Figure {
+func (s Latency) quantile(q, n float64) dedup.Figure {
 	bounds := s.Bounds
 	rank := q * n
 	formula := fmt.Sprintf("p%g of the reported histogram, linear within a bucket", q*100)
@@ -69,25 +69,25 @@ func (s latencySample) quantile(q, n float64) dedup.Figure {
 	return f
 }
 
-func (s latencySample) figure(v, n float64, formula string) dedup.Figure {
+func (s Latency) figure(v, n float64, formula string) dedup.Figure {
 	f := dedup.Exact(dedup.Measured, dedup.Seconds, v, s.At, s.Source)
 	f.Window, f.Covered, f.N, f.Formula = s.Window, min(s.Covered, s.Window), n, formula
 	return f
 }
 
-func unknownLatency(window time.Duration, why string) latencyResult {
+func UnknownLatency(window time.Duration, why string) Latencies {
 	f := dedup.Unknown(dedup.Seconds, why)
 	f.Window, f.Better = window, "Let the consumers report latencies (docs/consumers.md)."
-	return latencyResult{f, f, f, f}
+	return Latencies{f, f, f, f}
 }
 
-// workOf computes the processing time of the messages that were completed in a span.
-func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
+// OfWork computes the processing time of the messages that were completed in a span.
+func OfWork(s sample.EventSpan, scheme dedup.Scheme) Latencies {
 	to, from := s.To.Work.Sketch(), s.From.Work.Sketch()
 	times := to.Since(from)
 	n := float64(times.Count())
 	if n <= 0 {
-		return unknownLatency(s.Window, "no work was seen from its claim to its completion in the window")
+		return UnknownLatency(s.Window, "no work was seen from its claim to its completion in the window")
 	}
 	q := rate.EventQuality(scheme)
 	quantile := func(share float64, word string) dedup.Figure {
@@ -96,7 +96,7 @@ func workOf(s sample.EventSpan, scheme dedup.Scheme) latencyResult {
 		f.Error = v * sketchError
 		return f
 	}
-	return latencyResult{
+	return Latencies{
 		Mean: s.Figure(q, dedup.Seconds, times.Sum().Seconds()/n, n, workSource, "mean of the times from claim to completion"),
 		P50:  quantile(0.50, "p50"), P95: quantile(0.95, "p95"), P99: quantile(0.99, "p99"),
 	}

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestGivenUpCoversOnlyWhatThePassCanVouchFor(t *testing.T) {
 			p.GaveUp.Add(now.Add(-2 * time.Minute))
 			p.GaveUp.Freeze()
 			tt.change(p)
-			f := markerSample{Now: now, Scheme: dedup.Scheme{OnInFlight: "nack", DoneTTL: 24 * time.Hour, GiveUp: 5}, Stats: dedup.StoreStats{Pass: p}, Since: now.Add(-tt.since)}.gaveUp(time.Hour)
+			f := Markers{Now: now, Scheme: dedup.Scheme{OnInFlight: "nack", DoneTTL: 24 * time.Hour, GiveUp: 5}, Stats: dedup.StoreStats{Pass: p}, Since: now.Add(-tt.since)}.GaveUp(time.Hour)
 			if f.Value != 1 || f.Covered != tt.covered || f.N != 700 || f.AtLeast != tt.atLeast || f.Low != f.Value {
 				t.Errorf("got %+v, want 1 of 700 markers over %s, at least %v", f, tt.covered, tt.atLeast)
 			}

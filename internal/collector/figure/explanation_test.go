@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"math"
@@ -31,12 +31,12 @@ func explainedShop(t *testing.T, traffic shoptest.Traffic, change func(*rate.Eve
 	if !r.Told {
 		t.Fatalf("nothing told: %s", r.Rate.Why)
 	}
-	out := unknownWindow(15*time.Minute, "nobody tells")
-	x := explanation{now: r.Rate.At, scheme: s.Scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, events: r}
-	x.span, x.spanKnown = sample.SpanOf(s.Readings, 15*time.Minute)
+	out := UnknownWindow(15*time.Minute, "nobody tells")
+	x := Explanation{Now: r.Rate.At, Scheme: s.Scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, Events: r}
+	x.Span, x.SpanKnown = sample.SpanOf(s.Readings, 15*time.Minute)
 	x.failures(&out)
 	x.origins(&out)
-	out.Looping, out.Swallowed = x.looping(&out), x.swallowed(&out)
+	out.Looping, out.Swallowed = x.Looping(&out), x.Swallowed(&out)
 	out.DoubleEffects, out.Lost = x.doubleEffects(&out), x.lost(&out)
 	return shop, out, r
 }
@@ -86,9 +86,9 @@ func TestTheNeighboursOfDuplicatesHoldTheTruth(t *testing.T) {
 
 func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 	scheme := dedup.Scheme{Preset: "redis-timestamp", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "delete"}
-	x := explanation{scheme: scheme, reported: rate.Unreported(time.Hour, "consumers report no counters")}
-	x.events.Rate.Why, x.residual.Rate.Why = "store events are off", "no complete pass over the store yet"
-	out := unknownWindow(time.Hour, "nobody tells")
+	x := Explanation{Scheme: scheme, Reported: rate.Unreported(time.Hour, "consumers report no counters")}
+	x.Events.Rate.Why, x.Residual.Rate.Why = "store events are off", "no complete pass over the store yet"
+	out := UnknownWindow(time.Hour, "nobody tells")
 	x.origins(&out)
 	for what, pair := range map[string]struct {
 		f           dedup.Figure
@@ -96,8 +96,8 @@ func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 	}{
 		"producer-sent":         {out.ProducerSent, "no complete pass", "events: true"},
 		"redelivered":           {out.Redelivered, "no complete pass", "events: true"},
-		"looping where acked":   {x.looping(&out), "nothing goes round", ""},
-		"swallowed":             {x.swallowed(&out), "store events are off", "events: true"},
+		"looping where acked":   {x.Looping(&out), "nothing goes round", ""},
+		"swallowed":             {x.Swallowed(&out), "store events are off", "events: true"},
 		"double effects":        {x.doubleEffects(&out), "while its events are listened to", "events: true"},
 		"lost without give-ups": {x.lost(&out), "leave without their work", "events: true"},
 	} {
@@ -110,7 +110,7 @@ func TestWhatCannotBeCountedSaysWhyAndHow(t *testing.T) {
 // TestWhatConsumersPutAmongTheDeadLettersIsNotLost: of ten messages given up some were put into a dead-letter queue by somebody.
 func TestWhatConsumersPutAmongTheDeadLettersIsNotLost(t *testing.T) {
 	for put, want := range map[float64]float64{0: 10, 4: 6, 30: 0} {
-		x := explanation{frames: sample.Frames{{}, {DeadPublished: put}}}
+		x := Explanation{Frames: sample.Frames{{}, {DeadPublished: put}}}
 		f := x.unparked(dedup.Figure{Quality: dedup.Measured, Unit: dedup.Count, Value: 10, Low: 10, High: 10, AtLeast: true})
 		if f.Low != want || f.Value != want || f.High != 10 || (f.Quality == dedup.Derived) != (put > 0) || strings.Contains(f.Why, "not lost") != (put > 0) {
 			t.Errorf("%v were put there: %+v, want at least %v", put, f, want)
@@ -132,7 +132,7 @@ func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 		"nothing was given up, and earlier work done": {sample.EventReading{GaveUp: 5, Lost: 5}, sample.EventReading{GaveUp: 5, Lost: 4}, 0, 0},
 	} {
 		tt.from.At, tt.to.At = at, at.Add(15*time.Minute)
-		x := explanation{scheme: dedup.Scheme{GiveUp: 5}, span: sample.EventSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, spanKnown: true}
+		x := Explanation{Scheme: dedup.Scheme{GiveUp: 5}, Span: sample.EventSpan{From: tt.from, To: tt.to, Window: 15 * time.Minute}, SpanKnown: true}
 		f := x.lost(&dedup.WindowFigures{Window: 15 * time.Minute})
 		if !f.Known() || f.Low != tt.low || f.Value != tt.low || f.High != tt.high || !f.AtLeast {
 			t.Errorf("%s: %v, between %v and %v, want at least %v and at most %v: %s", name, f.Value, f.Low, f.High, tt.low, tt.high, f.Why)
@@ -143,8 +143,8 @@ func TestACopyThatIsGivenUpAgainIsNoOtherLostMessage(t *testing.T) {
 // TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages: 55 failures may be those of any number of messages then.
 func TestFailuresOfMarkersThatAreTakenAgainAreNoCountOfMessages(t *testing.T) {
 	for onFailed, low := range map[string]float64{"ack": 55, "run": 1} {
-		x := explanation{scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}
-		x.reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), rate.ReportedSource)
+		x := Explanation{Scheme: dedup.Scheme{OnFail: "ack", OnFailed: onFailed}}
+		x.Reported.Failures = dedup.Exact(dedup.Measured, dedup.Count, 55, time.Unix(1_800_000_000, 0), rate.ReportedSource)
 		if f := x.lost(&dedup.WindowFigures{}); f.Low != low || f.Value != low || f.High != 55 || !f.AtLeast {
 			t.Errorf("on_failed %s: %+v, want at least %v", onFailed, f, low)
 		}

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"time"
@@ -8,10 +8,10 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// choose makes the best valid estimate the duplicate rate and the next valid one its cross-check: what consumers report, else the narrowest
+// Choose makes the best valid estimate the duplicate rate and the next valid one its cross-check: what consumers report, else the narrowest
 // interval, of equals the first. Where none is valid, or the best is an upper bound beyond the interval of one that is too wide for a number, the
 // rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
-func choose(out *dedup.WindowFigures) {
+func Choose(out *dedup.WindowFigures) {
 	valid := func(e dedup.Estimate) bool { return e.Rate.Known() && e.Rate.Quality != dedup.Estimated }
 	best := -1
 	for i, e := range out.Estimates {

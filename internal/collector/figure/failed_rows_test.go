@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"strings"
@@ -48,11 +48,11 @@ func TestFailedRowsAreShownAsFailures(t *testing.T) {
 		"rows of the business itself": {with(func(s *dedup.Scheme) { s.Business = true }), pass(72, 28, 0), "", -1, -1, false, "no source"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := unknownWindow(15*time.Minute, "no source of this pipeline tells")
-			x := explanation{now: now, scheme: c.scheme, stats: dedup.StoreStats{Pass: c.pass}, vouched: now.Add(-time.Hour), partner: c.partner}
+			out := UnknownWindow(15*time.Minute, "no source of this pipeline tells")
+			x := Explanation{Now: now, Scheme: c.scheme, Stats: dedup.StoreStats{Pass: c.pass}, Vouched: now.Add(-time.Hour), Partner: c.partner}
 			x.failedRows(&out)
 			f, r := out.Failures, out.FailureRate
-			if f.Known() != (c.failed >= 0) || f.Known() && (f.Value != c.failed || f.AtLeast != c.atLeast || f.Source != failedRowsSource || f.Covered != 15*time.Minute) {
+			if f.Known() != (c.failed >= 0) || f.Known() && (f.Value != c.failed || f.AtLeast != c.atLeast || f.Source != FailedRowsSource || f.Covered != 15*time.Minute) {
 				t.Errorf("failures %+v, want %g", f, c.failed)
 			}
 			if r.Known() != (c.rate >= 0) || r.Known() && (100*r.Value < c.rate-0.01 || 100*r.Value > c.rate+0.01) {
@@ -66,9 +66,9 @@ func TestFailedRowsAreShownAsFailures(t *testing.T) {
 }
 
 func TestReportedFailuresStandBeforeFailedRows(t *testing.T) {
-	out := unknownWindow(time.Minute, "")
+	out := UnknownWindow(time.Minute, "")
 	out.Failures = dedup.Exact(dedup.Measured, dedup.Count, 7, time.Unix(1_800_000_000, 0), "reported")
-	x := explanation{now: time.Unix(1_800_000_000, 0), scheme: dedup.Scheme{Kind: "sql-table", States: []dedup.State{dedup.Failed}}, stats: dedup.StoreStats{Pass: &dedup.Pass{Started: time.Unix(1_800_000_000, 0)}}}
+	x := Explanation{Now: time.Unix(1_800_000_000, 0), Scheme: dedup.Scheme{Kind: "sql-table", States: []dedup.State{dedup.Failed}}, Stats: dedup.StoreStats{Pass: &dedup.Pass{Started: time.Unix(1_800_000_000, 0)}}}
 	if x.failedRows(&out); out.Failures.Value != 7 || out.Failures.Source != "reported" {
 		t.Errorf("%+v", out.Failures)
 	}

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// unknownWindow returns the figures of a window of which nothing is known.
-func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
+// UnknownWindow returns the figures of a window of which nothing is known.
+func UnknownWindow(w time.Duration, why string) dedup.WindowFigures {
 	unknown := func(u dedup.Unit) dedup.Figure {
 		f := dedup.Unknown(u, why)
 		f.Window = w
@@ -26,17 +26,17 @@ func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
 	}
 }
 
-// withoutBroker turns the figures unknown that need the broker. What consumers still report moves to the cross-check:
+// WithoutBroker turns the figures unknown that need the broker. What consumers still report moves to the cross-check:
 // it is true, but a pipeline whose broker is down has no good rate.
-func withoutBroker(out *dedup.WindowFigures, why string) {
+func WithoutBroker(out *dedup.WindowFigures, why string) {
 	out.CrossCheck = out.DuplicateRate
-	unknown := unknownWindow(out.Window, why)
+	unknown := UnknownWindow(out.Window, why)
 	out.Messages, out.Duplicates, out.DuplicateRate = unknown.Messages, unknown.Duplicates, unknown.DuplicateRate
 	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
 	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
 	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
 	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == rate.EventsSource || f.Source == rate.LiveSource || f.Source == rate.HitsSource || f.Source == rate.ResidualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
+		if f.Source == rate.EventsSource || f.Source == rate.LiveSource || f.Source == rate.HitsSource || f.Source == rate.ResidualSource || f.Source == RulesSource { // what consumers report, and rows, need no broker
 			*f = unknown.ProducerSent
 		}
 	}

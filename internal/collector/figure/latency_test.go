@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func TestLatency(t *testing.T) {
 		}
 		return out
 	}
-	r := latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5, N: 100}.figures()
+	r := Latency{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5, N: 100}.Figures()
 	for what, got := range map[string][2]float64{
 		"mean is sum / count":              {r.Mean.Value, 0.05},
 		"p50 is the end of the lower half": {r.P50.Value, 0.01},
@@ -32,17 +32,17 @@ func TestLatency(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", what, got[0], got[1])
 		}
 	}
-	slow := latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500, N: 10}.figures()
+	slow := Latency{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500, N: 10}.Figures()
 	if slow.P95.Value != 10 || !strings.Contains(slow.P95.Why, "at least") {
 		t.Errorf("beyond the last bound: %+v, want at least 10 s", slow.P95)
 	}
-	if mean := (latencySample{Sum: 5, N: 100}).figures(); mean.Mean.Value != 0.05 || mean.P95.Known() {
+	if mean := (Latency{Sum: 5, N: 100}).Figures(); mean.Mean.Value != 0.05 || mean.P95.Known() {
 		t.Errorf("of a sum and a count alone: %+v", mean)
 	}
-	if none := (latencySample{}).figures(); none.Mean.Known() || none.Mean.Why == "" {
+	if none := (Latency{}).Figures(); none.Mean.Known() || none.Mean.Why == "" {
 		t.Errorf("without buckets: %+v", none.Mean)
 	}
-	if empty := (latencySample{Buckets: make([]float64, n)}).figures(); empty.Mean.Known() {
+	if empty := (Latency{Buckets: make([]float64, n)}).Figures(); empty.Mean.Known() {
 		t.Errorf("without observations: %+v", empty.Mean)
 	}
 }
@@ -78,7 +78,7 @@ func TestProcessingTimeByStoreEventsIsWithinFivePercent(t *testing.T) {
 			if !ok {
 				t.Fatal("no span")
 			}
-			got := workOf(s, dedup.Scheme{Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete"})
+			got := OfWork(s, dedup.Scheme{Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete"})
 			sort.Float64s(inside)
 			sum := 0.0
 			for _, v := range inside {

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 const passSource = "last complete pass over the store"
 
-// A markerSample is what the marker figures are computed from. Down says why the store cannot be shown; empty if it can.
-type markerSample struct {
+// A Markers is what the marker figures are computed from. Down says why the store cannot be shown; empty if it can.
+type Markers struct {
 	Now    time.Time
 	Scheme dedup.Scheme
 	Stats  dedup.StoreStats
@@ -20,19 +20,19 @@ type markerSample struct {
 	Since time.Time
 }
 
-// A markerResult holds the marker figures of a pipeline.
-type markerResult struct {
+// A MarkerFigures holds the marker figures of a pipeline.
+type MarkerFigures struct {
 	States                      map[dedup.State]dedup.Figure
 	NoExpiry, Oldest, Age, Seen dedup.Figure
 }
 
-// figures computes the marker figures. A state that the scheme does not know is absent.
-func (s markerSample) figures() markerResult {
+// Figures computes the marker figures. A state that the scheme does not know is absent.
+func (s Markers) Figures() MarkerFigures {
 	p, why := s.Stats.Pass, s.Down
 	if why == "" && p == nil {
 		why = "no complete pass over the store yet"
 	}
-	r := markerResult{States: make(map[dedup.State]dedup.Figure), Seen: s.seen()}
+	r := MarkerFigures{States: make(map[dedup.State]dedup.Figure), Seen: s.seen()}
 	if why != "" {
 		for _, state := range s.Scheme.States {
 			r.States[state] = dedup.Unknown(dedup.Count, why)
@@ -67,7 +67,7 @@ func mayBeProcessing(p *dedup.Pass) string {
 	return fmt.Sprintf("%s could not be decoded and may be processing", text.Counted(n, "marker"))
 }
 
-func (s markerSample) seen() dedup.Figure {
+func (s Markers) seen() dedup.Figure {
 	if s.Down != "" {
 		return dedup.Unknown(dedup.Ratio, s.Down)
 	}
@@ -78,7 +78,7 @@ func (s markerSample) seen() dedup.Figure {
 }
 
 // oldest is the age of the longest processing marker, as of now: at least, where the beginning of one is not known.
-func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
+func (s Markers) oldest(p *dedup.Pass) dedup.Figure {
 	doubtful := p.States[dedup.StateUnknown] > 0
 	switch {
 	case len(p.OldestProcessing) == 0 && doubtful:
@@ -109,10 +109,10 @@ func (s markerSample) oldest(p *dedup.Pass) dedup.Figure {
 	return f
 }
 
-// gaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the
+// GaveUp counts the messages that were acked without their work after too many failures, in the window that ends at the
 // start of the last pass. It covers the part of the window that the store was followed for, and its sample size is the
 // markers of the pass.
-func (s markerSample) gaveUp(window time.Duration) dedup.Figure {
+func (s Markers) GaveUp(window time.Duration) dedup.Figure {
 	p, why := s.Stats.Pass, s.Down
 	switch {
 	case why != "":
@@ -139,9 +139,9 @@ func (s markerSample) gaveUp(window time.Duration) dedup.Figure {
 	return f
 }
 
-// meanRetries is the mean number of failures of the messages that have failed and are not done, as of the last pass. Of
+// MeanRetries is the mean number of failures of the messages that have failed and are not done, as of the last pass. Of
 // those that failed and are done the counter is gone, so that it says nothing of them.
-func (s markerSample) meanRetries(window time.Duration) dedup.Figure {
+func (s Markers) MeanRetries(window time.Duration) dedup.Figure {
 	f := dedup.Unknown(dedup.Count, s.Down)
 	f.Window, f.Source, f.Formula = window, passSource, "sum of the retry counters / retry counters"
 	p := s.Stats.Pass

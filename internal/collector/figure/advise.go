@@ -1,12 +1,12 @@
-package collector
+package figure
 
 import (
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
-// advise replaces the advice to report in all figures of a window.
-func advise(out *dedup.WindowFigures, advice string) {
+// Advise replaces the advice to report in all figures of a window.
+func Advise(out *dedup.WindowFigures, advice string) {
 	if advice == rate.BetterReport {
 		return
 	}

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"strings"
@@ -44,11 +44,11 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out := unknownWindow(15*time.Minute, "nothing")
+			out := UnknownWindow(15*time.Minute, "nothing")
 			for i, m := range dedup.Methods() {
 				out.Estimates = append(out.Estimates, dedup.Estimate{Method: m, Rate: tt.estimates[i]})
 			}
-			choose(&out)
+			Choose(&out)
 			for what, f := range map[string][2]string{
 				"rate":        {word(out.DuplicateRate), tt.rate},
 				"cross-check": {word(out.CrossCheck), tt.cross},
@@ -68,9 +68,9 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 }
 
 func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
-	out := unknownWindow(time.Hour, "nobody tells")
+	out := UnknownWindow(time.Hour, "nobody tells")
 	out.Estimates = []dedup.Estimate{{Method: dedup.MethodResidual, Rate: dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.05, N: 2000, Why: "too wide", Better: "x"}}}
-	choose(&out)
+	Choose(&out)
 	if f := out.Duplicates; f.Known() || f.Low != 20 || f.High != 100 || f.N != 2000 {
 		t.Errorf("duplicates %+v, want unknown between 20 and 100", f)
 	}
@@ -84,10 +84,10 @@ func TestFiguresKeepOneMeaningWhateverTheirSource(t *testing.T) {
 		return f
 	}
 	acks := minute(4532, 5*time.Minute)
-	if d := ofPart(minute(20, 40*time.Second), acks); !d.AtLeast || d.Value != 20 || d.High != 20 || !strings.Contains(d.Why, "only 40 s of the window") {
+	if d := OfPart(minute(20, 40*time.Second), acks); !d.AtLeast || d.Value != 20 || d.High != 20 || !strings.Contains(d.Why, "only 40 s of the window") {
 		t.Errorf("%+v", d)
 	}
-	if d := ofPart(minute(20, 4*time.Minute), acks); d.AtLeast || d.Why != "" {
+	if d := OfPart(minute(20, 4*time.Minute), acks); d.AtLeast || d.Why != "" {
 		t.Errorf("%+v", d)
 	}
 	live := rate.LiveResult{Told: true, Residual: estimate.Residual{Acked: 4600}, Rate: dedup.Figure{Covered: 5 * time.Minute}}
@@ -102,12 +102,12 @@ func TestFiguresKeepOneMeaningWhateverTheirSource(t *testing.T) {
 		"the broker's acks, not the rows of a part":  {rate.LiveResult{}, acks, minute(687, 40*time.Second), 4532},
 		"rows where the broker tells nothing at all": {rate.LiveResult{}, none, minute(687, 40*time.Second), 687},
 	} {
-		if f := messagesOf(tt.live, tt.acks, tt.rows); f.Value != tt.want || !f.Known() || f.Unit != dedup.Count {
+		if f := Messages(tt.live, tt.acks, tt.rows); f.Value != tt.want || !f.Known() || f.Unit != dedup.Count {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
 	estimates := []dedup.Estimate{{Rate: dedup.Figure{Hits: 29.9999999, N: 1000.4}}, {Rate: dedup.Figure{Hits: 2.7, N: 52.5}}}
-	wholeCounts(estimates)
+	WholeCounts(estimates)
 	if a, b := estimates[0].Rate, estimates[1].Rate; a.Hits != 30 || a.N != 1000 || b.Hits != 2 || b.N != 53 {
 		t.Errorf("%v of %v, %v of %v", a.Hits, a.N, b.Hits, b.N)
 	}

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"strings"
@@ -46,14 +46,14 @@ func (c splitCase) run() dedup.WindowFigures {
 	count := func(v [2]float64, source string, covered, behind time.Duration) dedup.Figure {
 		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Count, Value: v[0], Low: v[0], High: v[1], Source: source, Window: w, Covered: covered, At: splitNow.Add(-behind)}
 	}
-	out := unknownWindow(w, "nobody tells")
+	out := UnknownWindow(w, "nobody tells")
 	out.Duplicates = count(c.whole, c.source, c.covered, 0)
 	out.ProducerSent, out.Redelivered = count(c.sent, rate.ResidualSource, c.partCovered, c.behind), count(c.again, rate.ResidualSource, c.partCovered, c.behind)
 	if c.frames == nil {
 		c.frames = splitFrames()
 	}
 	newest := c.frames[len(c.frames)-1].ReportedDuplicates
-	explanation{frames: c.frames, reportedDuplicates: newest, slip: 5 * time.Second, own: c.own, meter: c.meter}.fitSplit(&out)
+	Explanation{Frames: c.frames, ReportedDuplicates: newest, Slip: 5 * time.Second, Own: c.own, Meter: c.meter}.fitSplit(&out)
 	return out
 }
 

@@ -1,4 +1,4 @@
-package collector
+package figure
 
 import (
 	"fmt"
@@ -62,17 +62,17 @@ func (m duplicateMeter) acked(before, after *sample.Frame) float64 {
 // fitSplit makes the two origins parts of the duplicates that are shown. Acks and completions can be compared until the last pass
 // over the store at most, whereas the duplicates may be counted until now: what lies in one of the spans alone may be of either
 // origin, so that it widens both. No part is larger than the whole, and what is not of the one origin is of the other.
-func (x explanation) fitSplit(out *dedup.WindowFigures) {
+func (x Explanation) fitSplit(out *dedup.WindowFigures) {
 	d, sent, again := out.Duplicates, &out.ProducerSent, &out.Redelivered
 	if !d.Known() || d.AtLeast || !sent.Known() || !again.Known() {
 		return
 	}
 	from, to, partFrom, partTo := d.At.Add(-d.Covered), d.At, sent.At.Add(-sent.Covered), sent.At
-	m := duplicateMeter{frames: x.frames, reported: d.Source == rate.ReportedSource, newest: x.reportedDuplicates, slip: x.slip, own: x.own, meter: x.meter}
+	m := duplicateMeter{frames: x.Frames, reported: d.Source == rate.ReportedSource, newest: x.ReportedDuplicates, slip: x.Slip, own: x.Own, meter: x.Meter}
 	note := ""
 	if d.Source == sent.Source && from.Equal(partFrom) && to.Equal(partTo) {
 		m.slip = 0
-	} else if gap := to.Sub(partTo) + partFrom.Sub(from).Abs(); gap > x.slip {
+	} else if gap := to.Sub(partTo) + partFrom.Sub(from).Abs(); gap > x.Slip {
 		note = fmt.Sprintf("acks and completions were compared over %s, until %s before; what came besides may be of either origin", about(sent.Covered), about(to.Sub(partTo)))
 	}
 	outside := m.most(partFrom, from) + m.most(to, partTo)
