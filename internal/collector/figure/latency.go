@@ -75,6 +75,7 @@ func (s Latency) figure(v, n float64, formula string) dedup.Figure {
 	return f
 }
 
+// UnknownLatency is a latency that is unknown for one reason.
 func UnknownLatency(window time.Duration, why string) Latencies {
 	f := dedup.Unknown(dedup.Seconds, why)
 	f.Window, f.Better = window, "Let the consumers report latencies (docs/consumers.md)."

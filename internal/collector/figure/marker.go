@@ -10,7 +10,7 @@ import (
 
 const passSource = "last complete pass over the store"
 
-// A Markers is what the marker figures are computed from. Down says why the store cannot be shown; empty if it can.
+// Markers are what the marker figures are computed from. Down says why the store cannot be shown; empty if it can.
 type Markers struct {
 	Now    time.Time
 	Scheme dedup.Scheme

@@ -32,6 +32,7 @@ type PassNote struct {
 // deletedSpan is over which time before its start the completions of a pass are held against those of the next one.
 const deletedSpan = 10 * time.Minute
 
+// NotePass is what is to be remembered of a pass.
 func NotePass(p *dedup.Pass) PassNote {
 	n := PassNote{Ended: p.Ended, Undated: p.UndatedCompletions, GaveUpAgain: p.GaveUpAgain, DatedTo: p.Started.Add(p.ClockOffset)}
 	n.DatedFrom = n.DatedTo.Add(-deletedSpan)
@@ -196,7 +197,7 @@ func residualEnds(s Residual) (from, to Cut, why string) {
 	if newest.Before(latest) {
 		latest = newest
 	}
-	// A tenth of what there is: on a young tape a tenth of a long window would reach back to before the traffic.
+	// A tenth of what there is: of few frames a tenth of a long window would reach back to before the traffic.
 	slack := min(s.Window, max(0, latest.Sub(s.Frames[0].Ended))) / 10
 	to, ok := bestCut(s, latest.Add(-slack-2*sample.CounterLag-2*sample.DepthLag-4*s.Interval), latest, true)
 	if !ok {
@@ -210,7 +211,7 @@ func residualEnds(s Residual) (from, to Cut, why string) {
 			start = floor
 		}
 	}
-	// A young tape holds less than the window: the search must not eat up what there is.
+	// Few frames hold less than the window: the search must not eat up what there is.
 	there := to.At.Sub(start)
 	until := start.Add(min(there/10+sample.DepthLag+sample.CounterLag, there/2))
 	from, ok = bestCut(s, start, until, false)

@@ -56,6 +56,7 @@ type meteredQueue struct {
 	events Counter
 }
 
+// NewLossMeter returns a meter that has read nothing.
 func NewLossMeter() LossMeter { return LossMeter{acks: newCountMeter(), publishes: newCountMeter()} }
 
 func newCountMeter() countMeter {
