@@ -10,7 +10,7 @@ const (
 	betterStore  = "Bring the store back: then its markers tell it again."
 )
 
-// reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.
+// reportAdvice is what rate.BetterReport comes to for a pipeline: who reports already must not be told to.
 func (p *pipeline) reportAdvice(v view, rep rate.ReportedResult) string {
 	switch {
 	case p.report != nil && v.reportDown != "" && (p.present || v.storeDown == ""):

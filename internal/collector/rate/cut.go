@@ -74,7 +74,7 @@ func better(c, best Cut, late bool) bool {
 //
 // A counter read at time p shows at least the events up to p - sample.CounterLag and at most those up to the end of the
 // reading. So the latest reading before a time bounds the true count from below and the first reading later than
-// sample.CounterLag after it from above. An ack follows its marker by at most settleDelay.
+// sample.CounterLag after it from above. An ack follows its marker by at most sample.SettleDelay.
 func cutAt(s Residual, t time.Time) (Cut, bool) {
 	offset := s.Pass.ClockOffset
 	store := t.Add(offset + s.ClockError)

@@ -11,7 +11,7 @@ const (
 	// ListLag is how old a list of channels can be when it is read: the management database collects each 5 s, and caches for
 	// five times as long as it took to answer.
 	ListLag = 2 * CounterLag
-	// ListSlowest is the longest that a list may take to be believed; see listLag.
+	// ListSlowest is the longest that a list may take to be believed; see ListLag.
 	ListSlowest = time.Second
 	// ListRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
 	// vanished.
