@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
@@ -43,7 +43,7 @@ func TestEveryDefaultRuleHasARunbook(t *testing.T) {
 		}
 		sections[heading] = text
 	}
-	for _, r := range alerts.Defaults() {
+	for _, r := range rule.Defaults() {
 		if r.Runbook != "docs/alerts.md#"+r.Name {
 			t.Errorf("the runbook of %s is %s", r.Name, r.Runbook)
 		}
@@ -67,7 +67,7 @@ func TestEveryDefaultRuleHasARunbook(t *testing.T) {
 func TestTheTableOfDefaultRulesIsTheirTable(t *testing.T) {
 	row := regexp.MustCompile(`(?m)^\| \[([a-z_]+)\]\(#([a-z_]+)\) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$`)
 	rows := row.FindAllStringSubmatch(page(t, "alerts.md"), -1)
-	rules := alerts.Defaults()
+	rules := rule.Defaults()
 	if len(rows) != len(rules) {
 		t.Fatalf("the table has %d rules, and there are %d", len(rows), len(rules))
 	}
@@ -101,7 +101,7 @@ func TestTheTableOfDefaultRulesIsTheirTable(t *testing.T) {
 }
 
 // documentedLimits are those of a rule for warning, severe and emergency, as the table writes them.
-func documentedLimits(r alerts.Rule) [3]string {
+func documentedLimits(r rule.Rule) [3]string {
 	page := dedup.DefaultLimits()
 	switch r.Name {
 	case "duplicate_rate":
@@ -151,7 +151,7 @@ func span(d time.Duration) string {
 	return text
 }
 
-func documentedTiming(t alerts.Timing) string {
+func documentedTiming(t rule.Timing) string {
 	if t.Warning == t.Severe && t.Severe == t.Emergency {
 		return span(t.Warning)
 	}
@@ -227,7 +227,7 @@ func TestTheEvidenceThatIsToldIsTheEvidence(t *testing.T) {
 			}
 		}
 		hits, n := numbers[0], numbers[1]
-		tier := alerts.DuplicateTier(hits/n, n, dedup.DefaultLimits()).String()
+		tier := rule.DuplicateTier(hits/n, n, dedup.DefaultLimits()).String()
 		if tier != r[4] || math.Abs(100*hits/n-numbers[2]) > 0.005 {
 			t.Errorf("%s of %s are %v %% and %s, and the page says %s %% and %s", r[1], r[2], 100*hits/n, tier, r[3], r[4])
 		}
@@ -329,22 +329,22 @@ func TestEveryMetricOfAlertsIsInTheDocumentation(t *testing.T) {
 // of its own, and a rule is chosen before its tier is known.
 func TestTheLabelsOfAlertsAreNamedInFullWhereverTheyAreWritten(t *testing.T) {
 	without := func(left ...string) []string {
-		return slices.DeleteFunc(alerts.Labels(), func(label string) bool { return slices.Contains(left, label) })
+		return slices.DeleteFunc(rule.Labels(), func(label string) bool { return slices.Contains(left, label) })
 	}
 	example, err := os.ReadFile(filepath.Join("..", "config.example.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	route := "# labels of the pipeline, or " + strings.Join(without(alerts.LabelTier), ", ") + "\n"
-	rule := "# labels of the pipeline, or " + strings.Join(without(alerts.LabelTier, alerts.LabelRule, alerts.LabelKind), ", ") + "\n"
-	silence := "Give labels: `" + strings.Join(alerts.Labels(), "`, `") + "`, or labels of your pipelines."
-	alertmanager := "(the tier), `" + strings.Join(without(alerts.LabelTier, alerts.LabelRule), "`, `") + "`, and the labels of your pipelines"
+	route := "# labels of the pipeline, or " + strings.Join(without(rule.LabelTier), ", ") + "\n"
+	match := "# labels of the pipeline, or " + strings.Join(without(rule.LabelTier, rule.LabelRule, rule.LabelKind), ", ") + "\n"
+	silence := "Give labels: `" + strings.Join(rule.Labels(), "`, `") + "`, or labels of your pipelines."
+	alertmanager := "(the tier), `" + strings.Join(without(rule.LabelTier, rule.LabelRule), "`, `") + "`, and the labels of your pipelines"
 	for _, where := range []struct {
 		name, text string
 		want       []string
 	}{
-		{"docs/alerts.md", page(t, "alerts.md"), []string{route, rule, silence, alertmanager}},
-		{"config.example.yaml", string(example), []string{route, rule}},
+		{"docs/alerts.md", page(t, "alerts.md"), []string{route, match, silence, alertmanager}},
+		{"config.example.yaml", string(example), []string{route, match}},
 	} {
 		for _, want := range where.want {
 			if !strings.Contains(where.text, want) {

@@ -86,7 +86,7 @@ func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 	if formula == nil {
 		t.Fatal("the formula of the failure rate was not found")
 	}
-	for _, name := range []string{"server/windows.go", "server/metrics/metrics.go", "../docs/figures.md"} {
+	for _, name := range []string{"server/page/pipeline/windows.go", "server/metrics/metrics.go", "../docs/figures.md"} {
 		if !strings.Contains(read(name), formula[1]) {
 			t.Errorf("%s does not say %q", name, formula[1])
 		}

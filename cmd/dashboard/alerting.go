@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
@@ -48,16 +49,16 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // openDelivery opens the channels, and settles what a stop left of their messages before it reads what they were told.
-func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *journal.Alerts) (*receivers, *alerts.Dispatcher, error) {
+func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *journal.Alerts) (*receivers, *dispatch.Dispatcher, error) {
 	all, err := openReceivers(cfg.Alerts)
 	if err != nil {
 		return nil, nil, err
 	}
-	dispatch := cfg.Alerts.Dispatch
-	dispatch.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
-	dispatch.RunbookLink = runbookLinks(dispatch.ExternalURL)
-	all.home, all.records = dispatch.ExternalURL, records
-	var dispatcher *alerts.Dispatcher // which is there before the outbox runs
+	routing := cfg.Alerts.Dispatch
+	routing.ExternalURL = cfg.Server.URL(a.listener.Addr(), "")
+	routing.RunbookLink = runbookLinks(routing.ExternalURL)
+	all.home, all.records = routing.ExternalURL, records
+	var dispatcher *dispatch.Dispatcher // which is there before the outbox runs
 	all.outbox = outbox.New(outbox.Config{
 		Store: records, Reader: records, Senders: all.senders(), Log: a.log,
 		Failed: func(n alerts.Notification, _ string) { dispatcher.GaveUp(n) },
@@ -68,7 +69,7 @@ func (a *App) openDelivery(ctx context.Context, cfg *config.Config, records *jou
 	if err := all.resume(ctx); err != nil {
 		return nil, nil, dataDirError(err)
 	}
-	dispatcher, err = restored(ctx, dispatch, records)
+	dispatcher, err = restored(ctx, routing, records)
 	if err != nil {
 		return nil, nil, dataDirError(err)
 	}
@@ -86,7 +87,7 @@ func runbookLinks(home string) func(string) string {
 }
 
 // restored returns a dispatcher that knows what channels were told before a restart.
-func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.Alerts) (*alerts.Dispatcher, error) {
+func restored(ctx context.Context, cfg dispatch.Config, records *journal.Alerts) (*dispatch.Dispatcher, error) {
 	told, err := records.SentLog(ctx)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func restored(ctx context.Context, cfg alerts.DispatchConfig, records *journal.A
 	if err != nil {
 		return nil, err
 	}
-	dispatcher := alerts.NewDispatcher(cfg)
+	dispatcher := dispatch.New(cfg)
 	dispatcher.Restore(told)
 	dispatcher.Recall(edges)
 	return dispatcher, nil

@@ -25,7 +25,9 @@ import (
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/measurement"
+	"dedup-dashboard/internal/server/session"
 )
 
 // An App is the whole dashboard, wired. It is the only place that knows every package.
@@ -85,18 +87,12 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	if err != nil {
 		return nil, err
 	}
-	measured := measurement.New(exact)
-	a.server, err = server.New(cfg.Server, server.Deps{
-		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
-		Gate: gate, DeadLetters: letters,
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages: pagesOf(observer, history, single, measured, alerting,
-			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
-		Alerts: alerting, Measured: measured,
-		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
-	})
-	if err != nil {
-		return nil, unusable("%w", err)
+	behind := services{
+		accounts: account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: session.New(cfg.Server.Sessions(), db.Sessions()), Log: log},
+		observer: observer, history: history, markers: single, letters: letters, alerting: alerting, measured: measurement.New(exact), log: log,
+	}
+	if err := a.openServer(cfg, db, behind); err != nil {
+		return nil, err
 	}
 	return a, nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 )
@@ -87,22 +87,22 @@ func labelsCarried(cfg *config.Config) map[string]map[string]bool {
 		carried[label][value] = true
 	}
 	for _, r := range cfg.Alerts.Rules {
-		add(alerts.LabelRule, r.Name)
+		add(rule.LabelRule, r.Name)
 	}
-	for _, kind := range []alerts.SubjectKind{alerts.OfPipeline, alerts.OfBroker, alerts.OfStore, alerts.OfDashboard} {
-		add(alerts.LabelKind, string(kind))
+	for _, kind := range []rule.SubjectKind{rule.OfPipeline, rule.OfBroker, rule.OfStore, rule.OfDashboard} {
+		add(rule.LabelKind, string(kind))
 	}
 	for t := dedup.Warning; t <= dedup.Emergency; t++ {
-		add(alerts.LabelTier, t.String())
+		add(rule.LabelTier, t.String())
 	}
 	for _, b := range cfg.Brokers {
-		add(alerts.LabelBroker, b.Name)
+		add(rule.LabelBroker, b.Name)
 	}
 	for _, s := range cfg.Stores {
-		add(alerts.LabelStore, s.Name)
+		add(rule.LabelStore, s.Name)
 	}
 	for _, p := range cfg.Pipelines {
-		add(alerts.LabelPipeline, p.Name)
+		add(rule.LabelPipeline, p.Name)
 		for label, value := range p.Labels {
 			add(label, value)
 		}

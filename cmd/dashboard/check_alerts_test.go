@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
@@ -13,7 +14,7 @@ import (
 )
 
 func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
-	rules := []alerts.Rule{
+	rules := []rule.Rule{
 		{Name: "stuck_markers"}, {Name: "stuck_markers", Disabled: true, Match: map[string]string{"team": "shop"}}, {Name: "backlog", Disabled: true},
 	}
 	pager := []notify.Config{{Name: "pager", Type: "webhook", URL: secret.New("https://canary.example.com")}}
@@ -24,8 +25,8 @@ func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
 		not    string
 	}{
 		{"a rule that is off for some is judged", config.Alerts{Rules: rules, Channels: pager}, []string{"alerts: 1 rule judged, 1 switched off", "told to: pager (webhook)", "NOTE: there is no heartbeat"}, "canary"},
-		{"a mistyped label", config.Alerts{Rules: []alerts.Rule{{Name: "backlog", Match: map[string]string{"team": "shpo"}}}, Channels: pager,
-			Dispatch: alerts.DispatchConfig{Routes: []alerts.Route{{Match: map[string]string{"rule": "backlog", "tema": "shop", "pipeline": "orders"}}}}},
+		{"a mistyped label", config.Alerts{Rules: []rule.Rule{{Name: "backlog", Match: map[string]string{"team": "shpo"}}}, Channels: pager,
+			Dispatch: dispatch.Config{Routes: []dispatch.Route{{Match: map[string]string{"rule": "backlog", "tema": "shop", "pipeline": "orders"}}}}},
 			[]string{"NOTE: rule backlog matches team: shpo, which no alert has", "NOTE: alerts.routes[0] matches tema: shop"}, "pipeline: orders"},
 		{"nobody is told", config.Alerts{Rules: rules}, []string{"NOTE: there is no channel, so that nobody is told"}, "heartbeat"},
 		{"all is well", config.Alerts{Rules: rules, Channels: pager, Heartbeat: notify.HeartbeatConfig{URL: secret.New("https://canary.example.com")}}, nil, "NOTE"},

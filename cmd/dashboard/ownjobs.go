@@ -8,7 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/job"
 )
 
 const (
@@ -49,7 +49,7 @@ func (w *withOwnJobs) Snapshot() *dedup.Snapshot {
 	for i := range jobs {
 		jobs[i].By = ""
 	}
-	events := server.JobEvents(jobs)
+	events := job.Events(jobs)
 	w.last.Store(&events)
 	return snap.With(events)
 }

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -23,8 +24,8 @@ type receiver struct {
 }
 
 // faults are those of a channel with several receivers.
-func (r receiver) faults() []alerts.ReceiverFault {
-	if several, ok := r.channel.(interface{ Faults() []alerts.ReceiverFault }); ok {
+func (r receiver) faults() []rule.ReceiverFault {
+	if several, ok := r.channel.(interface{ Faults() []rule.ReceiverFault }); ok {
 		return several.Faults()
 	}
 	return nil
@@ -91,8 +92,8 @@ func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
 }
 
 // faults are those of all channels.
-func (r *receivers) faults() []alerts.ReceiverFault {
-	var all []alerts.ReceiverFault
+func (r *receivers) faults() []rule.ReceiverFault {
+	var all []rule.ReceiverFault
 	for _, one := range r.all {
 		all = append(all, one.faults()...)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/alerts/ruletest"
 	"dedup-dashboard/internal/config"
 )
@@ -46,7 +46,7 @@ func testRules(ctx context.Context, args []string, io streams) error {
 // testSetup returns what is tested: the rules and pipelines of a configuration, or the built-in rules without one.
 func testSetup(path string) (ruletest.Setup, error) {
 	if path == "" {
-		rules, err := alerts.Resolve(alerts.Defaults(), nil)
+		rules, err := rule.Resolve(rule.Defaults(), nil)
 		return ruletest.Setup{Rules: rules}, err
 	}
 	cfg, err := config.Load(path)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -26,7 +28,7 @@ const (
 
 // A ruleEvaluator judges all subjects of a snapshot by the rules that it has. It honours ctx.
 type ruleEvaluator interface {
-	Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]Judgement, error)
+	Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]rule.Judgement, error)
 }
 
 // A Tick is what one evaluation changed. It is kept in one transaction, or not at all.
@@ -59,7 +61,7 @@ type planner interface {
 
 // A flapper knows since when the edges of an alert are told in digests only.
 type flapper interface {
-	Flapping(k Key) time.Time
+	Flapping(k rule.Key) time.Time
 }
 
 // A silencer keeps the silences.
@@ -78,10 +80,10 @@ type EngineDeps struct {
 	// Interval is the time between two evaluations; 0 stands for 15 s.
 	Interval time.Duration
 	// Rules are resolved; their order is that of pages.
-	Rules     []Rule
+	Rules     []rule.Rule
 	Snapshots snapshotSource
 	// History answers the rules whose value PromQL gives.
-	History  historian
+	History  rule.History
 	Journal  Journal
 	Silences silencer
 	Planner  planner
@@ -98,7 +100,7 @@ type EngineDeps struct {
 type Engine struct {
 	deps     EngineDeps
 	log      *slog.Logger
-	book     ruleBook
+	book     rule.Book
 	patience time.Duration
 	view     atomic.Pointer[View]
 	silences silenceShelf
@@ -107,8 +109,8 @@ type Engine struct {
 
 	// The lanes and what they brought belong to Evaluate, which is one goroutine.
 	snapshots lane[*dedup.Snapshot]
-	measures  lane[[]Judgement]
-	queries   lane[[]Judgement]
+	measures  lane[[]rule.Judgement]
+	queries   lane[[]rule.Judgement]
 	silencing lane[struct{}]
 	loading   lane[[]Alert]
 	snapshot  *dedup.Snapshot
@@ -117,24 +119,24 @@ type Engine struct {
 	// mu guards the rest. It is held while the journal is written, so that nothing comes in between.
 	mu      sync.Mutex
 	loaded  bool
-	alerts  map[Key]*entry
+	alerts  map[rule.Key]*entry
 	order   []*entry // in the order in which they were first judged
 	commits lane[struct{}]
 	// open is the tick whose commit was left without an answer; nil where there is none.
 	open *Tick
 	// unkept are the edges that the journal has not taken yet, and behind the alerts whose state it has not.
 	unkept []Transition
-	behind map[Key]bool
+	behind map[rule.Key]bool
 	stats  struct{ evaluations, failedCommits uint64 }
 }
 
 // An entry is an alert at work.
 type entry struct {
 	Alert
-	rule    *Rule
+	rule    *rule.Rule
 	history []Evaluated
 	// cause is what Cause says; without a kind where that was said before a restart.
-	cause Cause
+	cause cause.Cause
 	// notable: it was more than normal since we know of it, so that somebody may have been told of it.
 	notable bool
 }
@@ -158,10 +160,14 @@ func NewEngine(deps EngineDeps) (*Engine, error) {
 	if deps.Due == nil {
 		deps.Due = func() {}
 	}
-	e := &Engine{deps: deps, log: deps.Log, book: newRuleBook(deps.Rules), patience: min(enginePatience, deps.Interval*2/3),
-		alerts: make(map[Key]*entry), behind: make(map[Key]bool), started: time.Now()}
-	e.overSnapshot = &measureRules{rules: deps.Rules, watch: deps.Watch}
-	e.overHistory = newExprRules(deps.Rules, deps.History)
+	e := &Engine{deps: deps, log: deps.Log, book: rule.NewBook(deps.Rules), patience: min(enginePatience, deps.Interval*2/3),
+		alerts: make(map[rule.Key]*entry), behind: make(map[rule.Key]bool), started: time.Now()}
+	var self func(at time.Time) rule.Self
+	if deps.Watch != nil {
+		self = deps.Watch.Self
+	}
+	e.overSnapshot = rule.NewOverSnapshot(deps.Rules, self)
+	e.overHistory = rule.NewOverHistory(deps.Rules, deps.History)
 	e.view.Store(&View{Interval: deps.Interval, Rules: slices.Clone(deps.Rules)})
 	return e, nil
 }
@@ -288,7 +294,7 @@ func (e *Engine) load(ctx context.Context) error {
 
 // calm reports whether a state says no more than that nothing is amiss.
 func calm(s State) bool {
-	return s.Phase == PhaseNormal && s.Health == HealthOK && s.Reached == [3]time.Time{} && s.Below == [3]time.Time{} && s.Resumed.IsZero()
+	return s.Phase == PhaseNormal && s.Health == rule.HealthOK && s.Reached == [3]time.Time{} && s.Below == [3]time.Time{} && s.Resumed.IsZero()
 }
 
 func (e *Engine) add(en *entry) {
@@ -301,7 +307,7 @@ func (e *Engine) add(en *entry) {
 
 // Acknowledge notes that somebody attends to an alert that was seen at a tier, until a time. An alert that there is not is an error of
 // kind not_found; for the others see NewAck.
-func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, seen dedup.Tier, until time.Time) error {
+func (e *Engine) Acknowledge(ctx context.Context, k rule.Key, by, note string, seen dedup.Tier, until time.Time) error {
 	return e.attend(ctx, k, func(a *Alert, at time.Time) (*Ack, error) {
 		ack, err := NewAck(a, by, note, seen, at, until)
 		return &ack, err
@@ -309,12 +315,12 @@ func (e *Engine) Acknowledge(ctx context.Context, k Key, by, note string, seen d
 }
 
 // Unacknowledge takes an acknowledgement back. It is no error where there is none.
-func (e *Engine) Unacknowledge(ctx context.Context, k Key) error {
+func (e *Engine) Unacknowledge(ctx context.Context, k rule.Key) error {
 	return e.attend(ctx, k, func(*Alert, time.Time) (*Ack, error) { return nil, nil })
 }
 
 // attend changes the acknowledgement of one alert. Only what the journal took holds.
-func (e *Engine) attend(ctx context.Context, k Key, change func(*Alert, time.Time) (*Ack, error)) error {
+func (e *Engine) attend(ctx context.Context, k rule.Key, change func(*Alert, time.Time) (*Ack, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	en, ok := e.alerts[k]

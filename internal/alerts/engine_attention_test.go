@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -64,7 +65,7 @@ func TestSilencesThatCannotBeReadStillHold(t *testing.T) {
 func TestAnAcknowledgementIsKeptAtOnceAndEndsWhenTheTierWorsens(t *testing.T) {
 	now := time.Now()
 	s := newStage(t, now, newStageJournal(), soon())
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, now.Add(time.Hour)); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("an alert that there is not: %v", err)
 	}
@@ -96,7 +97,7 @@ func TestAnAcknowledgementIsKeptAtOnceAndEndsWhenTheTierWorsens(t *testing.T) {
 func TestAnAcknowledgementCanBeTakenBack(t *testing.T) {
 	now := time.Now()
 	s := newStage(t, now, newStageJournal(), soon())
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
 	if err := s.Acknowledge(t.Context(), key, "ada", "on it", dedup.TierUnknown, now.Add(time.Hour)); err != nil {

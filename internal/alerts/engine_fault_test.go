@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -71,7 +72,7 @@ func TestWhatTheJournalHasNotTakenIsNotShownByASilenceInBetween(t *testing.T) {
 	if v := s.View(); v.Worst != dedup.Normal || len(v.Silences) != 1 || len(v.Errors) != 1 {
 		t.Errorf("worst %v, silences %v, errors %v; want what was kept, the silence, and the error", v.Worst, v.Silences, v.Errors)
 	}
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	if err := s.Acknowledge(t.Context(), key, "ada", "", dedup.TierUnknown, time.Now().Add(time.Hour)); dedup.KindOf(err) != dedup.Unavailable {
 		t.Errorf("acknowledged what is not kept: %v", err)
 	}
@@ -86,7 +87,7 @@ func TestTheEngineWaitsForAJournalThatRefusesForLong(t *testing.T) {
 	s.snapshots.snap = watching(names...)
 	s.journal.fail = errors.New("disk is full")
 	turn := func(tier dedup.Tier) {
-		var js []Judgement
+		var js []rule.Judgement
 		for _, n := range names {
 			js = append(js, tierOf(n, tier))
 		}
@@ -112,9 +113,9 @@ func TestTheEngineWaitsForAJournalThatRefusesForLong(t *testing.T) {
 
 func TestAHungSourceOfSnapshotsMakesAlertsStaleAndResolvesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rules := append(soon(), Rule{Name: "watchdog", Title: "watchdog", Kind: OfDashboard, Measure: "watchdog"})
+		rules := append(soon(), rule.Rule{Name: "watchdog", Title: "watchdog", Kind: rule.OfDashboard, Measure: "watchdog"})
 		s := newStage(t, time.Now(), newStageJournal(), rules)
-		watchdog := Judgement{Key: Key{Rule: "watchdog", Kind: OfDashboard}, Enters: dedup.Warning, Holds: dedup.Warning}
+		watchdog := rule.Judgement{Key: rule.Key{Rule: "watchdog", Kind: rule.OfDashboard}, Enters: dedup.Warning, Holds: dedup.Warning}
 		s.script(tierOf("orders", dedup.Severe), watchdog)
 		s.tick(t.Context())
 		hang := make(chan struct{})
@@ -131,13 +132,13 @@ func TestAHungSourceOfSnapshotsMakesAlertsStaleAndResolvesNothing(t *testing.T) 
 			}
 		}
 		a := s.alert(t, "orders")
-		if !fires(a.State) || a.State.Tier != dedup.Severe || a.Last.Health != HealthError || !a.Stale() || !strings.Contains(a.Last.Why, "old") {
+		if !fires(a.State) || a.State.Tier != dedup.Severe || a.Last.Health != rule.HealthError || !a.Stale() || !strings.Contains(a.Last.Why, "old") {
 			t.Errorf("alert %+v, judged %v %q; want it firing at severe, and stale", a.State, a.Last.Health, a.Last.Why)
 		}
 		if v := s.View(); len(v.Errors) == 0 || v.Worst != dedup.Severe {
 			t.Errorf("errors %v, worst %v", v.Errors, v.Worst)
 		}
-		if a, ok := s.View().Alert(watchdog.Key); !ok || !fires(a.State) || a.Last.Health != HealthOK {
+		if a, ok := s.View().Alert(watchdog.Key); !ok || !fires(a.State) || a.Last.Health != rule.HealthOK {
 			t.Errorf("the watchdog does not fire: %+v", a)
 		}
 		close(hang)
@@ -149,30 +150,30 @@ func TestAHungSourceOfSnapshotsMakesAlertsStaleAndResolvesNothing(t *testing.T) 
 
 func TestRulesThatHangLeaveTheOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		history := scripted(Timing{})
+		history := scripted(rule.Timing{})
 		history.Name, history.Expr = "from_history", "x"
 		s := newStage(t, time.Now(), newStageJournal(), append(soon(), history))
 		s.script(tierOf("orders", dedup.Warning))
-		firing := Judgement{Key: Key{Rule: "from_history", Kind: OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe}
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) { return []Judgement{firing}, nil })
+		firing := rule.Judgement{Key: rule.Key{Rule: "from_history", Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe}
+		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
 		s.tick(t.Context())
 		hang := make(chan struct{})
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) { <-hang; return nil, nil })
+		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { <-hang; return nil, nil })
 		s.script(tierOf("orders", dedup.Emergency))
 		s.tick(t.Context())
 		s.tick(t.Context())
-		if a := s.alert(t, "orders"); a.State.Tier != dedup.Emergency || a.Last.Health != HealthOK {
+		if a := s.alert(t, "orders"); a.State.Tier != dedup.Emergency || a.Last.Health != rule.HealthOK {
 			t.Errorf("the other rule is held up: %+v", a.State)
 		}
 		a, _ := s.View().Alert(firing.Key)
-		if !fires(a.State) || a.Last.Health != HealthError || !strings.Contains(a.Last.Why, "has not come back") {
+		if !fires(a.State) || a.Last.Health != rule.HealthError || !strings.Contains(a.Last.Why, "has not come back") {
 			t.Errorf("what hangs: %+v, %q; want it firing and stale", a.State, a.Last.Why)
 		}
 		close(hang)
 		synctest.Wait()
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) { return []Judgement{firing}, nil })
+		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
 		s.tick(t.Context())
-		if a, _ := s.View().Alert(firing.Key); a.Last.Health != HealthOK {
+		if a, _ := s.View().Alert(firing.Key); a.Last.Health != rule.HealthOK {
 			t.Errorf("it is not evaluated again: %q", a.Last.Why)
 		}
 	})
@@ -212,7 +213,7 @@ func TestAHungJournalHoldsUpNothing(t *testing.T) {
 
 func TestNothingIsEvaluatedBeforeTheAlertsOfBeforeAreRead(t *testing.T) {
 	journal := newStageJournal()
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	journal.alerts[key] = Alert{Key: key, State: State{Phase: PhaseFiring, Tier: dedup.Severe, Since: evaluatedAt, FiredAt: evaluatedAt, Seen: evaluatedAt}}
 	journal.loads = errors.New("disk I/O error")
 	s := newStage(t, evaluatedAt, journal, soon())
@@ -230,7 +231,7 @@ func TestNothingIsEvaluatedBeforeTheAlertsOfBeforeAreRead(t *testing.T) {
 
 func TestBeforeTheFirstRoundNothingHasLeftTheConfiguration(t *testing.T) {
 	journal := newStageJournal()
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	journal.alerts[key] = Alert{Key: key, State: State{Phase: PhaseFiring, Tier: dedup.Severe, Since: evaluatedAt, FiredAt: evaluatedAt, Seen: evaluatedAt}}
 	s := newStage(t, evaluatedAt, journal, soon())
 	s.snapshots.snap = &dedup.Snapshot{Interval: tickEvery}
@@ -248,7 +249,7 @@ func TestBeforeTheFirstRoundNothingHasLeftTheConfiguration(t *testing.T) {
 
 func TestAnAlertOfBeforeARestartIsPlannedForAlthoughItIsNormalNow(t *testing.T) {
 	journal := newStageJournal()
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
 	journal.alerts[key] = Alert{Key: key, State: State{Tier: dedup.Normal, Since: evaluatedAt, Seen: evaluatedAt}}
 	s := newStage(t, evaluatedAt, journal, soon())
 	s.script(tierOf("orders", dedup.Normal), tierOf("emails", dedup.Normal))
@@ -258,11 +259,30 @@ func TestAnAlertOfBeforeARestartIsPlannedForAlthoughItIsNormalNow(t *testing.T) 
 	}
 }
 
+func TestACommitThatHangsDoesNotKeepAlertsStillForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Now(), newStageJournal(), soon())
+		hang := make(chan struct{})
+		defer close(hang)
+		s.journal.set(func(j *stageJournal) { j.hang = hang })
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Normal))
+		s.tick(t.Context())
+		s.journal.set(func(j *stageJournal) { j.hang = nil })
+		s.script(tierOf("orders", dedup.Severe), tierOf("emails", dedup.Severe))
+		for range 40 {
+			s.tick(t.Context())
+		}
+		if got := s.alerts[tierOf("emails", dedup.Severe).Key].State.Tier; got != dedup.Severe {
+			t.Errorf("emails is %s after ten minutes", got)
+		}
+	})
+}
+
 // TestARestartAtAnyTickYieldsTheSameEdges runs one timeline twice: once with the engine made anew from the journal at random ticks.
 func TestARestartAtAnyTickYieldsTheSameEdges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 80).Draw(t, "ticks")
-		timing := Timing{
+		timing := rule.Timing{
 			Warning: time.Duration(rapid.IntRange(0, 6).Draw(t, "for warning")) * 20 * time.Second,
 			Severe:  time.Duration(rapid.IntRange(0, 6).Draw(t, "for severe")) * 20 * time.Second, Emergency: 20 * time.Second,
 			KeepFiring: time.Duration(rapid.IntRange(0, 6).Draw(t, "keep firing")) * 20 * time.Second,
@@ -279,10 +299,10 @@ func TestARestartAtAnyTickYieldsTheSameEdges(t *testing.T) {
 		fails := rapid.SliceOfN(rapid.IntRange(0, 5), n, n).Draw(t, "fails")
 		play := func(broken bool) []Transition {
 			journal := newStageJournal()
-			s := newStage(t, evaluatedAt, journal, []Rule{scripted(timing)})
+			s := newStage(t, evaluatedAt, journal, []rule.Rule{scripted(timing)})
 			for i := range n {
 				if broken && restarts[i] {
-					s = newStage(t, s.now, journal, []Rule{scripted(timing)})
+					s = newStage(t, s.now, journal, []rule.Rule{scripted(timing)})
 				}
 				journal.fail = nil
 				if broken && fails[i] == 0 && (i+1 >= n || !restarts[i+1]) { // and comes back before the next restart

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 )
 
 const tickEvery = 15 * time.Second
@@ -17,7 +19,7 @@ const tickEvery = 15 * time.Second
 // stageJournal keeps ticks in memory, and fails or hangs when told to.
 type stageJournal struct {
 	mu     sync.Mutex
-	alerts map[Key]Alert
+	alerts map[rule.Key]Alert
 	ticks  []Tick
 	edges  []Transition
 	due    []Notification
@@ -26,7 +28,7 @@ type stageJournal struct {
 	loads  error
 }
 
-func newStageJournal() *stageJournal { return &stageJournal{alerts: make(map[Key]Alert)} }
+func newStageJournal() *stageJournal { return &stageJournal{alerts: make(map[rule.Key]Alert)} }
 
 func (s *stageJournal) LoadAlerts(context.Context) ([]Alert, error) {
 	s.mu.Lock()
@@ -109,21 +111,21 @@ func (s *stageSnapshots) Snapshot() *dedup.Snapshot {
 }
 
 // scriptedRules judge by a function of the time.
-type scriptedRules func(ctx context.Context, at time.Time) ([]Judgement, error)
+type scriptedRules func(ctx context.Context, at time.Time) ([]rule.Judgement, error)
 
-func (s scriptedRules) Judge(ctx context.Context, _ *dedup.Snapshot, at time.Time) ([]Judgement, error) {
+func (s scriptedRules) Judge(ctx context.Context, _ *dedup.Snapshot, at time.Time) ([]rule.Judgement, error) {
 	return s(ctx, at)
 }
 
 // scripted is a rule that a script judges: it fires at once unless timing says otherwise.
-func scripted(timing Timing) Rule {
-	return Rule{Name: "scripted", Title: "scripted", Kind: OfPipeline, Unit: dedup.Count, Timing: timing, Limits: RuleLimits{Warning: Limit(1)}}
+func scripted(timing rule.Timing) rule.Rule {
+	return rule.Rule{Name: "scripted", Title: "scripted", Kind: rule.OfPipeline, Unit: dedup.Count, Timing: timing, Limits: rule.Limits{Warning: rule.Limit(1)}}
 }
 
-func tierOf(subject string, t dedup.Tier) Judgement {
-	j := Judgement{Key: Key{Rule: "scripted", Kind: OfPipeline, Subject: subject}, Enters: t, Holds: t, Value: float64(t), Why: "it is " + t.String()}
+func tierOf(subject string, t dedup.Tier) rule.Judgement {
+	j := rule.Judgement{Key: rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: subject}, Enters: t, Holds: t, Value: float64(t), Why: "it is " + t.String()}
 	if t == dedup.TierUnknown {
-		j.Health, j.Why = HealthError, "it cannot be read"
+		j.Health, j.Why = rule.HealthError, "it cannot be read"
 	}
 	return j
 }
@@ -137,7 +139,7 @@ type stage struct {
 	now       time.Time
 }
 
-func newStage(t interface{ Fatal(...any) }, now time.Time, journal *stageJournal, rules []Rule, change ...func(*EngineDeps)) *stage {
+func newStage(t interface{ Fatal(...any) }, now time.Time, journal *stageJournal, rules []rule.Rule, change ...func(*EngineDeps)) *stage {
 	s := &stage{journal: journal, planner: &stagePlanner{}, snapshots: &stageSnapshots{snap: watching("orders", "emails")}, now: now}
 	s.snapshots.snap.At = now
 	deps := EngineDeps{Interval: tickEvery, Rules: rules, Snapshots: s.snapshots, History: &cannedHistory{}, Journal: journal, Planner: s.planner}
@@ -154,8 +156,8 @@ func newStage(t interface{ Fatal(...any) }, now time.Time, journal *stageJournal
 }
 
 // script sets what the scripted rule says from now on.
-func (s *stage) script(js ...Judgement) {
-	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]Judgement, error) { return js, nil })
+func (s *stage) script(js ...rule.Judgement) {
+	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return js, nil })
 }
 
 // tick evaluates once, an interval later, on a fresh round of the collector.
@@ -169,7 +171,7 @@ func (s *stage) tick(ctx context.Context) {
 
 func (s *stage) alert(t *testing.T, subject string) *AlertView {
 	t.Helper()
-	a, ok := s.View().Alert(Key{Rule: "scripted", Kind: OfPipeline, Subject: subject})
+	a, ok := s.View().Alert(rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: subject})
 	if !ok {
 		t.Fatalf("there is no alert of %s", subject)
 	}
@@ -177,4 +179,33 @@ func (s *stage) alert(t *testing.T, subject string) *AlertView {
 }
 
 // soon fires and resolves without waiting.
-func soon() []Rule { return []Rule{scripted(Timing{})} }
+func soon() []rule.Rule { return []rule.Rule{scripted(rule.Timing{})} }
+
+// evaluatedAt is when the scenes of the engine begin.
+var evaluatedAt = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// cannedHistory answers each query with the same values.
+type cannedHistory struct{ values map[string][]series.Value }
+
+func (c *cannedHistory) At(time.Time) series.Ask {
+	return func(_ context.Context, promql string) ([]series.Value, error) { return c.values[promql], nil }
+}
+
+// valueFor is a value of one pipeline.
+func valueFor(pipeline string, v float64) series.Value {
+	return series.Value{Labels: map[string]string{"pipeline": pipeline}, At: evaluatedAt, Value: v}
+}
+
+// watching is a snapshot of pipelines of these names.
+func watching(names ...string) *dedup.Snapshot {
+	s := &dedup.Snapshot{Round: 1, At: evaluatedAt, Interval: tickEvery, Brokers: []dedup.BrokerStatus{{Name: "main", Health: dedup.SourceHealth{Tried: true, OK: true}}}}
+	for _, n := range names {
+		s.Pipelines = append(s.Pipelines, dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: n, Broker: "main", Limits: dedup.DefaultLimits()}})
+	}
+	return s
+}
+
+// backlog is a rule that the history judges.
+func backlog() rule.Rule {
+	return rule.Rule{Name: "backlog", Title: "backlog", Kind: rule.OfPipeline, Unit: dedup.Count, Expr: "ready", Limits: rule.Limits{Warning: rule.Limit(100), Severe: rule.Limit(1000)}}
+}

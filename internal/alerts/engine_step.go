@@ -8,14 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // judged is what the rules said at one time.
 type judged struct {
 	snapshot   *dedup.Snapshot
-	subjects   subjects
-	judgements []Judgement
+	subjects   rule.Subjects
+	judgements []rule.Judgement
 	// late says why nothing can be told of brokers, stores and pipelines now; empty when it can.
 	late string
 	// measuresErr and queriesErr say why no rule of the kind could be evaluated.
@@ -29,19 +30,19 @@ func (e *Engine) judge(ctx context.Context, at time.Time) judged {
 	if err == nil && snap != nil {
 		e.snapshot = snap
 	}
-	round := judged{snapshot: e.snapshot, subjects: subjectsOf(e.snapshot), late: e.late(at)}
+	round := judged{snapshot: e.snapshot, subjects: rule.SubjectsOf(e.snapshot), late: e.late(at)}
 	if round.late != "" {
 		round.errs = append(round.errs, round.late)
 	}
-	var measured, asked []Judgement
+	var measured, asked []rule.Judgement
 	var running sync.WaitGroup
 	running.Go(func() {
-		measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
+		measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]rule.Judgement, error) {
 			return e.overSnapshot.Judge(ctx, round.snapshot, at)
 		})
 	})
 	running.Go(func() {
-		asked, round.queriesErr = e.queries.call(ctx, e.patience, func(ctx context.Context) ([]Judgement, error) {
+		asked, round.queriesErr = e.queries.call(ctx, e.patience, func(ctx context.Context) ([]rule.Judgement, error) {
 			return e.overHistory.Judge(ctx, round.snapshot, at)
 		})
 	})
@@ -72,64 +73,63 @@ func (e *Engine) late(at time.Time) string {
 	switch s := e.snapshot; {
 	case s == nil || s.Round == 0:
 		if waited := at.Sub(e.started); waited > lateAfter*e.deps.Interval {
-			return fmt.Sprintf("no round of the collector has ended since the start %s ago", seconds(waited))
+			return fmt.Sprintf("no round of the collector has ended since the start %s ago", rule.Seconds(waited))
 		}
 	default:
-		return (&Round{Now: at, Snapshot: s}).stale()
+		return (&rule.Round{Now: at, Snapshot: s}).Stale()
 	}
 	return ""
 }
 
 // step leads every alert through one evaluation, and notes what the journal has to keep.
 func (e *Engine) step(at time.Time, round judged) {
-	of := make(map[Key]*subject)
-	for _, list := range round.subjects.byKind {
+	of := make(map[rule.Key]*rule.Subject)
+	for _, list := range round.subjects.ByKind {
 		for i := range list {
-			of[list[i].key("")] = &list[i]
+			of[list[i].Key("")] = &list[i]
 		}
 	}
-	causes := causes{snapshot: round.snapshot, late: round.late != ""}
-	seen := make(map[Key]bool, len(round.judgements))
+	seen := make(map[rule.Key]bool, len(round.judgements))
 	for _, j := range round.judgements {
-		s := of[Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
+		s := of[rule.Key{Kind: j.Key.Kind, Subject: j.Key.Subject}]
 		if s == nil || seen[j.Key] {
 			continue
 		}
-		rule, ok := e.book.find(j.Key.Rule, j.Key.Kind, s.labels)
+		r, ok := e.book.Find(j.Key.Rule, j.Key.Kind, s.Labels)
 		if !ok {
 			continue
 		}
 		seen[j.Key] = true
-		j.At, j.Labels = at, s.labels
-		if round.late != "" && s.kind != OfDashboard {
-			j = j.unjudged(HealthError, round.late)
+		j.At, j.Labels = at, s.Labels
+		if round.late != "" && s.Kind != rule.OfDashboard {
+			j = j.Unjudged(rule.HealthError, round.late)
 		}
-		e.advance(j, rule, &causes)
+		e.advance(j, r, round)
 	}
 	for _, en := range slices.Clone(e.order) {
 		if !seen[en.Key] {
-			e.unjudged(en, of[Key{Kind: en.Key.Kind, Subject: en.Key.Subject}], at, round, &causes)
+			e.unjudged(en, of[rule.Key{Kind: en.Key.Kind, Subject: en.Key.Subject}], at, round)
 		}
 	}
 }
 
 // advance leads one alert through one judgement.
-func (e *Engine) advance(j Judgement, rule *Rule, causes *causes) {
+func (e *Engine) advance(j rule.Judgement, r *rule.Rule, round judged) {
 	en := e.alerts[j.Key]
 	if en == nil {
 		en = &entry{Alert: Alert{Key: j.Key}}
 		e.add(en)
 	}
-	en.rule, en.Words = rule, rule.words()
+	en.rule, en.Words = r, r.Words()
 	before := en.State
-	seen := rule.Evaluation(j)
+	seen := r.Evaluation(j)
 	seen.Interval = e.deps.Interval
-	state, edge, changed := en.State.Next(seen, rule.Timing)
+	state, edge, changed := en.State.Next(seen, r.Timing)
 	en.State, en.Last = state, j
-	if j.Health == HealthOK {
+	if j.Health == rule.HealthOK {
 		en.LastOK = j
 	}
-	en.explain(rule, j, causes)
+	en.explain(j, round)
 	if changed {
 		e.unkept = append(e.unkept, Transition{Edge: edge, Judgement: j, Cause: en.Cause})
 	}
@@ -174,10 +174,10 @@ func (e *Engine) silencesOf(a *Alert, at time.Time) []string {
 }
 
 // unjudged leads an alert on that no rule said anything of: it stays as it is, unless nobody will ever judge it again.
-func (e *Engine) unjudged(en *entry, s *subject, at time.Time, round judged, causes *causes) {
-	if s == nil && !round.subjects.known(en.Key.Kind) {
+func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged) {
+	if s == nil && !round.subjects.Known(en.Key.Kind) {
 		if round.late != "" && en.rule != nil {
-			e.advance(Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.unjudged(HealthError, round.late), en.rule, causes)
+			e.advance(rule.Judgement{Key: en.Key, At: at, Labels: en.Last.Labels}.Unjudged(rule.HealthError, round.late), en.rule, round)
 		}
 		return // before the first round nobody can tell which subjects there are
 	}
@@ -185,27 +185,27 @@ func (e *Engine) unjudged(en *entry, s *subject, at time.Time, round judged, cau
 		e.retire(en, at, "the "+string(en.Key.Kind)+" left the configuration")
 		return
 	}
-	rule, ok := e.book.find(en.Key.Rule, en.Key.Kind, s.labels)
+	r, ok := e.book.Find(en.Key.Rule, en.Key.Kind, s.Labels)
 	if !ok {
 		e.retire(en, at, "the rule left the configuration, was switched off, or does not cover it any more")
 		return
 	}
 	err := round.measuresErr
-	if isQuery(rule) {
+	if r.IsQuery() {
 		err = round.queriesErr
 	}
 	why := "the rule gave no judgement"
 	if err != nil {
 		why = failure(err)
 	}
-	e.advance(Judgement{Key: en.Key, At: at, Labels: s.labels, Unit: rule.Unit}.unjudged(HealthError, why), rule, causes)
+	e.advance(rule.Judgement{Key: en.Key, At: at, Labels: s.Labels, Unit: r.Unit}.Unjudged(rule.HealthError, why), r, round)
 }
 
 // retire resolves an alert that nobody will judge again, with a note, and forgets it.
 func (e *Engine) retire(en *entry, at time.Time, why string) {
 	if fires(en.State) {
 		j := en.Last
-		j.At, j.Health, j.Enters, j.Holds, j.Evidence = at, HealthOK, dedup.Normal, dedup.Normal, nil
+		j.At, j.Health, j.Enters, j.Holds, j.Evidence = at, rule.HealthOK, dedup.Normal, dedup.Normal, nil
 		j.Why = "resolved: " + why
 		e.unkept = append(e.unkept, Transition{
 			Edge:      Edge{Kind: EdgeResolved, From: en.State.Tier, To: dedup.Normal, At: at},

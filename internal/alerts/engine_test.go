@@ -10,24 +10,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
 func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
-	s := newStage(t, evaluatedAt, newStageJournal(), []Rule{{Name: "duplicate_rate", Title: "duplicate rate", Kind: OfPipeline, Measure: "duplicate_rate"}})
-	p := causeCase{rate: 0.05, roseAt: 20, again: [2]float64{0.9, 1}, watched: true}.pipeline()
+	s := newStage(t, evaluatedAt, newStageJournal(), []rule.Rule{{Name: "duplicate_rate", Title: "duplicate rate", Kind: rule.OfPipeline, Measure: "duplicate_rate"}})
+	p := sentTwice(0, 230)
 	p.Pipeline.Broker = "main"
 	s.snapshots.snap.Pipelines[0] = *p
-	s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]Judgement, error) {
-		return []Judgement{{Key: Key{Rule: "duplicate_rate", Kind: OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe,
+	s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
+		return []rule.Judgement{{Key: rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe,
 			Value: 0.05, Limit: 0.03, N: 10_000, Why: "duplicate rate 5.00 %, at or above the severe limit of 3.00 %"}}, nil
 	})
 	s.tick(t.Context())
 	if len(s.journal.edges) != 1 {
 		t.Fatalf("edges %v, want one", s.journal.told())
 	}
-	want, ok := LikelyCause(p, nil)
+	want, ok := cause.Likely(p, nil)
 	if !ok {
 		t.Fatal("the pipeline of the test has no likely cause")
 	}
@@ -42,7 +44,7 @@ func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
 
 func TestTheCauseOfDuplicatesIsNotSaidOfAnotherAlert(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
-	p := causeCase{rate: 0.05, roseAt: 20, again: [2]float64{0.9, 1}, watched: true}.pipeline()
+	p := sentTwice(0, 230)
 	s.snapshots.snap.Pipelines[0] = *p
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
@@ -58,7 +60,7 @@ func TestTheAlertOfASubjectThatLeftTheConfigurationResolvesWithANote(t *testing.
 		why   string
 	}{
 		{"the pipeline is gone", func(s *stage) { s.snapshots.snap = watching("emails") }, "the pipeline left the configuration"},
-		{"the rule is gone", func(s *stage) { s.book = newRuleBook(nil) }, "the rule left the configuration"},
+		{"the rule is gone", func(s *stage) { s.book = rule.NewBook(nil) }, "the rule left the configuration"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStage(t, evaluatedAt, newStageJournal(), soon())
@@ -74,7 +76,7 @@ func TestTheAlertOfASubjectThatLeftTheConfigurationResolvesWithANote(t *testing.
 			if v := s.View(); len(v.Alerts) != 0 || len(s.journal.told()) != 2 {
 				t.Errorf("%d alerts, edges %v; want that it is forgotten", len(v.Alerts), s.journal.told())
 			}
-			if a := s.journal.alerts[Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}]; a.State.Phase != PhaseNormal {
+			if a := s.journal.alerts[rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}]; a.State.Phase != PhaseNormal {
 				t.Errorf("the journal has it %v", a.State.Phase)
 			}
 		})
@@ -82,7 +84,7 @@ func TestTheAlertOfASubjectThatLeftTheConfigurationResolvesWithANote(t *testing.
 }
 
 func TestEvaluationsOfALongIntervalAreNoPauses(t *testing.T) {
-	s := newStage(t, evaluatedAt, newStageJournal(), []Rule{scripted(DefaultTiming())}, func(d *EngineDeps) { d.Interval = 5 * time.Minute })
+	s := newStage(t, evaluatedAt, newStageJournal(), []rule.Rule{scripted(rule.DefaultTiming())}, func(d *EngineDeps) { d.Interval = 5 * time.Minute })
 	s.script(tierOf("orders", dedup.Severe))
 	for range 2 {
 		s.now = s.now.Add(5*time.Minute - tickEvery)
@@ -94,13 +96,13 @@ func TestEvaluationsOfALongIntervalAreNoPauses(t *testing.T) {
 }
 
 func TestNothingIsKeptOfAnAlertThatWasNormalAndLeftTheConfiguration(t *testing.T) {
-	pending := scripted(DefaultTiming())
+	pending := scripted(rule.DefaultTiming())
 	for name, c := range map[string]struct {
-		rules []Rule
-		was   Judgement
+		rules []rule.Rule
+		was   rule.Judgement
 	}{
 		"without data": {soon(), tierOf("orders", dedup.TierUnknown)},
-		"pending":      {[]Rule{pending}, tierOf("orders", dedup.Severe)},
+		"pending":      {[]rule.Rule{pending}, tierOf("orders", dedup.Severe)},
 	} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, restarted %t", name, restarted), func(t *testing.T) {
@@ -129,28 +131,6 @@ func TestNothingIsKeptOfAnAlertThatWasNormalAndLeftTheConfiguration(t *testing.T
 	}
 }
 
-func TestAnAlertThatFlapsAndLeftTheConfigurationIsKnownUntilTheJournalHasThatItIsCalm(t *testing.T) {
-	cfg := DefaultDispatch()
-	cfg.Channels = []string{"ops"}
-	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = NewDispatcher(cfg) })
-	for i := range 6 {
-		s.script(tierOf("orders", dedup.Normal+dedup.Tier(i%2)))
-		s.tick(t.Context())
-	}
-	key := tierOf("orders", dedup.Normal).Key
-	if s.journal.alerts[key].Flapping.IsZero() {
-		t.Fatal("it does not flap")
-	}
-	s.snapshots.snap = watching("emails")
-	s.script()
-	for range int(FlapWindow/tickEvery) + 3 {
-		s.tick(t.Context())
-	}
-	if a := s.journal.alerts[key]; !calm(a.State) || !a.Flapping.IsZero() || len(s.alerts) != 0 {
-		t.Errorf("the journal has %+v, flapping since %s; %d alerts are still known", a.State, a.Flapping, len(s.alerts))
-	}
-}
-
 func TestAnAlertThatNoRuleSaysAnythingOfStaysAsItIs(t *testing.T) {
 	s := newStage(t, evaluatedAt, newStageJournal(), soon())
 	s.script(tierOf("orders", dedup.Severe))
@@ -159,7 +139,7 @@ func TestAnAlertThatNoRuleSaysAnythingOfStaysAsItIs(t *testing.T) {
 	for range 40 {
 		s.tick(t.Context())
 	}
-	if a := s.alert(t, "orders"); !fires(a.State) || a.Last.Health != HealthError || len(s.journal.edges) != 1 {
+	if a := s.alert(t, "orders"); !fires(a.State) || a.Last.Health != rule.HealthError || len(s.journal.edges) != 1 {
 		t.Errorf("alert %+v, %v; edges %v", a.State, a.Last, s.journal.told())
 	}
 }
@@ -201,14 +181,14 @@ func TestTheLastTwentyEvaluationsAnswerWhyAndAreNeverWrittenToAgain(t *testing.T
 // flappingPlanner tells of alerts that change too often.
 type flappingPlanner struct {
 	stagePlanner
-	since map[Key]time.Time
+	since map[rule.Key]time.Time
 }
 
-func (f *flappingPlanner) Flapping(k Key) time.Time { return f.since[k] }
+func (f *flappingPlanner) Flapping(k rule.Key) time.Time { return f.since[k] }
 
 func TestSinceWhenAnAlertFlapsIsKeptAndShownAndSoIsItsEnd(t *testing.T) {
-	key := Key{Rule: "scripted", Kind: OfPipeline, Subject: "orders"}
-	p := &flappingPlanner{since: map[Key]time.Time{key: evaluatedAt}}
+	key := rule.Key{Rule: "scripted", Kind: rule.OfPipeline, Subject: "orders"}
+	p := &flappingPlanner{since: map[rule.Key]time.Time{key: evaluatedAt}}
 	s := newStage(t, evaluatedAt, newStageJournal(), soon(), func(d *EngineDeps) { d.Planner = p })
 	s.script(tierOf("orders", dedup.Severe))
 	s.tick(t.Context())
@@ -226,21 +206,21 @@ func TestSinceWhenAnAlertFlapsIsKeptAndShownAndSoIsItsEnd(t *testing.T) {
 }
 
 func TestOnePipelineWithoutDataLeavesTheOthersAlone(t *testing.T) {
-	rule := plainRule()
-	rule.NoData = NoDataKeep
+	keeps := backlog()
+	keeps.NoData = rule.NoDataKeep
 	history := &cannedHistory{values: map[string][]series.Value{"ready": {valueFor("orders", 500), valueFor("emails", 500)}}}
-	s := newStage(t, evaluatedAt, newStageJournal(), []Rule{rule}, func(d *EngineDeps) { d.History = history })
+	s := newStage(t, evaluatedAt, newStageJournal(), []rule.Rule{keeps}, func(d *EngineDeps) { d.History = history })
 	s.tick(t.Context())
 	history.values["ready"] = []series.Value{valueFor("emails", 5000)}
 	for range 30 {
 		s.tick(t.Context())
 	}
-	orders, _ := s.View().Alert(Key{Rule: "backlog", Kind: OfPipeline, Subject: "orders"})
-	emails, _ := s.View().Alert(Key{Rule: "backlog", Kind: OfPipeline, Subject: "emails"})
-	if orders.State.Tier != dedup.Warning || !fires(orders.State) || orders.State.Health != HealthNoData {
+	orders, _ := s.View().Alert(rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "orders"})
+	emails, _ := s.View().Alert(rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "emails"})
+	if orders.State.Tier != dedup.Warning || !fires(orders.State) || orders.State.Health != rule.HealthNoData {
 		t.Errorf("orders: %+v, want that it still fires, without data", orders.State)
 	}
-	if emails.State.Tier != dedup.Severe || emails.State.Health != HealthOK {
+	if emails.State.Tier != dedup.Severe || emails.State.Health != rule.HealthOK {
 		t.Errorf("emails: %+v, want severe", emails.State)
 	}
 }
@@ -255,10 +235,10 @@ func TestTheEngineRunsOnItsOwnTickerAndTellsOfChanges(t *testing.T) {
 			d.Due = func() { mu.Lock(); dues++; mu.Unlock() }
 		})
 		var tier dedup.Tier = dedup.Normal
-		s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]Judgement, error) {
+		s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			return []Judgement{tierOf("orders", tier)}, nil
+			return []rule.Judgement{tierOf("orders", tier)}, nil
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)

@@ -3,6 +3,8 @@ package alerts
 import (
 	"slices"
 	"time"
+
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // publish publishes the view of a turn that was kept, and reports whether it says something new.
@@ -21,7 +23,7 @@ func (e *Engine) newView(at time.Time, took time.Duration, errs []string) *View 
 	for i, en := range e.order {
 		views[i] = AlertView{Alert: en.Alert, Rule: en.rule, History: slices.Clip(en.history), cause: en.cause}
 		if en.rule == nil {
-			views[i].Rule = &Rule{Name: en.Key.Rule, Kind: en.Key.Kind}
+			views[i].Rule = &rule.Rule{Name: en.Key.Rule, Kind: en.Key.Kind}
 		}
 		v.Alerts[i] = &views[i]
 	}

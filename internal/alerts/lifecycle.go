@@ -3,6 +3,7 @@ package alerts
 import (
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,21 +36,6 @@ func (p Phase) String() string {
 	}
 }
 
-// Timing says how long a tier must be reached before it fires, and how long what holds it must be gone before it falls.
-type Timing struct {
-	Warning, Severe, Emergency time.Duration
-	KeepFiring                 time.Duration
-}
-
-// An Evaluation is what the lifecycle sees of a judgement.
-type Evaluation struct {
-	At            time.Time
-	Enters, Holds dedup.Tier
-	Health        Health
-	// Interval is the time between two evaluations where nothing holds them up; 0 where that is short.
-	Interval time.Duration
-}
-
 // A State is the life of an alert so far. The zero value is that of one that was never evaluated.
 type State struct {
 	Phase Phase
@@ -65,7 +51,7 @@ type State struct {
 	// for those that are held, and above it. A state that was kept without it begins to recover anew.
 	Below [3]time.Time
 	// Health is that of the newest evaluation, HealthSince when it last changed, Seen when the newest one was.
-	Health            Health
+	Health            rule.Health
 	HealthSince, Seen time.Time
 	// Blind is since when no evaluation has been OK, for whatever reasons; zero while they are.
 	Blind time.Time
@@ -96,23 +82,9 @@ const (
 	// gapLeast is how long no evaluation must have come for the evaluations to have paused, or lateAfter intervals where that is
 	// longer: several are missing then.
 	gapLeast = time.Minute
-	// gapMost is the longest pause over which what is pending stays pending.
-	gapMost = time.Hour
 	// resumeFor is how long after a pause a further evaluation must confirm what was reached before it.
 	resumeFor = 10 * time.Second
 )
-
-// of returns how long the tier must be reached before it fires.
-func (t Timing) of(tier dedup.Tier) time.Duration {
-	switch tier {
-	case dedup.Emergency:
-		return t.Emergency
-	case dedup.Severe:
-		return t.Severe
-	default:
-		return t.Warning
-	}
-}
 
 // Calm is since when the value has been below what holds the tier that fires; zero while it is not.
 func (s State) Calm() time.Time {
@@ -123,7 +95,7 @@ func (s State) Calm() time.Time {
 }
 
 // Falls returns to which tier an alert that recovers falls next and when, where its value stays what it is; false where it falls to none.
-func (s State) Falls(t Timing) (to dedup.Tier, at time.Time, ok bool) {
+func (s State) Falls(t rule.Timing) (to dedup.Tier, at time.Time, ok bool) {
 	since := s.Calm()
 	if since.IsZero() {
 		return dedup.Normal, time.Time{}, false
@@ -140,16 +112,16 @@ func (s State) Falls(t Timing) (to dedup.Tier, at time.Time, ok bool) {
 // An evaluation that is not OK changes neither phase nor tier. A clock that was set back stands still: what was reached keeps the
 // span that it had. Over a pause of evaluations of at most an hour spans go on, but one that began before it needs a further
 // evaluation to have an effect; after a longer pause they begin anew. What fires stays firing.
-func (s State) Next(e Evaluation, t Timing) (State, Edge, bool) {
+func (s State) Next(e rule.Evaluation, t rule.Timing) (State, Edge, bool) {
 	e.At = e.At.Round(0) // without the monotonic reading, which does not outlive a restart
 	if s.Tier == dedup.TierUnknown {
 		s.Tier = dedup.Normal
 	}
-	if e.Health == HealthOK && e.Enters == dedup.TierUnknown { // no data is never normal
-		e.Health = HealthNoData
+	if e.Health == rule.HealthOK && e.Enters == dedup.TierUnknown { // no data is never normal
+		e.Health = rule.HealthNoData
 	}
 	s = s.sinceLast(e)
-	if e.Health != HealthOK {
+	if e.Health != rule.HealthOK {
 		return s, Edge{}, false
 	}
 	s = s.reach(e)
@@ -181,7 +153,7 @@ func (s State) Next(e Evaluation, t Timing) (State, Edge, bool) {
 }
 
 // sinceLast follows the clock and the health from the evaluation before to this one.
-func (s State) sinceLast(e Evaluation) State {
+func (s State) sinceLast(e rule.Evaluation) State {
 	first, blind := s.Seen.IsZero(), time.Duration(0)
 	if !first && e.At.Before(s.Seen) {
 		s = s.shifted(e.At.Sub(s.Seen))
@@ -190,15 +162,15 @@ func (s State) sinceLast(e Evaluation) State {
 	if !s.Blind.IsZero() {
 		blind = e.At.Sub(s.Blind)
 	}
-	if !first && max(e.At.Sub(s.Seen), blind) > gapMost {
+	if !first && max(e.At.Sub(s.Seen), blind) > rule.LongestPause {
 		s.Reached, s.Below, s.Resumed = [3]time.Time{}, [3]time.Time{}, time.Time{}
 	}
-	failed := s.Health != HealthOK
-	if e.Health == HealthOK && (s.Resumed.IsZero() && (paused || failed) || failed && s.beganSince(s.Resumed)) {
+	failed := s.Health != rule.HealthOK
+	if e.Health == rule.HealthOK && (s.Resumed.IsZero() && (paused || failed) || failed && s.beganSince(s.Resumed)) {
 		s.Resumed = e.At
 	}
 	switch {
-	case e.Health == HealthOK:
+	case e.Health == rule.HealthOK:
 		s.Blind = time.Time{}
 	case s.Blind.IsZero():
 		s.Blind = e.At
@@ -251,7 +223,7 @@ func (s State) shifted(by time.Duration) State {
 }
 
 // reach notes since when each tier has been reached.
-func (s State) reach(e Evaluation) State {
+func (s State) reach(e rule.Evaluation) State {
 	for i := range s.Reached {
 		switch tier := dedup.Warning + dedup.Tier(i); {
 		case e.Enters < tier:
@@ -264,9 +236,9 @@ func (s State) reach(e Evaluation) State {
 }
 
 // due returns the highest tier that was reached for long enough to fire; normal where none was.
-func (s State) due(at time.Time, t Timing) dedup.Tier {
+func (s State) due(at time.Time, t rule.Timing) dedup.Tier {
 	for tier := dedup.Emergency; tier >= dedup.Warning; tier-- {
-		if s.lasted(s.Reached[tier-dedup.Warning], at, t.of(tier)) {
+		if s.lasted(s.Reached[tier-dedup.Warning], at, t.For(tier)) {
 			return tier
 		}
 	}
@@ -292,7 +264,7 @@ func (s State) rise(tier dedup.Tier, at time.Time) State {
 }
 
 // fall lets the tier that fires fall to the highest one that was held of late: each keeps firing for a time of its own.
-func (s State) fall(e Evaluation, t Timing) State {
+func (s State) fall(e rule.Evaluation, t rule.Timing) State {
 	holds := max(e.Holds, e.Enters)
 	for tier := dedup.Warning; tier <= s.Tier; tier++ {
 		switch below := &s.Below[tier-dedup.Warning]; {

@@ -7,13 +7,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A life is a random timeline, and the timing of its rule.
 type life struct {
-	timing   Timing
-	timeline []Evaluation
+	timing   rule.Timing
+	timeline []rule.Evaluation
 }
 
 // steps are the times between two evaluations: the usual ones, pauses, and clocks that are set.
@@ -37,7 +38,7 @@ func drawLife(t *rapid.T, steps []int, mayFail bool) life {
 	span := func(name string) time.Duration {
 		return time.Duration(rapid.SampledFrom([]int{0, 15, 30, 60, 120, 300}).Draw(t, name)) * time.Second
 	}
-	l := life{timing: Timing{Warning: span("warning"), Severe: span("severe"), Emergency: span("emergency"), KeepFiring: span("keep")}}
+	l := life{timing: rule.Timing{Warning: span("warning"), Severe: span("severe"), Emergency: span("emergency"), KeepFiring: span("keep")}}
 	at, enters, holds := lifeStart, dedup.Normal, dedup.Normal
 	for i := range rapid.IntRange(1, 80).Draw(t, "evaluations") {
 		if i > 0 {
@@ -47,9 +48,9 @@ func drawLife(t *rapid.T, steps []int, mayFail bool) life {
 			enters = dedup.Tier(rapid.IntRange(int(dedup.Normal), int(dedup.Emergency)).Draw(t, "enters"))
 			holds = dedup.Tier(rapid.IntRange(int(enters), int(dedup.Emergency)).Draw(t, "holds"))
 		}
-		e := Evaluation{At: at, Enters: enters, Holds: holds}
+		e := rule.Evaluation{At: at, Enters: enters, Holds: holds}
 		if mayFail && rapid.IntRange(0, 7).Draw(t, "fails") == 0 {
-			e = Evaluation{At: at, Health: rapid.SampledFrom([]Health{HealthNoData, HealthError}).Draw(t, "health")}
+			e = rule.Evaluation{At: at, Health: rapid.SampledFrom([]rule.Health{rule.HealthNoData, rule.HealthError}).Draw(t, "health")}
 		}
 		l.timeline = append(l.timeline, e)
 	}
@@ -58,11 +59,11 @@ func drawLife(t *rapid.T, steps []int, mayFail bool) life {
 
 // lasting returns for how long, by a clock that is never set back, the evaluations up to the last one met a condition without a
 // break: from the first that was OK. A pause of more than an hour is a break.
-func lasting(timeline []Evaluation, met func(Evaluation) bool) time.Duration {
+func lasting(timeline []rule.Evaluation, met func(rule.Evaluation) bool) time.Duration {
 	total, atFirst := time.Duration(0), time.Duration(0)
 	for i := len(timeline) - 1; i >= 0; i-- {
 		e := timeline[i]
-		if e.Health == HealthOK {
+		if e.Health == rule.HealthOK {
 			if !met(e) {
 				break
 			}
@@ -88,8 +89,8 @@ func TestATierNeverFiresBeforeItsTime(t *testing.T) {
 			if edge.Kind != EdgeFired && edge.Kind != EdgeEscalated {
 				continue
 			}
-			if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Enters >= edge.To }); got < l.timing.of(edge.To) {
-				t.Fatalf("evaluation %d: %s to %s after %s, its time is %s", i, edge.Kind, edge.To, got, l.timing.of(edge.To))
+			if got := lasting(l.timeline[:i+1], func(e rule.Evaluation) bool { return e.Enters >= edge.To }); got < l.timing.For(edge.To) {
+				t.Fatalf("evaluation %d: %s to %s after %s, its time is %s", i, edge.Kind, edge.To, got, l.timing.For(edge.To))
 			}
 		}
 	})
@@ -104,7 +105,7 @@ func TestATierFallsOnlyAfterItWasNotHeldForLongEnough(t *testing.T) {
 				continue
 			}
 			for left := edge.To + 1; left <= edge.From; left++ {
-				if got := lasting(l.timeline[:i+1], func(e Evaluation) bool { return e.Holds < left }); got < l.timing.KeepFiring {
+				if got := lasting(l.timeline[:i+1], func(e rule.Evaluation) bool { return e.Holds < left }); got < l.timing.KeepFiring {
 					t.Fatalf("evaluation %d: %s to %s, %s was not held for %s, it keeps firing for %s", i, edge.Kind, edge.To, left, got, l.timing.KeepFiring)
 				}
 			}
@@ -120,16 +121,16 @@ func TestNothingChangesOnTheWordOfOneEvaluationBetweenTwoFailuresAndOneAfter(t *
 		l := drawLife(t, steps, true)
 		_, edges := run(l.timeline, l.timing)
 		for i, edge := range edges {
-			if edge.Kind == "" || i == 0 || l.timeline[i-1].Health == HealthOK {
+			if edge.Kind == "" || i == 0 || l.timeline[i-1].Health == rule.HealthOK {
 				continue
 			}
-			least, met := l.timing.of(edge.To), func(e Evaluation) bool { return e.Enters >= edge.To }
+			least, met := l.timing.For(edge.To), func(e rule.Evaluation) bool { return e.Enters >= edge.To }
 			if edge.Kind == EdgeDeescalated || edge.Kind == EdgeResolved {
-				least, met = l.timing.KeepFiring, func(e Evaluation) bool { return e.Holds <= edge.To } // the lowest tier that was left
+				least, met = l.timing.KeepFiring, func(e rule.Evaluation) bool { return e.Holds <= edge.To } // the lowest tier that was left
 			}
 			seen := 0
-			for j := i; j >= 0 && (l.timeline[j].Health != HealthOK || met(l.timeline[j])); j-- {
-				if l.timeline[j].Health == HealthOK {
+			for j := i; j >= 0 && (l.timeline[j].Health != rule.HealthOK || met(l.timeline[j])); j-- {
+				if l.timeline[j].Health == rule.HealthOK {
 					seen++
 				}
 			}
@@ -146,7 +147,7 @@ func TestAnEvaluationThatIsNotOKChangesNothing(t *testing.T) {
 		states, edges := run(l.timeline, l.timing)
 		before := State{Tier: dedup.Normal}
 		for i, e := range l.timeline {
-			if e.Health != HealthOK && (states[i].Phase != before.Phase || states[i].Tier != before.Tier || edges[i].Kind != "") {
+			if e.Health != rule.HealthOK && (states[i].Phase != before.Phase || states[i].Tier != before.Tier || edges[i].Kind != "") {
 				t.Fatalf("evaluation %d, %s: %s %s became %s %s, with edge %q", i, e.Health, before.Phase, before.Tier, states[i].Phase, states[i].Tier, edges[i].Kind)
 			}
 			before = states[i]
@@ -172,7 +173,7 @@ func TestEdgesAlternateAndChain(t *testing.T) {
 				t.Fatalf("evaluation %d: edge %+v from tier %s, and the state is at %s", i, e, tier, s.Tier)
 			}
 			if fires := s.Tier > dedup.Normal; fires != (s.Phase >= PhaseFiring) || fires == s.FiredAt.IsZero() || fires == s.TierSince.IsZero() ||
-				s.Calm().IsZero() != (s.Phase != PhaseRecovering) && s.Health == HealthOK {
+				s.Calm().IsZero() != (s.Phase != PhaseRecovering) && s.Health == rule.HealthOK {
 				t.Fatalf("evaluation %d: phase %s with tier %s, fired %v, calm %v", i, s.Phase, s.Tier, s.FiredAt, s.Below)
 			}
 			tier = s.Tier
@@ -188,7 +189,7 @@ func TestATierIsBelowOnlyWhereItFiresAndIsNotHeld(t *testing.T) {
 		for i, e := range l.timeline {
 			for at, below := range states[i].Below {
 				tier := dedup.Warning + dedup.Tier(at)
-				if want := tier <= states[i].Tier && e.Holds < tier; e.Health == HealthOK && below.IsZero() == want {
+				if want := tier <= states[i].Tier && e.Holds < tier; e.Health == rule.HealthOK && below.IsZero() == want {
 					t.Fatalf("evaluation %d, at %s while %s is held: %s is below since %v", i, states[i].Tier, e.Holds, tier, below)
 				}
 			}
@@ -226,7 +227,7 @@ func TestAClockThatIsSetBackStandsStill(t *testing.T) {
 		l := drawLife(t, steps, true)
 		k := rapid.IntRange(0, len(l.timeline)-1).Draw(t, "where")
 		back := time.Duration(rapid.IntRange(1, 3600).Draw(t, "back")) * time.Second
-		l.timeline = append(l.timeline[:k:k], append([]Evaluation{l.timeline[k]}, l.timeline[k:]...)...)
+		l.timeline = append(l.timeline[:k:k], append([]rule.Evaluation{l.timeline[k]}, l.timeline[k:]...)...)
 		_, want := run(l.timeline, l.timing)
 		if want[k+1].Kind != "" {
 			t.Fatalf("the same evaluation twice: the second one makes the edge %+v", want[k+1])
@@ -252,7 +253,7 @@ func TestAPauseOfMoreThanAnHourBeginsPendingAnewAndKeepsWhatFires(t *testing.T) 
 		states, _ := run(l.timeline, l.timing)
 		last, end := states[len(states)-1], l.timeline[len(l.timeline)-1]
 		pause := time.Duration(rapid.IntRange(3601, 100_000).Draw(t, "pause")) * time.Second
-		e := Evaluation{At: end.At.Add(pause), Enters: dedup.Emergency, Holds: dedup.Emergency}
+		e := rule.Evaluation{At: end.At.Add(pause), Enters: dedup.Emergency, Holds: dedup.Emergency}
 		l.timing.Warning, l.timing.Severe, l.timing.Emergency = time.Minute, time.Minute, time.Minute
 		s, edge, happened := last.Next(e, l.timing)
 		if happened || s.Tier != last.Tier {
@@ -279,12 +280,12 @@ func TestOnAnEvenTimelineATierFiresAndFallsAsSoonAsItMay(t *testing.T) {
 			past := l.timeline[:i+1]
 			due := dedup.Normal
 			for want := dedup.Warning; want <= dedup.Emergency; want++ {
-				if past[i].Enters >= want && lasting(past, func(e Evaluation) bool { return e.Enters >= want }) >= l.timing.of(want) {
+				if past[i].Enters >= want && lasting(past, func(e rule.Evaluation) bool { return e.Enters >= want }) >= l.timing.For(want) {
 					due = want
 				}
 			}
 			gone := func(tier dedup.Tier) bool {
-				return past[i].Holds < tier && lasting(past, func(e Evaluation) bool { return e.Holds < tier }) >= l.timing.KeepFiring
+				return past[i].Holds < tier && lasting(past, func(e rule.Evaluation) bool { return e.Holds < tier }) >= l.timing.KeepFiring
 			}
 			for tier > dedup.Normal && gone(tier) {
 				tier--

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -13,7 +14,7 @@ import (
 var lifeStart = time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 
 // run judges a timeline and returns the state and the edge after each evaluation; an edge without a kind is none.
-func run(timeline []Evaluation, t Timing) (states []State, edges []Edge) {
+func run(timeline []rule.Evaluation, t rule.Timing) (states []State, edges []Edge) {
 	var s State
 	for _, e := range timeline {
 		next, edge, _ := s.Next(e, t)
@@ -38,12 +39,12 @@ func told(edges []Edge) string {
 // one that it holds, as in n/w: n is normal, w, s and m the tiers up to emergency, ? unknown; - is no data, and ! an error. After a
 // word, x10 makes it ten in all; +90 lets 90 s more pass, and +-60 sets the clock back. @300 says that from there on they are to be 300 s
 // apart.
-func parse(t *testing.T, text string) []Evaluation {
+func parse(t *testing.T, text string) []rule.Evaluation {
 	t.Helper()
 	tiers := map[string]dedup.Tier{"n": dedup.Normal, "w": dedup.Warning, "s": dedup.Severe, "m": dedup.Emergency}
-	var out []Evaluation
+	var out []rule.Evaluation
 	at, interval := lifeStart, 15*time.Second
-	add := func(e Evaluation) {
+	add := func(e rule.Evaluation) {
 		e.At, e.Interval = at, interval
 		out, at = append(out, e), at.Add(interval)
 	}
@@ -51,9 +52,9 @@ func parse(t *testing.T, text string) []Evaluation {
 		var n int
 		switch {
 		case word == "-":
-			add(Evaluation{Health: HealthNoData})
+			add(rule.Evaluation{Health: rule.HealthNoData})
 		case word == "!":
-			add(Evaluation{Health: HealthError})
+			add(rule.Evaluation{Health: rule.HealthError})
 		case strings.HasPrefix(word, "x"):
 			if _, err := fmt.Sscanf(word, "x%d", &n); err != nil {
 				t.Fatal(err)
@@ -76,17 +77,17 @@ func parse(t *testing.T, text string) []Evaluation {
 			if !apart {
 				holds = enters
 			}
-			add(Evaluation{Enters: tiers[enters], Holds: tiers[holds]})
+			add(rule.Evaluation{Enters: tiers[enters], Holds: tiers[holds]})
 		}
 	}
 	return out
 }
 
 func TestNamedTimelines(t *testing.T) {
-	usual := DefaultTiming()
+	usual := rule.DefaultTiming()
 	for _, tt := range []struct {
 		name     string
-		timing   Timing
+		timing   rule.Timing
 		timeline string
 		edges    string
 		phase    Phase
@@ -148,18 +149,18 @@ func TestNamedTimelines(t *testing.T) {
 		{"a clock that is set back an hour does not fire", usual, "w x4 +-3600 w x4", "", PhasePending},
 		{"nor does it begin pending anew", usual, "w x4 +-3600 w x6", "fired warning -3465", PhaseFiring},
 		{"nor does it resolve", usual, "w x9 n x5 +-3600 n x10", "fired warning 120", PhaseRecovering},
-		{"findings fire at once", immediate(), "n s", "fired severe 15", PhaseFiring},
-		{"also right after a pause", immediate(), "n +1800 s", "fired severe 1815", PhaseFiring},
-		{"a rule that keeps nothing firing resolves at once", Timing{}, "s w n", "fired severe 0, deescalated warning 15, resolved normal 30", PhaseNormal},
-		{"tiers of one time fire as the highest of them", Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}, "m x5", "fired emergency 60", PhaseFiring},
-		{"a slow tier escalates after a quick one", Timing{Severe: time.Minute, KeepFiring: time.Minute}, "s x5", "fired warning 0, escalated severe 60", PhaseFiring},
+		{"findings fire at once", rule.Timing{KeepFiring: 5 * time.Minute}, "n s", "fired severe 15", PhaseFiring},
+		{"also right after a pause", rule.Timing{KeepFiring: 5 * time.Minute}, "n +1800 s", "fired severe 1815", PhaseFiring},
+		{"a rule that keeps nothing firing resolves at once", rule.Timing{}, "s w n", "fired severe 0, deescalated warning 15, resolved normal 30", PhaseNormal},
+		{"tiers of one time fire as the highest of them", rule.Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}, "m x5", "fired emergency 60", PhaseFiring},
+		{"a slow tier escalates after a quick one", rule.Timing{Severe: time.Minute, KeepFiring: time.Minute}, "s x5", "fired warning 0, escalated severe 60", PhaseFiring},
 		{"evaluations that come minutes apart and should not fire all the same", usual, "w +285 w +285 w", "fired warning 600", PhaseFiring},
 		{"those that are to be minutes apart have not paused", usual, "@300 w w", "fired warning 300", PhaseFiring},
 		{"and resolve as soon as they may", usual, "@300 w w n n", "fired warning 300, resolved normal 900", PhaseNormal},
 		{"nor where two in a row are missing", usual, "@300 w +600 w", "fired warning 900", PhaseFiring},
 		{"with more of them missing they have", usual, "@300 w +601 w", "", PhasePending},
-		{"those that are to be seconds apart may miss a minute", Timing{Warning: time.Minute}, "@5 w +55 w", "fired warning 60", PhaseFiring},
-		{"an evaluation that claims to be OK without a tier is none", Timing{}, "s ? ?", "fired severe 0", PhaseFiring},
+		{"those that are to be seconds apart may miss a minute", rule.Timing{Warning: time.Minute}, "@5 w +55 w", "fired warning 60", PhaseFiring},
+		{"an evaluation that claims to be OK without a tier is none", rule.Timing{}, "s ? ?", "fired severe 0", PhaseFiring},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			states, edges := run(parse(t, tt.timeline), tt.timing)
@@ -174,7 +175,7 @@ func TestNamedTimelines(t *testing.T) {
 }
 
 func TestHealthAndTimesAreKept(t *testing.T) {
-	states, _ := run(parse(t, "w x9 ! ! - w n n"), DefaultTiming())
+	states, _ := run(parse(t, "w x9 ! ! - w n n"), rule.DefaultTiming())
 	at := func(i int) time.Time { return lifeStart.Add(time.Duration(15*i) * time.Second) }
 	for _, tt := range []struct {
 		name  string
@@ -196,7 +197,7 @@ func TestHealthAndTimesAreKept(t *testing.T) {
 }
 
 func TestAnAlertFiresSinceItBegan(t *testing.T) {
-	states, _ := run(parse(t, "w x9 s x9 w x21"), DefaultTiming())
+	states, _ := run(parse(t, "w x9 s x9 w x21"), rule.DefaultTiming())
 	for i, s := range states {
 		if want := lifeStart.Add(2 * time.Minute); i >= 8 && !s.FiredAt.Equal(want) {
 			t.Fatalf("evaluation %d, %s: it fired at %s, want %s", i, s.Tier, s.FiredAt, want)
@@ -206,7 +207,7 @@ func TestAnAlertFiresSinceItBegan(t *testing.T) {
 
 func TestAStateSaysSinceWhenItFiresAtItsTier(t *testing.T) {
 	// It fires as a warning after 2 m, escalates 2 m after severe is reached, recovers and fires again at the same tier, falls, and ends.
-	states, edges := run(parse(t, "w x9 s x9 w x2 s x1 w x21 n x40"), DefaultTiming())
+	states, edges := run(parse(t, "w x9 s x9 w x2 s x1 w x21 n x40"), rule.DefaultTiming())
 	var since time.Time
 	tiers := 0
 	for i, s := range states {
@@ -222,14 +223,14 @@ func TestAStateSaysSinceWhenItFiresAtItsTier(t *testing.T) {
 	if tiers != 3 || !since.IsZero() {
 		t.Errorf("%d tiers: %s", tiers, told(edges))
 	}
-	if set, _, _ := states[18].Next(Evaluation{At: states[18].Seen.Add(-time.Hour), Enters: dedup.Severe, Holds: dedup.Severe}, DefaultTiming()); !set.TierSince.Equal(states[18].TierSince.Add(-time.Hour)) {
+	if set, _, _ := states[18].Next(rule.Evaluation{At: states[18].Seen.Add(-time.Hour), Enters: dedup.Severe, Holds: dedup.Severe}, rule.DefaultTiming()); !set.TierSince.Equal(states[18].TierSince.Add(-time.Hour)) {
 		t.Errorf("after the clock was set back an hour it is at its tier since %s instead of %s", set.TierSince, states[18].TierSince)
 	}
 }
 
 func TestAStateHoldsNoTimeThatARestartWouldChange(t *testing.T) {
 	now := time.Now() // with a monotonic reading
-	s, edge, _ := State{}.Next(Evaluation{At: now, Enters: dedup.Severe, Holds: dedup.Severe}, immediate())
+	s, edge, _ := State{}.Next(rule.Evaluation{At: now, Enters: dedup.Severe, Holds: dedup.Severe}, rule.Timing{KeepFiring: 5 * time.Minute})
 	for _, at := range []time.Time{s.Since, s.FiredAt, s.TierSince, s.Reached[0], s.HealthSince, s.Seen, edge.At} {
 		if at != at.Round(0) || !at.Equal(now) {
 			t.Errorf("%s is not %s, or has a monotonic reading", at, now)
@@ -240,7 +241,7 @@ func TestAStateHoldsNoTimeThatARestartWouldChange(t *testing.T) {
 func TestPhasesAndHealthsHaveWords(t *testing.T) {
 	for word, got := range map[string]fmt.Stringer{
 		"normal": PhaseNormal, "pending": PhasePending, "firing": PhaseFiring, "recovering": PhaseRecovering,
-		"ok": HealthOK, "no data": HealthNoData, "error": HealthError,
+		"ok": rule.HealthOK, "no data": rule.HealthNoData, "error": rule.HealthError,
 	} {
 		if got.String() != word {
 			t.Errorf("%q is written %q", word, got)

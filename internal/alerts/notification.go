@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,7 +43,7 @@ type Notification struct {
 	// Alerts are the worst first. LeftOut counts those that are not listed, and Counted are their keys, which are not told.
 	Alerts  []NotifiedAlert
 	LeftOut int
-	Counted []Key `json:",omitempty"`
+	Counted []rule.Key `json:",omitempty"`
 	// Text is said in place of alerts where there are none: of a test, a reminder or the watchdog. Its first line is the subject.
 	Text string
 	// ExternalURL is where the dashboard is reached; empty where that is not configured.
@@ -53,7 +54,7 @@ type Notification struct {
 
 // A NotifiedAlert is an alert as a notification tells it: the words of the page.
 type NotifiedAlert struct {
-	Key    Key
+	Key    rule.Key
 	Title  string
 	Firing bool
 	Edge   EdgeKind // empty for a repeat
@@ -103,7 +104,7 @@ type DeliveryError struct {
 // Error implements error.
 func (e *DeliveryError) Error() string {
 	if e.RetryAfter > 0 {
-		return fmt.Sprintf("%s (try again in %s)", e.Public, seconds(e.RetryAfter))
+		return fmt.Sprintf("%s (try again in %s)", e.Public, rule.Seconds(e.RetryAfter))
 	}
 	return e.Public
 }
@@ -123,7 +124,7 @@ const (
 
 // Doubts returns what becomes of what the channel counts as told by this message when the message is given up, by alert. One that may have
 // been delivered is in doubt as a whole: what it told first must not be told as new once more. What is said again and again is in none.
-func (n Notification) Doubts() map[Key]Doubt {
+func (n Notification) Doubts() map[rule.Key]Doubt {
 	if n.Kind == NotifyStanding {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (n Notification) Doubts() map[Key]Doubt {
 	if n.Repeated {
 		first = Unsure
 	}
-	doubts := map[Key]Doubt{}
+	doubts := map[rule.Key]Doubt{}
 	for _, a := range n.Alerts {
 		doubts[a.Key] = Unsure
 		if a.Edge == EdgeFired {
@@ -147,7 +148,7 @@ func (n Notification) Doubts() map[Key]Doubt {
 // A Sent is what a channel was last told of an alert. A message counts as sent when it is planned: from then on the outbox has it.
 type Sent struct {
 	Channel string
-	Key     Key
+	Key     rule.Key
 	// Tier is the tier that was told: normal for an alert that was told as resolved, or never.
 	Tier dedup.Tier
 	// At is when, and Began when the alert had begun to fire.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -189,7 +190,7 @@ func SilenceLabels(a *Alert) map[string]string {
 // A Coverage is what a silence would cover now.
 type Coverage struct {
 	// Alerts are those that are not normal and that it covers.
-	Alerts []Key
+	Alerts []rule.Key
 	// Subjects are the pipelines, brokers and stores that have an alert it can cover, by kind and name: pipeline orders.
 	Subjects []string
 	// Warning says that it covers nothing, and why; empty when it covers something, now or when it comes.
@@ -205,11 +206,11 @@ func Preview(s Silence, v *View, snap *dedup.Snapshot) Coverage {
 			c.Alerts = append(c.Alerts, a.Key)
 		}
 	}
-	book, all := newRuleBook(v.Rules), subjectsOf(snap)
-	for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfQueue, OfDashboard} {
-		for _, of := range all.byKind[kind] {
+	book, all := rule.NewBook(v.Rules), rule.SubjectsOf(snap)
+	for _, kind := range []rule.SubjectKind{rule.OfPipeline, rule.OfBroker, rule.OfStore, rule.OfQueue, rule.OfDashboard} {
+		for _, of := range all.ByKind[kind] {
 			if s.canCover(book, &of) {
-				c.Subjects = append(c.Subjects, strings.TrimSpace(string(kind)+" "+of.name))
+				c.Subjects = append(c.Subjects, strings.TrimSpace(string(kind)+" "+of.Name))
 			}
 		}
 	}
@@ -220,16 +221,16 @@ func Preview(s Silence, v *View, snap *dedup.Snapshot) Coverage {
 }
 
 // canCover reports whether a rule and a tier exist for which the silence covers an alert of the subject.
-func (s Silence) canCover(book ruleBook, of *subject) bool {
-	labels := maps.Clone(of.labels)
-	labels[LabelKind] = string(of.kind)
-	for _, name := range book.names {
-		if _, ok := book.find(name, of.kind, of.labels); !ok {
+func (s Silence) canCover(book rule.Book, of *rule.Subject) bool {
+	labels := maps.Clone(of.Labels)
+	labels[rule.LabelKind] = string(of.Kind)
+	for _, name := range book.Names {
+		if _, ok := book.Find(name, of.Kind, of.Labels); !ok {
 			continue
 		}
-		labels[LabelRule] = name
+		labels[rule.LabelRule] = name
 		for t := dedup.Warning; t <= dedup.Emergency; t++ {
-			if labels[LabelTier] = t.String(); s.Covers(labels) {
+			if labels[rule.LabelTier] = t.String(); s.Covers(labels) {
 				return true
 			}
 		}

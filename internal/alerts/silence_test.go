@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -122,10 +123,10 @@ func TestASilenceHoldsFromItsBeginningToItsEnd(t *testing.T) {
 }
 
 func TestAPreviewSaysWhatASilenceCoversAndWarnsWhenThatIsNothing(t *testing.T) {
-	firing := &AlertView{Alert: Alert{Key: Key{Rule: "backlog", Kind: OfPipeline, Subject: "orders"},
-		State: State{Phase: PhaseFiring, Tier: dedup.Severe}, Last: Judgement{Labels: map[string]string{"pipeline": "orders", "broker": "main"}}}}
-	calm := &AlertView{Alert: Alert{Key: Key{Rule: "backlog", Kind: OfPipeline, Subject: "emails"}, Last: Judgement{Labels: map[string]string{"pipeline": "emails", "broker": "main"}}}}
-	v := &View{Alerts: []*AlertView{firing, calm}, Rules: []Rule{plainRule()}}
+	firing := &AlertView{Alert: Alert{Key: rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "orders"},
+		State: State{Phase: PhaseFiring, Tier: dedup.Severe}, Last: rule.Judgement{Labels: map[string]string{"pipeline": "orders", "broker": "main"}}}}
+	calm := &AlertView{Alert: Alert{Key: rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "emails"}, Last: rule.Judgement{Labels: map[string]string{"pipeline": "emails", "broker": "main"}}}}
+	v := &View{Alerts: []*AlertView{firing, calm}, Rules: []rule.Rule{backlog()}}
 	snap := watching("orders", "emails")
 	for _, tt := range []struct {
 		name     string

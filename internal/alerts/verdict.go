@@ -1,42 +1,54 @@
 package alerts
 
 import (
-	"fmt"
+	"strings"
 
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
-// A Verdict is what one pipeline's figures amount to now: the tier and, on its own scale, the risk.
+// A Verdict is what one pipeline amounts to now: the verdict on its figures and findings, raised by what fires.
 type Verdict struct {
-	// Tier is the worst tier of the judged figures, of the findings, and of the alert that raised it; Possible is the tier of the high end of an interval, or of the
-	// higher of two disputed rates, equal to Tier when there is no doubt. Why is one sentence with value against limit, or why nothing
-	// can be told. More counts the findings above normal that Why does not tell of.
-	Tier     dedup.Tier
-	Possible dedup.Tier
-	Why      string
-	More     int
-	// Risk is the worst risk and RiskDriver the measure that drove it: "duplicate rate" or "ack latency".
-	Risk       dedup.Risk
-	RiskDriver string
-
-	DuplicateTier dedup.Tier
-	LatencyTier   dedup.Tier
-	DuplicateRisk dedup.Risk
-	LatencyRisk   dedup.Risk
-	// Judged is the duplicate rate that was judged, JudgedLatency the ack latency. Judged is unknown, with its bounds, where
-	// only the low end of an interval that is too wide to be shown was judged.
-	Judged        dedup.Figure
-	JudgedLatency dedup.Figure
+	rule.Verdict
 	// Cause is the likely cause that an alert about duplicates or loops gives; see View.CausesOfPipelines. Empty where none does.
-	Cause Cause
+	Cause cause.Cause
 	// Alert is the firing alert that raised the tier above that of figures and findings; nil where none did.
 	Alert *AlertView
 }
 
-// Sentence is Why, with how many findings more there are.
-func (v Verdict) Sentence() string {
-	if v.More == 0 {
-		return v.Why
+// Judge returns the verdict on the figures and the findings of a pipeline.
+func Judge(p *dedup.PipelineStatus) Verdict { return Verdict{Verdict: rule.Judge(p)} }
+
+// JudgeWith is Judge, raised to the tier of the worst alert that fires on the pipeline, which may be nil.
+func JudgeWith(p *dedup.PipelineStatus, a *AlertView) Verdict {
+	v := Judge(p)
+	if a == nil || a.State.Tier <= v.Tier {
+		return v
 	}
-	return fmt.Sprintf("%s; +%d more", v.Why, v.More)
+	why := a.reason()
+	if v.Tier > dedup.Normal || len(p.Down) > 0 {
+		why += "; " + v.Why
+	}
+	v.Tier, v.Possible, v.Why, v.Alert = a.State.Tier, max(a.State.Tier, v.Possible), why, a
+	return v
+}
+
+// reason says what fires, and value against limit: as it was, where it cannot be told now.
+func (a *AlertView) reason() string {
+	title := strings.ReplaceAll(a.Key.Rule, "_", " ")
+	if a.Rule != nil && a.Rule.Title != "" {
+		title = a.Rule.Title
+	}
+	namesItself := func(why string) bool { return strings.HasPrefix(strings.ToLower(why), strings.ToLower(title)) }
+	switch {
+	case a.Stale() && namesItself(a.LastOK.Why):
+		return "As it was last judged: " + a.LastOK.Why
+	case a.Stale() && a.LastOK.Why != "":
+		return title + ", as it was last judged: " + a.LastOK.Why
+	case namesItself(a.Last.Why):
+		return text.Capitalised(a.Last.Why)
+	}
+	return title + ": " + a.Last.Why
 }

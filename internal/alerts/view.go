@@ -3,9 +3,10 @@ package alerts
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +19,7 @@ type Evaluated struct {
 	// Value and N are those of the judgement; both are 0 where Health is not HealthOK.
 	Value, N      float64
 	Enters, Holds dedup.Tier
-	Health        Health
+	Health        rule.Health
 	// Phase and Tier are those that the evaluation led to.
 	Phase Phase
 	Tier  dedup.Tier
@@ -30,10 +31,10 @@ type Evaluated struct {
 type AlertView struct {
 	Alert
 	// Rule is the one that holds for the subject; its name alone is set where the rule is gone.
-	Rule *Rule
+	Rule *rule.Rule
 	// History are the last evaluations, oldest first, at most 20; they begin anew with the process.
 	History []Evaluated
-	cause   Cause
+	cause   cause.Cause
 }
 
 // Pending is the worst tier that is reached and does not fire yet; unknown where there is none.
@@ -47,7 +48,7 @@ func (a *AlertView) Pending() dedup.Tier {
 }
 
 // Stale reports whether what the alert rests on cannot be told now: its tier is that of before.
-func (a *AlertView) Stale() bool { return a.State.Health != HealthOK }
+func (a *AlertView) Stale() bool { return a.State.Health != rule.HealthOK }
 
 // Attended reports whether somebody acknowledged or silenced the alert.
 func (a *AlertView) Attended() bool { return a.Ack != nil || len(a.Silences) > 0 }
@@ -60,7 +61,7 @@ func (a *AlertView) SourceDown() bool {
 
 // RestsOn reports whether the alert cannot be told because the source of another one cannot be read.
 func (a *AlertView) RestsOn(source *AlertView) bool {
-	return a != source && a.State.Health == HealthError && slices.Contains(a.Last.Unread, string(source.Key.Kind)+" "+source.Key.Subject)
+	return a != source && a.State.Health == rule.HealthError && slices.Contains(a.Last.Unread, string(source.Key.Kind)+" "+source.Key.Subject)
 }
 
 // A View is the engine at one time. It is immutable.
@@ -72,7 +73,7 @@ type View struct {
 	// Alerts are the worst first: firing, pending, unknown, then those that are normal.
 	Alerts []*AlertView
 	// Rules are all that are judged, also those that are switched off, in the order of the configuration.
-	Rules []Rule
+	Rules []rule.Rule
 	// Silences are those that hold or will hold.
 	Silences []Silence
 	// Worst is the worst tier that fires, Unattended that of the alerts that are neither acknowledged nor silenced; normal while
@@ -87,7 +88,7 @@ type View struct {
 }
 
 // Alert returns the alert of a key, and false where there is none.
-func (v *View) Alert(k Key) (*AlertView, bool) {
+func (v *View) Alert(k rule.Key) (*AlertView, bool) {
 	for _, a := range v.Alerts {
 		if a.Key == k {
 			return a, true
@@ -101,7 +102,7 @@ func (v *View) Alert(k Key) (*AlertView, bool) {
 func (v *View) FiringOfPipelines() map[string]*AlertView {
 	worst := make(map[string]*AlertView)
 	for _, a := range v.Alerts {
-		if a.Key.Kind != OfPipeline || a.State.Phase != PhaseFiring {
+		if a.Key.Kind != rule.OfPipeline || a.State.Phase != PhaseFiring {
 			continue
 		}
 		if old := worst[a.Key.Subject]; old == nil || a.State.Tier > old.State.Tier {
@@ -109,38 +110,6 @@ func (v *View) FiringOfPipelines() map[string]*AlertView {
 		}
 	}
 	return worst
-}
-
-// JudgeWith is Judge, raised to the tier of the worst alert that fires on the pipeline, which may be nil.
-func JudgeWith(p *dedup.PipelineStatus, a *AlertView) Verdict {
-	v := Judge(p)
-	if a == nil || a.State.Tier <= v.Tier {
-		return v
-	}
-	why := a.reason()
-	if v.Tier > dedup.Normal || len(p.Down) > 0 {
-		why += "; " + v.Why
-	}
-	v.Tier, v.Possible, v.Why, v.Alert = a.State.Tier, max(a.State.Tier, v.Possible), why, a
-	return v
-}
-
-// reason says what fires, and value against limit: as it was, where it cannot be told now.
-func (a *AlertView) reason() string {
-	title := strings.ReplaceAll(a.Key.Rule, "_", " ")
-	if a.Rule != nil && a.Rule.Title != "" {
-		title = a.Rule.Title
-	}
-	namesItself := func(why string) bool { return strings.HasPrefix(strings.ToLower(why), strings.ToLower(title)) }
-	switch {
-	case a.Stale() && namesItself(a.LastOK.Why):
-		return "As it was last judged: " + a.LastOK.Why
-	case a.Stale() && a.LastOK.Why != "":
-		return title + ", as it was last judged: " + a.LastOK.Why
-	case namesItself(a.Last.Why):
-		return capital(a.Last.Why)
-	}
-	return title + ": " + a.Last.Why
 }
 
 // summarise sorts the alerts and fills in what follows from them.
@@ -193,7 +162,7 @@ func rank(a *AlertView) int {
 		return 3*int(dedup.Emergency-a.State.Tier) + 2
 	case a.State.Phase == PhasePending:
 		return 9 + int(dedup.Emergency-a.Pending())
-	case a.State.Health != HealthOK:
+	case a.State.Health != rule.HealthOK:
 		return 13
 	default:
 		return rankNormal
@@ -204,7 +173,7 @@ func rank(a *AlertView) int {
 // below its own length only.
 func remember(history []Evaluated, a *Alert) []Evaluated {
 	e := Evaluated{At: a.Last.At, Enters: a.Last.Enters, Holds: a.Last.Holds, Health: a.Last.Health, Phase: a.State.Phase, Tier: a.State.Tier}
-	if e.Health == HealthOK {
+	if e.Health == rule.HealthOK {
 		e.Value, e.N = a.Last.Value, a.Last.N
 	} else {
 		e.Why = a.Last.Why

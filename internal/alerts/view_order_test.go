@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // TestAWarningNeverStandsAboveAnEmergency: a source that could not be read stood first, at whatever tier.
 func TestAWarningNeverStandsAboveAnEmergency(t *testing.T) {
-	one := func(rule string, phase Phase, tier dedup.Tier) *AlertView {
+	one := func(name string, phase Phase, tier dedup.Tier) *AlertView {
 		a := &AlertView{}
-		a.Key, a.State.Phase, a.State.Tier, a.State.Health = Key{Rule: rule}, phase, tier, HealthOK
+		a.Key, a.State.Phase, a.State.Tier, a.State.Health = rule.Key{Rule: name}, phase, tier, rule.HealthOK
 		a.Last.Value = 1
 		return a
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -59,7 +60,7 @@ type WatchDeps struct {
 	FreeDisk     func() (float64, error)
 	AuditRefused func() string
 	// ReceiverFaults tells which receivers take nothing while another one of their channel does.
-	ReceiverFaults func() []ReceiverFault
+	ReceiverFaults func() []rule.ReceiverFault
 	Log            *slog.Logger
 }
 
@@ -78,7 +79,7 @@ type Watch struct {
 	log  *slog.Logger
 
 	mu    sync.Mutex
-	self  Self
+	self  rule.Self
 	seen  time.Time // when the facts were last looked at to the end
 	pulse Pulse
 }
@@ -91,7 +92,7 @@ func NewWatch(deps WatchDeps) *Watch {
 	if deps.Log == nil {
 		deps.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Watch{deps: deps, log: deps.Log, self: Self{Interval: deps.Interval}}
+	return &Watch{deps: deps, log: deps.Log, self: rule.Self{Interval: deps.Interval}}
 }
 
 // Run looks and beats until ctx ends.
@@ -136,7 +137,7 @@ func waitFor(ctx context.Context, d time.Duration) bool {
 
 // Self returns what is known at a time. How full the disk is cannot be told when nothing answered for three intervals; of the outbox
 // what was known last stands, since an alert must not end because nobody can look.
-func (w *Watch) Self(at time.Time) Self {
+func (w *Watch) Self(at time.Time) rule.Self {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.self
@@ -170,7 +171,7 @@ func (w *Watch) evaluated(at time.Time) {
 func (w *Watch) look(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
-	var found Self
+	var found rule.Self
 	var backlog Backlog
 	var errs []error
 	if w.deps.FreeDisk != nil {
@@ -262,12 +263,4 @@ func (w *Watch) beaten(at time.Time, why string) {
 	default:
 		w.log.Warn("the heartbeat is not sent or not taken", "why", why)
 	}
-}
-
-// A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
-type ReceiverFault struct {
-	// Channel is the channel's name, Receiver its address, and Text says why it took nothing last, in words that may be shown.
-	Channel, Receiver, Text string
-	// Since is when it first took nothing while another one did, Last when it was last sent something.
-	Since, Last time.Time
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // countedHeart counts beats, and fails or hangs when told to.
@@ -125,7 +127,7 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 			return 0.25, nil
 		},
 		AuditRefused:   func() string { return "the disk is full" },
-		ReceiverFaults: func() []ReceiverFault { return []ReceiverFault{{Channel: "pair", Receiver: "am-2:9093"}} },
+		ReceiverFaults: func() []rule.ReceiverFault { return []rule.ReceiverFault{{Channel: "pair", Receiver: "am-2:9093"}} },
 	}
 	synctest.Test(t, func(t *testing.T) {
 		release = make(chan struct{})

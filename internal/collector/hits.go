@@ -135,7 +135,9 @@ func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w tim
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		h.Undone = rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, p.comeAgain(v, span, gain, died))
+		again := p.comeAgain(v, span, gain, died)
+		h.Undone = rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, again)
+		h.Least = max(h.Least, p.leastByRows(v, span, gain, again))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}

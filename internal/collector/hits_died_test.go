@@ -160,7 +160,7 @@ func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
 				if gain.Closed > 0 {
 					died = gain.DiedAsking(10, 10, 1)
 				}
-				h.Hits, h.Undone = span.Hits, rate.UndoneRows(scheme, nil, span, gain, rate.HitsAgain{Died: died, Returned: gain.Redelivered + waiting, Left: math.Inf(1)})
+				h.Hits, h.Undone = span.Hits, rate.UndoneRows(scheme, nil, span, gain, rate.HitsAgain{Died: died, Returned: gain.Redelivered + waiting})
 				low, _, high := h.Duplicates()
 				windows++
 				if truth := l.copies - a.copies; low <= truth && truth <= high {

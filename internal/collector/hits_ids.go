@@ -1,38 +1,33 @@
 package collector
 
 import (
-	"math"
-
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// leftRows bounds the hits of a span that met a row whose work was not done, or whose consumer died before the ack, of which so many died: as leftUndone
-// does by the rows that were there a settling time ago, and by the channels that were closed, of which each lost one delivery, or all that it held.
-// It is +Inf where nothing bounds them. A failure must leave no row, or not come back.
-func (p *pipeline) leftRows(v view, span rate.HitsSpan, gain sample.Gain, died float64) float64 {
+// leastByRows bounds the duplicates of a span from below by the rows that are there: what was acked and has no row of its own met one. Of what met a
+// row some may not have met done work: those rows are there, too, but for those from before the span, those that closed channels left since rows were
+// counted, of which each lost one delivery or all that it held, and what copies met. It is 0 where nothing tells so.
+func (p *pipeline) leastByRows(v view, span rate.HitsSpan, gain sample.Gain, again rate.HitsAgain) float64 {
 	frames, rows := p.frames, &p.store.inserts
-	if !span.ByIDs || len(rows.Readings) == 0 || len(frames) == 0 || v.scheme.OnFail != "ack" && v.scheme.OnFail != "delete" {
-		return math.Inf(1)
+	if !span.ByIDs || len(rows.Readings) == 0 || len(frames) == 0 || v.stats.Pass == nil {
+		return 0
 	}
+	unacked, until := span.UnackedRows(v.scheme, rows.Readings, p.store.statements.Readings)
 	s := rate.IDGap{Scheme: v.scheme, From: rows.At(span.From), To: rows.At(span.To)}
 	each := float64(rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.LostPerChannel())
-	if s.From.At.After(span.From) || each <= 0 {
-		return math.Inf(1)
+	if s.From.At.After(span.From) || each <= 0 || until.IsZero() {
+		return 0
 	}
 	p.reachBack(&s)
 	last, ok := frames.After(span.To.Add(sample.CounterLag))
 	if !ok {
 		last = &frames[len(frames)-1]
 	}
-	closed := gain.Closed
-	if g, ok := p.brokerBetween(s.From.At, span.To); ok {
-		closed = max(closed, g.Closed)
+	lately := gain.Closed
+	if g, ok := p.brokerBetween(until, span.To); ok {
+		lately = g.Closed
 	}
-	lately := closed
-	if g, ok := p.brokerBetween(s.To.At, span.To); ok {
-		lately = min(lately, g.Closed)
-	}
-	waiting := p.waitingAround(s.From.At)
-	return min(closed*each+s.StuckBefore(waiting), s.Stuck(waiting)+lately*each+died) + p.returned(s, last)
+	left := s.StuckBefore(p.waitingAround(s.From.At)) + lately*each + p.returned(s, last)
+	return max(0, gain.Acked[0]-gain.Fetched-p.askedAround(v, span.From)-(span.Written-unacked)-left-rate.CopiesOf(v.scheme, v.stats.Pass, span, again))
 }

@@ -43,41 +43,55 @@ func plainView() view {
 	return view{scheme: dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "ack", OnFail: "delete", InsertFirst: true, AcksEach: true}}
 }
 
-// TestRowsThatWereLeftUndoneBoundWhatMetThem: nobody acked work that was not done more often than there are such rows.
-func TestRowsThatWereLeftUndoneBoundWhatMetThem(t *testing.T) {
+// TestWhatWasAckedAndWroteNoRowThatStayedMetOne: less those that may have met a row whose work was not done.
+func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 	shop := plainShop{ids: 21, wrote: 20.4, rows: 19.4, done: 19.38, acked: 19.9, closed: 0.1}
-	for name, c := range map[string]struct {
-		change func(*pipeline, *view)
-		most   float64
-	}{
-		// In 300 s 30 channels are closed; of 240 s the rows are counted, 5 undone, and 6 channels are closed since. 4 messages waited.
-		"rows left undone, channels closed since, and died": {func(*pipeline, *view) {}, 5 + 4 + 6 + 2},
-		"a row may be left by all that a channel held":      {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, 5 + 4 + 10*6 + 2},
-		"no channel was closed":                             {func(p *pipeline, v *view) { raiseFlows(p, func(r *sample.LiveReading) { r.Closed = 0 }) }, 4},
-		"failures keep their rows and come back":            {func(p *pipeline, v *view) { v.scheme.OnFail = "keep" }, math.Inf(1)},
-		"nobody counts rows":                                {func(p *pipeline, v *view) { p.store.inserts.Readings = nil }, math.Inf(1)},
-		"rows are counted since the window began":           {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[125:] }, math.Inf(1)},
-		"rows are counted since shortly before":             {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[117:] }, 5 + 3 + 6 + 2},
-		"rows are counted since then, and nothing waited": {func(p *pipeline, v *view) {
-			p.store.inserts.Readings = p.store.inserts.Readings[117:]
-			p.capacities = nil
-			p.capacities.add(time.Unix(1000, 0), 1)
-			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
-		}, 5 + 0 + 6 + 2},
-		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, math.Inf(1)},
-		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, math.Inf(1)},
-		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 40 }) }, 5 + 4 + 6 + 2 + 40},
-		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.Readings = p.flows.Readings[:800] }, 4 + 30},
-	} {
+	least := func(change func(*pipeline, *view)) float64 {
 		p, span := shop.pipeline()
 		v := plainView()
-		gain, ok := p.brokerBetween(span.From, span.To)
-		c.change(p, &v)
+		v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 100_000}}
+		gain, _ := p.brokerBetween(span.From, span.To)
+		change(p, &v)
 		if again, known := p.brokerBetween(span.From, span.To); known {
 			gain = again
 		}
-		if got := p.leftRows(v, span, gain, 2); !ok || math.IsInf(got, 1) != math.IsInf(c.most, 1) || math.Abs(got-c.most) > 1.5 {
-			t.Errorf("%s: at most %v, want %v", name, got, c.most)
+		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 2))
+	}
+	all := least(func(*pipeline, *view) {})
+	if truth := 0.5 * 300; all > truth || all < 30 { // 0.5 a second are acked and write no row that stays; of a minute the rows are not counted
+		t.Errorf("at least %v of %v", all, truth)
+	}
+	none := -all
+	for name, c := range map[string]struct {
+		change func(*pipeline, *view)
+		more   float64
+	}{
+		// In 300 s 30 channels are closed, 6 of them since rows were counted. 4 messages waited when it began.
+		"a row may be left by all that a channel held": {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, max(none, -9*6)},
+		"no channel was closed":                        {func(p *pipeline, v *view) { raiseFlows(p, func(r *sample.LiveReading) { r.Closed = 0 }) }, 6},
+		"failures keep their rows": {func(p *pipeline, v *view) {
+			v.scheme.OnFail = "keep"
+			for i := range p.store.inserts.Readings { // one in ten seconds of those that were not done
+				r := &p.store.inserts.Readings[i]
+				r.Failed, r.Rows, r.Undone = int64(i)/2, r.Rows+int64(i)/2, r.Undone+int64(i)/2
+			}
+		}, -24 + 16}, // each may have come back, and copies met no rows of work that failed but these
+		"nobody counts rows":                      {func(p *pipeline, v *view) { p.store.inserts.Readings = nil }, none},
+		"no row was read yet":                     {func(p *pipeline, v *view) { v.stats.Pass = nil }, none},
+		"rows are counted since the window began": {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[125:] }, none},
+		"rows are counted since shortly before":   {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[117:] }, 0},
+		"nothing waited": {func(p *pipeline, v *view) {
+			p.capacities = nil
+			p.capacities.add(time.Unix(1000, 0), 1)
+			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
+		}, 4},
+		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, none},
+		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, none},
+		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 20 }) }, -20},
+		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.Readings = p.flows.Readings[:800] }, -24},
+	} {
+		if got := least(c.change); math.Abs(got-all-c.more) > 3 {
+			t.Errorf("%s: %v more than %v, want %v", name, got-all, all, c.more)
 		}
 	}
 }
@@ -88,14 +102,12 @@ func raiseFlows(p *pipeline, by func(*sample.LiveReading)) {
 	}
 }
 
-func TestWhatMetUndoneRowsIsTheLessOfBothBounds(t *testing.T) {
+func TestWhatMetUndoneRowsCameBack(t *testing.T) {
 	v := plainView()
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
 	span, gain := rate.HitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
-	for left, most := range map[float64]float64{math.Inf(1): 90 + 3, 7: 7 + 3, 300: 90 + 3} {
-		if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Left: left, Strange: 6}); got != [2]float64{0, most + 6} {
-			t.Errorf("%v were left: %v, want %v", left, got, most)
-		}
+	if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Strange: 6}); got != [2]float64{0, 90 + 6 + 3} {
+		t.Errorf("what came back, and what failed otherwise: %v", got)
 	}
 	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
 	if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {

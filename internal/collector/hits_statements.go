@@ -26,10 +26,11 @@ func (p *pipeline) statementHits(v view) hitsSource {
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
 func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64) rate.HitsAgain {
-	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain), Left: p.leftRows(v, span, gain, died),
+	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if span.ByIDs {
-		a.Strange = max(0, a.Unacked-span.TakenBack(p.store.inserts.Readings, p.store.statements.Readings))
+		unacked, _ := span.UnackedRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
+		a.Strange = max(0, a.Unacked-unacked)
 	}
 	return a
 }

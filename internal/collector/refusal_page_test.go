@@ -20,6 +20,15 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/deadletter"
+	"dedup-dashboard/internal/server/page/effects"
+	"dedup-dashboard/internal/server/page/job"
+	"dedup-dashboard/internal/server/page/measurement"
+	page "dedup-dashboard/internal/server/page/pipeline"
+	"dedup-dashboard/internal/server/session"
+	"dedup-dashboard/internal/server/web"
 )
 
 const refusalToken = "refusal-token-0123456789012345678901234567890123"
@@ -56,8 +65,13 @@ func newPages(t *testing.T, p *published) http.Handler {
 	first := auth.NewFirstAdmin(service, filepath.Join(dir, "link"), func(string) string { return "" }, func(string) {})
 	cfg := server.DefaultConfig()
 	cfg.Listen = "127.0.0.1:0"
+	history := noHistory{make(chan struct{})}
 	s, err := server.New(cfg, server.Deps{
-		Snapshots: p, History: noHistory{make(chan struct{})}, Auth: service, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log), Sessions: db.Sessions(), Log: log,
+		Snapshots: p, History: history, Auth: service, FirstAdmin: first, Gate: admin.NewGate(db.Audit(), db, log), Sessions: session.New(cfg.Sessions(), db.Sessions()), Log: log,
+		Pages: []web.Pages{page.New(page.Deps{
+			Snapshots: p, Jobs: job.New(job.Deps{}), Charts: chart.New(chart.Deps{Snapshots: p, History: history}), Effects: effects.Section,
+			Alerts: alert.Deps{}, Baselines: deadletter.NewBaselines(nil), Measured: measurement.New(nil),
+		})},
 	})
 	succeed(t, err)
 	return s.Handler()

@@ -12,7 +12,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -114,9 +114,9 @@ func TestOnARealBrokerNoPipelineIsBlamedForTheLettersOfASharedQueue(t *testing.T
 // wantTiers judges a snapshot by the rules about dead letters: each shared queue is in a tier, and no pipeline is by them.
 func wantTiers(t *testing.T, s *dedup.Snapshot) {
 	t.Helper()
-	rules, err := alerts.Resolve(alerts.Defaults(), nil)
+	rules, err := rule.Resolve(rule.Defaults(), nil)
 	must(t, err)
-	round := alerts.NewRound(s.At, s, alerts.Self{})
+	round := rule.NewRound(s.At, s, rule.Self{})
 	var raised []string
 	for _, r := range rules {
 		if !strings.Contains(r.Name, "dead_letter") {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,11 +20,11 @@ const HeartbeatName = "heartbeat"
 // Alerts say what is judged, and who is told of it.
 type Alerts struct {
 	// Rules are the built-in ones with those of the configuration, resolved.
-	Rules []alerts.Rule
+	Rules []rule.Rule
 	// Channels are the receivers, in the order of the file.
 	Channels []notify.Config
 	// Dispatch says who is told of what. Where the dashboard is reached is filled in by whoever knows its address.
-	Dispatch alerts.DispatchConfig
+	Dispatch dispatch.Config
 	// Heartbeat is told that rules are evaluated.
 	Heartbeat notify.HeartbeatConfig
 }
@@ -30,7 +32,7 @@ type Alerts struct {
 // alertsSection is the section `alerts`: the limits of every pipeline that has none of its own, rules, and whom to tell.
 type alertsSection struct {
 	Limits   limits          `yaml:"limits"`
-	Rules    []rule          `yaml:"rules"`
+	Rules    []ruleSection   `yaml:"rules"`
 	Channels []notify.Config `yaml:"channels"`
 	Routes   []route         `yaml:"routes"`
 	Group    group           `yaml:"group"`
@@ -86,16 +88,16 @@ func (s alertsSection) checkChannels(c *report) []notify.Config {
 }
 
 // dispatch lays the routes and the times that are set over the defaults.
-func (s alertsSection) dispatch(c *report) alerts.DispatchConfig {
-	d := alerts.DefaultDispatch()
-	d.Standing = map[string]alerts.Standing{}
+func (s alertsSection) dispatch(c *report) dispatch.Config {
+	d := dispatch.Default()
+	d.Standing = map[string]dispatch.Standing{}
 	for _, ch := range s.Channels {
 		d.Channels = append(d.Channels, ch.Name)
 		if notify.GroupsItself(ch.Type) {
 			d.Undigested = append(d.Undigested, ch.Name)
 		}
-		if standing := ch.Standing(); standing.Every > 0 {
-			d.Standing[ch.Name] = standing
+		if every, believed := ch.Standing(); every > 0 {
+			d.Standing[ch.Name] = dispatch.Standing{Every: every, Believed: believed}
 		}
 	}
 	for i, r := range s.Routes {
@@ -130,12 +132,12 @@ func (r route) takesAll() bool { return len(r.Match) == 0 && len(r.Tiers) == 0 &
 
 // allForWatchdog reports whether all routes ask for the watchdog by name, which goes to no others.
 func allForWatchdog(routes []route) bool {
-	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[alerts.LabelRule] != alerts.RuleWatchdog })
+	return !slices.ContainsFunc(routes, func(r route) bool { return r.Match[rule.LabelRule] != alerts.RuleWatchdog })
 }
 
 // checkGroups records labels that no alert has: grouped by them alone, everything would be one group. Nor may the tier tell groups apart.
 func (f *file) checkGroups(c *report) {
-	given := slices.DeleteFunc(alerts.Labels(), func(label string) bool { return label == alerts.LabelTier })
+	given := slices.DeleteFunc(rule.Labels(), func(label string) bool { return label == rule.LabelTier })
 	known := slices.Clone(given)
 	for _, p := range f.Pipelines {
 		known = slices.AppendSeq(known, maps.Keys(p.Labels))
@@ -143,7 +145,7 @@ func (f *file) checkGroups(c *report) {
 	for i, label := range f.Alerts.Group.By {
 		path := fmt.Sprintf("alerts.group.by[%d]", i)
 		switch {
-		case label == alerts.LabelTier:
+		case label == rule.LabelTier:
 			c.add(path, "alerts cannot be grouped by tier: one that gets worse or better would change its group, and groups do not wait for each "+
 				"other, so that its end could arrive before its beginning; remove it, and send tiers to channels of their own by alerts.routes")
 		case !slices.Contains(known, label):
@@ -152,11 +154,11 @@ func (f *file) checkGroups(c *report) {
 	}
 }
 
-func (r route) build(c *report, path string) alerts.Route {
+func (r route) build(c *report, path string) dispatch.Route {
 	if r.Channels == nil {
 		c.add(path+".channels", "is missing; name who is told, or write [] where nobody is to be")
 	}
-	built := alerts.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
+	built := dispatch.Route{Match: r.Match, Channels: r.Channels, Continue: r.Continue}
 	for i, word := range r.Tiers {
 		t, ok := dedup.ParseTier(word)
 		if !ok || t < dedup.Warning {

@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -23,7 +24,7 @@ func parseAlerts(t *testing.T, section string) *Config {
 }
 
 // ruleOf returns the rule of a name that holds for subjects with these labels.
-func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) alerts.Rule {
+func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) rule.Rule {
 	t.Helper()
 	for _, r := range cfg.Alerts.Rules {
 		if r.Name == name && r.Covers(labels) {
@@ -31,7 +32,7 @@ func ruleOf(t *testing.T, cfg *Config, name string, labels map[string]string) al
 		}
 	}
 	t.Fatalf("no rule %s for %v", name, labels)
-	return alerts.Rule{}
+	return rule.Rule{}
 }
 
 func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
@@ -39,10 +40,10 @@ func TestWithoutAWordTheBuiltInRulesAndTimesHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(cfg.Alerts.Rules), len(alerts.Defaults()); got != want {
+	if got, want := len(cfg.Alerts.Rules), len(rule.Defaults()); got != want {
 		t.Errorf("%d rules, want %d", got, want)
 	}
-	d, want := cfg.Alerts.Dispatch, alerts.DefaultDispatch()
+	d, want := cfg.Alerts.Dispatch, dispatch.Default()
 	if d.GroupWait != want.GroupWait || d.Repeat != want.Repeat || d.DigestAt != want.DigestAt {
 		t.Errorf("dispatch is %+v", d)
 	}
@@ -68,7 +69,7 @@ func TestARuleOfTheFileChangesWhatItGivesAndNothingElse(t *testing.T) {
 		t.Errorf("the rule of the others changed: %+v, %+v", other.Limits, other.Timing)
 	}
 	failures := ruleOf(t, cfg, "failure_rate", nil)
-	want := alerts.Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}
+	want := rule.Timing{Warning: time.Minute, Severe: time.Minute, Emergency: time.Minute}
 	if *failures.Limits.Warning != 0.025 || *failures.Limits.Severe != 0.20 || failures.Timing != want {
 		t.Errorf("failure_rate is %+v with timing %+v", failures.Limits, failures.Timing)
 	}
@@ -92,8 +93,8 @@ func TestARuleOfOnesOwnIsReadWithAllItSays(t *testing.T) {
       runbook: https://wiki.example.com/x
 `)
 	r := ruleOf(t, cfg, "cancelled-orders", nil)
-	if r.Kind != alerts.OfPipeline || r.Unit != dedup.Ratio || *r.Limits.Warning != 0.02 || r.Limits.Leave != 0.9 || r.MinCount != 50 ||
-		r.NoData != alerts.NoDataOK || r.Timing != alerts.DefaultTiming() || r.Title != "cancelled-orders" ||
+	if r.Kind != rule.OfPipeline || r.Unit != dedup.Ratio || *r.Limits.Warning != 0.02 || r.Limits.Leave != 0.9 || r.MinCount != 50 ||
+		r.NoData != rule.NoDataOK || r.Timing != rule.DefaultTiming() || r.Title != "cancelled-orders" ||
 		r.Runbook != "https://wiki.example.com/x" {
 		t.Errorf("the rule is %+v", r)
 	}
@@ -127,7 +128,7 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
   heartbeat: {url: "https://beat.example.com/x"}
 `)
 	d := cfg.Alerts.Dispatch
-	want := []alerts.Route{
+	want := []dispatch.Route{
 		{Match: map[string]string{"team": "shop"}, Tiers: []dedup.Tier{dedup.Severe, dedup.Emergency}, Channels: []string{"pager"}, Continue: true},
 		{Channels: []string{"chat"}},
 	}
@@ -137,7 +138,7 @@ func TestChannelsRoutesAndTimesAreRead(t *testing.T) {
 	if d.GroupWait != 0 || d.GroupInterval != time.Minute || d.Repeat != 0 || d.DigestAt != 0 || len(d.GroupBy) != 0 || len(d.Channels) != 2 {
 		t.Errorf("dispatch is %+v", d)
 	}
-	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != (alerts.Standing{Every: time.Minute, Believed: 4 * time.Hour}) || len(own.Undigested) != 1 {
+	if own := parseAlerts(t, "  channels: [{name: am, type: alertmanager, urls: [\"http://10.0.0.8:9093\"], ends_after: 4h}]").Alerts.Dispatch; own.Standing["am"] != (dispatch.Standing{Every: time.Minute, Believed: 4 * time.Hour}) || len(own.Undigested) != 1 {
 		t.Errorf("Alertmanager hears everything again every %v, undigested %v", own.Standing, own.Undigested)
 	}
 	if len(cfg.Alerts.Channels) != 2 || !cfg.Alerts.Heartbeat.On() {

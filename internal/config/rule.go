@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"dedup-dashboard/docs"
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
-// rule is one entry of `alerts.rules`: a rule of one's own, or with the name of a built-in one a variant of it.
-type rule struct {
+// ruleSection is one entry of `alerts.rules`: a rule of one's own, or with the name of a built-in one a variant of it.
+type ruleSection struct {
 	Name          string            `yaml:"name"`
 	Title         string            `yaml:"title"`
 	Kind          string            `yaml:"kind"`
@@ -123,13 +123,13 @@ func (a amount) in(unit dedup.Unit) (float64, error) {
 }
 
 // buildRules joins the rules with the built-in ones.
-func (s alertsSection) buildRules(c *report) []alerts.Rule {
-	builtIn := alerts.Defaults()
+func (s alertsSection) buildRules(c *report) []rule.Rule {
+	builtIn := rule.Defaults()
 	units := map[string]dedup.Unit{}
 	for _, r := range builtIn {
 		units[r.Name] = r.Unit
 	}
-	var custom []alerts.Rule
+	var custom []rule.Rule
 	for i, r := range s.Rules {
 		path := c.entry("alerts.rules", i, r.Name)
 		if _, known := units[r.Name]; !known && r.Expr+r.Numerator+r.Denominator == "" {
@@ -141,7 +141,7 @@ func (s alertsSection) buildRules(c *report) []alerts.Rule {
 		}
 		custom = append(custom, r.build(c, path, units[r.Name]))
 	}
-	rules, err := alerts.Resolve(builtIn, custom)
+	rules, err := rule.Resolve(builtIn, custom)
 	for _, e := range leaves(err) {
 		c.addErr(s.place(c, e))
 	}
@@ -168,7 +168,7 @@ func nothingJudged(name string, builtIn []string) string {
 
 // place returns where in the file a mistake of a rule stands, and the mistake without the name of the rule.
 func (s alertsSection) place(c *report, err error) (string, error) {
-	var wrong *alerts.RuleError
+	var wrong *rule.Error
 	if !errors.As(err, &wrong) {
 		return "alerts.rules", err
 	}
@@ -181,7 +181,7 @@ func (s alertsSection) place(c *report, err error) (string, error) {
 }
 
 // unit is what a rule of one's own judges unless it says so: a share where it divides.
-func (r rule) unit() dedup.Unit {
+func (r ruleSection) unit() dedup.Unit {
 	switch {
 	case r.Unit != "":
 		return dedup.Unit(r.Unit)
@@ -192,12 +192,12 @@ func (r rule) unit() dedup.Unit {
 	}
 }
 
-func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
-	built := alerts.Rule{
-		Name: r.Name, Title: r.Title, Kind: alerts.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled,
-		NoData: alerts.NoDataPolicy(r.NoData), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
+func (r ruleSection) build(c *report, path string, unit dedup.Unit) rule.Rule {
+	built := rule.Rule{
+		Name: r.Name, Title: r.Title, Kind: rule.SubjectKind(r.Kind), Match: r.Match, Disabled: r.Disabled,
+		NoData: rule.NoDataPolicy(r.NoData), Expr: r.Expr, Numerator: r.Numerator, Denominator: r.Denominator,
 		Unit: dedup.Unit(r.Unit), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook,
-		Timing: alerts.Timing{Warning: r.For.Warning.span(), Severe: r.For.Severe.span(), Emergency: r.For.Emergency.span(), KeepFiring: r.KeepFiringFor.span()},
+		Timing: rule.Timing{Warning: r.For.Warning.span(), Severe: r.For.Severe.span(), Emergency: r.For.Emergency.span(), KeepFiring: r.KeepFiringFor.span()},
 	}
 	for _, l := range []struct {
 		tier    string
@@ -225,7 +225,7 @@ func (r rule) build(c *report, path string, unit dedup.Unit) alerts.Rule {
 }
 
 // check records what only the file can have wrong: a 0 that would pass for "not given", and a page that the program does not hold.
-func (r rule) check(c *report, path string) {
+func (r ruleSection) check(c *report, path string) {
 	if r.Limits.Leave != nil && *r.Limits.Leave == 0 {
 		c.add(path+".limits.leave", "must be above 0%%: a tier that is left at 0%% is never left")
 	}
@@ -248,7 +248,7 @@ func (d *Duration) span() time.Duration {
 	case d == nil:
 		return 0
 	case *d == 0:
-		return alerts.AtOnce
+		return rule.AtOnce
 	default:
 		return time.Duration(*d)
 	}

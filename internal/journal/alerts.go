@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -63,7 +64,7 @@ func (a *Alerts) inOne(ctx context.Context, what string, do func(tx *sql.Tx) err
 // each evaluation.
 func quiet(a alerts.Alert) bool {
 	s := a.State
-	return s.Phase == alerts.PhaseNormal && s.Tier <= dedup.Normal && s.Health == alerts.HealthOK && s.Reached == [3]time.Time{} &&
+	return s.Phase == alerts.PhaseNormal && s.Tier <= dedup.Normal && s.Health == rule.HealthOK && s.Reached == [3]time.Time{} &&
 		s.Below == [3]time.Time{} && s.Resumed.IsZero() && a.Flapping.IsZero()
 }
 
@@ -116,7 +117,7 @@ func keysIn(ctx context.Context, tx *sql.Tx, query string) (map[string]bool, err
 
 // finite makes the figures of a judgement such that JSON holds them: it has no infinity, and none that is not a number. What the judgement
 // says in words stays.
-func finite(j alerts.Judgement) alerts.Judgement {
+func finite(j rule.Judgement) rule.Judgement {
 	for _, v := range []*float64{&j.Value, &j.Limit, &j.N} {
 		*v = finiteNumber(*v)
 	}
@@ -196,12 +197,12 @@ func tierOf(n int64) dedup.Tier {
 // History returns the newest edges of an alert, of all alerts of a subject with a key without a rule, or of all with none, that are older
 // than a time, newest first. It returns at most limit and those that happened at the same time as the last of them, so that the time of the
 // last one is where to go on.
-func (a *Alerts) History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error) {
+func (a *Alerts) History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error) {
 	where, args := "at < ?1", []any{before.UnixMilli(), limit - 1}
 	switch {
 	case of.Rule != "":
 		where, args = where+" AND key = ?3", append(args, of.String())
-	case of != alerts.Key{}: // whose key is the end of those of its alerts
+	case of != rule.Key{}: // whose key is the end of those of its alerts
 		where, args = where+" AND subject = ?3 AND substr(key, -length(?4)) = ?4", append(args, of.Subject, of.String())
 	}
 	return a.edges(ctx, `

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 const (
@@ -99,7 +100,7 @@ func (a *Alerts) leaveOut(ctx context.Context, n *alerts.Notification, seq int64
 	if err != nil {
 		return false, err
 	}
-	told := map[alerts.Key]bool{}
+	told := map[rule.Key]bool{}
 	for _, l := range later {
 		for _, one := range l.Alerts {
 			told[one.Key] = true
@@ -107,7 +108,7 @@ func (a *Alerts) leaveOut(ctx context.Context, n *alerts.Notification, seq int64
 	}
 	n.Alerts = slices.DeleteFunc(n.Alerts, func(one alerts.NotifiedAlert) bool { return told[one.Key] })
 	counted := len(n.Counted)
-	n.Counted = slices.DeleteFunc(n.Counted, func(k alerts.Key) bool { return told[k] })
+	n.Counted = slices.DeleteFunc(n.Counted, func(k rule.Key) bool { return told[k] })
 	n.LeftOut -= counted - len(n.Counted)
 	return len(n.Alerts)+n.LeftOut > 0, nil
 }

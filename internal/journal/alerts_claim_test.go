@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -113,7 +114,7 @@ func TestTheLastThatAChannelHearsOfAnAlertIsTheNewest(t *testing.T) {
 			db, _ := open(t, t.TempDir())
 			a, at := db.Alerts(), tickAt
 			stuck := telling("stuck", "g", "orders", "emails")
-			stuck.Kind, stuck.LeftOut, stuck.Counted = alerts.NotifyDigest, 2, []alerts.Key{alertKey("a"), alertKey("b")}
+			stuck.Kind, stuck.LeftOut, stuck.Counted = alerts.NotifyDigest, 2, []rule.Key{alertKey("a"), alertKey("b")}
 			commit(t, a, alerts.Tick{Due: []alerts.Notification{telling("before", "g", "orders", "emails")}})
 			finish(t, a, claim(t, a, "ops", at).ID, sent)
 			commit(t, a, alerts.Tick{Due: []alerts.Notification{stuck}})

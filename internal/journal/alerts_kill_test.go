@@ -22,7 +22,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -32,7 +34,7 @@ const (
 	// The child is this test in another process; these tell it its part.
 	childDir, childURL, childBase = "JOURNAL_TEST_DIR", "JOURNAL_TEST_URL", "JOURNAL_TEST_BASE"
 	// tickLength is so long that nothing flaps.
-	tickLength = alerts.FlapWindow + time.Minute
+	tickLength = dispatch.FlapWindow + time.Minute
 	// ahead is how many messages the child lets wait before it plans more.
 	ahead = 24
 )
@@ -88,7 +90,7 @@ func TestEveryEdgeIsDeliveredAtLeastOnceAndAtMostTwiceHoweverOftenWeAreKilled(t 
 	}
 }
 
-func edgeName(channel string, k alerts.Key, kind alerts.EdgeKind, at time.Time) string {
+func edgeName(channel string, k rule.Key, kind alerts.EdgeKind, at time.Time) string {
 	return fmt.Sprintf("%s %s %s %d", channel, k, kind, at.UnixMilli())
 }
 
@@ -288,12 +290,12 @@ func deliverUntilKilled(dir, url, base string) error {
 		return err
 	}
 	a := db.Alerts()
-	d := alerts.NewDispatcher(alerts.DispatchConfig{Channels: killChannels, GroupBy: []string{"pipeline"}})
+	d := dispatch.New(dispatch.Config{Channels: killChannels, GroupBy: []string{"pipeline"}})
 	log, err := a.SentLog(ctx)
 	if err != nil {
 		return err
 	}
-	last, err := a.History(ctx, alerts.Key{}, 1, time.Now())
+	last, err := a.History(ctx, rule.Key{}, 1, time.Now())
 	if err != nil {
 		return err
 	}
@@ -357,14 +359,14 @@ func post(ctx context.Context, url string, n alerts.Notification) error {
 }
 
 // nextTick leads each of three alerts on by one edge: fired, escalated, resolved.
-func nextTick(ctx context.Context, a *journal.Alerts, d *alerts.Dispatcher, at time.Time) (alerts.Tick, error) {
+func nextTick(ctx context.Context, a *journal.Alerts, d *dispatch.Dispatcher, at time.Time) (alerts.Tick, error) {
 	known, err := a.LoadAlerts(ctx)
 	if err != nil {
 		return alerts.Tick{}, err
 	}
 	tick := alerts.Tick{At: at}
 	for i := range 3 {
-		k := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: fmt.Sprint("p", i)}
+		k := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: fmt.Sprint("p", i)}
 		one := alerts.Alert{Key: k, State: alerts.State{Tier: dedup.Normal}}
 		if j := slices.IndexFunc(known, func(a alerts.Alert) bool { return a.Key == k }); j >= 0 {
 			one = known[j]
@@ -379,7 +381,7 @@ func nextTick(ctx context.Context, a *journal.Alerts, d *alerts.Dispatcher, at t
 			e.Kind, e.To, one.State.Phase, one.State.FiredAt = alerts.EdgeResolved, dedup.Normal, alerts.PhaseNormal, time.Time{}
 		}
 		one.State.Tier, one.State.Since = e.To, at
-		one.Last = alerts.Judgement{Key: k, At: at, Labels: map[string]string{"pipeline": k.Subject}}
+		one.Last = rule.Judgement{Key: k, At: at, Labels: map[string]string{"pipeline": k.Subject}}
 		tick.Alerts = append(tick.Alerts, one)
 		tick.Edges = append(tick.Edges, alerts.Transition{Edge: e, Judgement: one.Last})
 	}

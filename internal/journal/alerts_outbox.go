@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -105,7 +106,7 @@ func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
 			return nil, fmt.Errorf("read what channels were told: %w", err)
 		}
 		var ok bool
-		if s.Key, ok = alerts.ParseKey(key); !ok {
+		if s.Key, ok = rule.ParseKey(key); !ok {
 			a.unread.note("what a channel was told cannot be read: it is not told the end", s.Channel+" "+key, errOtherRow)
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -211,8 +212,8 @@ func TestTheStatsSayHowChannelsFare(t *testing.T) {
 // about makes a message tell of the alerts of these rules.
 func about(n alerts.Notification, rules ...string) alerts.Notification {
 	n.Alerts = nil
-	for _, rule := range rules {
-		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: alerts.Key{Rule: rule, Kind: alerts.OfDashboard}, Firing: true, Tier: dedup.Severe})
+	for _, name := range rules {
+		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: rule.Key{Rule: name, Kind: rule.OfDashboard}, Firing: true, Tier: dedup.Severe})
 	}
 	return n
 }

@@ -11,19 +11,20 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // tickAt is when the ticks of these tests begin.
 var tickAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-func alertKey(pipeline string) alerts.Key {
-	return alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: pipeline}
+func alertKey(pipeline string) rule.Key {
+	return rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: pipeline}
 }
 
 // firing returns an alert that fires since a time.
 func firing(pipeline string, at time.Time) alerts.Alert {
-	j := alerts.Judgement{
+	j := rule.Judgement{
 		Key: alertKey(pipeline), At: at, Labels: map[string]string{"broker": "main"}, Enters: dedup.Severe, Holds: dedup.Severe,
 		Value: 0.05, Limit: 0.03, Unit: dedup.Ratio, N: 1000, Window: 15 * time.Minute, Why: "5 % ≥ 3 % <b>", Unread: []string{"store orders"}, Evidence: []string{"line"},
 	}
@@ -103,7 +104,7 @@ func TestATickThatFailsLeavesNothing(t *testing.T) {
 	}
 	for _, a := range []*Alerts{db.Alerts(), reopen(t, dir)} {
 		all, err := a.LoadAlerts(t.Context())
-		past, err2 := a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour))
+		past, err2 := a.History(t.Context(), rule.Key{}, 10, tickAt.Add(time.Hour))
 		log, err3 := a.SentLog(t.Context())
 		out, err4 := a.Claim(t.Context(), "ops", tickAt)
 		if err := errors.Join(err, err2, err3, err4); err != nil || len(all)+len(past)+len(log) != 0 || out.ID != "" {
@@ -124,7 +125,7 @@ func TestATickThatWasKeptAlreadyIsKeptOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	commit(t, a, tick)
-	past, err := a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour))
+	past, err := a.History(t.Context(), rule.Key{}, 10, tickAt.Add(time.Hour))
 	if out, err2 := a.Claim(t.Context(), "ops", tickAt); len(past) != 1 || out.ID != "" || errors.Join(err, err2) != nil {
 		t.Errorf("%d edges, message %q again, %v", len(past), out.ID, errors.Join(err, err2))
 	}
@@ -146,8 +147,8 @@ func TestAnAlertThatTheVersionBeforeKeptGoesOnToFireAndRecoversAnew(t *testing.T
 	}
 	s, told := all[0].State, []string{}
 	for i := range 40 {
-		e := alerts.Evaluation{At: tickAt.Add(time.Duration(15*(i+1)) * time.Second), Enters: dedup.Normal, Holds: dedup.Normal}
-		next, edge, changed := s.Next(e, alerts.DefaultTiming())
+		e := rule.Evaluation{At: tickAt.Add(time.Duration(15*(i+1)) * time.Second), Enters: dedup.Normal, Holds: dedup.Normal}
+		next, edge, changed := s.Next(e, rule.DefaultTiming())
 		if s = next; changed {
 			told = append(told, fmt.Sprint(edge.Kind, " ", edge.At.Sub(tickAt)))
 		}
@@ -162,7 +163,7 @@ func TestAlertsThatAreNormalAreNotKeptUnlessAChannelWaitsToHearOfIt(t *testing.T
 	a := db.Alerts()
 	normal := alerts.Alert{Key: alertKey("calm"), State: alerts.State{Tier: dedup.Normal, Seen: tickAt}}
 	pending := alerts.Alert{Key: alertKey("soon"), State: alerts.State{Phase: alerts.PhasePending, Tier: dedup.Normal, Reached: [3]time.Time{tickAt}}}
-	unread := alerts.Alert{Key: alertKey("unread"), State: alerts.State{Tier: dedup.Normal, Health: alerts.HealthError, HealthSince: tickAt}}
+	unread := alerts.Alert{Key: alertKey("unread"), State: alerts.State{Tier: dedup.Normal, Health: rule.HealthError, HealthSince: tickAt}}
 	told := alerts.Sent{Channel: "ops", Key: alertKey("orders"), Tier: dedup.Severe, At: tickAt}
 	commit(t, a, alerts.Tick{Alerts: []alerts.Alert{normal, pending, unread, firing("orders", tickAt)}, Sent: []alerts.Sent{told}})
 	wantKept(t, a, "orders", "soon", "unread")
@@ -228,10 +229,10 @@ func TestAcknowledgementsEndWithTheAlertsOfATick(t *testing.T) {
 func TestTheHistoryIsReadByAlertOrSubjectInWholeTicks(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()
-	pipeline := func(name string) alerts.Key { return alerts.Key{Kind: alerts.OfPipeline, Subject: name} }
-	broker := alerts.Key{Rule: "node_down", Kind: alerts.OfBroker, Subject: "orders"}
-	dashboard := alerts.Key{Rule: "outbox_old", Kind: alerts.OfDashboard}
-	of := func(k alerts.Key, at time.Time) alerts.Transition {
+	pipeline := func(name string) rule.Key { return rule.Key{Kind: rule.OfPipeline, Subject: name} }
+	broker := rule.Key{Rule: "node_down", Kind: rule.OfBroker, Subject: "orders"}
+	dashboard := rule.Key{Rule: "outbox_old", Kind: rule.OfDashboard}
+	of := func(k rule.Key, at time.Time) alerts.Transition {
 		e := edgeOf("", alerts.EdgeFired, at)
 		e.Judgement.Key = k
 		return e
@@ -249,7 +250,7 @@ func TestTheHistoryIsReadByAlertOrSubjectInWholeTicks(t *testing.T) {
 	}
 	end := tickAt.Add(time.Hour)
 	for name, c := range map[string]struct {
-		of     alerts.Key
+		of     rule.Key
 		limit  int
 		before time.Time
 		want   int
@@ -257,14 +258,14 @@ func TestTheHistoryIsReadByAlertOrSubjectInWholeTicks(t *testing.T) {
 		"all of a subject":                   {pipeline("orders"), 100, end, 12},
 		"whole ticks":                        {pipeline("orders"), 3, end, 4},
 		"older than the page before":         {pipeline("orders"), 100, tickAt.Add(2 * time.Minute), 4},
-		"of all subjects":                    {alerts.Key{}, 100, end, 26},
+		"of all subjects":                    {rule.Key{}, 100, end, 26},
 		"of a subject that has none":         {pipeline("%' OR 1 --"), 100, end, 0},
 		"older than the oldest is gone":      {pipeline("orders"), 100, tickAt, 0},
 		"of one alert":                       {alertKey("orders"), 100, end, 6},
 		"so many of one alert":               {alertKey("orders"), 3, end, 3},
-		"of a broker of the same name":       {alerts.Key{Kind: alerts.OfBroker, Subject: "orders"}, 100, end, 6},
-		"of a kind that has no such subject": {alerts.Key{Kind: alerts.OfStore, Subject: "orders"}, 100, end, 0},
-		"of the dashboard":                   {alerts.Key{Kind: alerts.OfDashboard}, 100, end, 2},
+		"of a broker of the same name":       {rule.Key{Kind: rule.OfBroker, Subject: "orders"}, 100, end, 6},
+		"of a kind that has no such subject": {rule.Key{Kind: rule.OfStore, Subject: "orders"}, 100, end, 0},
+		"of the dashboard":                   {rule.Key{Kind: rule.OfDashboard}, 100, end, 2},
 		"of an alert of the dashboard":       {dashboard, 100, end, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -37,7 +38,7 @@ func TestARowThatCannotBeReadIsPassedOverAndLoggedOnce(t *testing.T) {
 			return all[0].Key.Subject, err
 		}, alertKey("bad").String()},
 		"an edge in the history": {"UPDATE alert_edges SET body = %s WHERE key LIKE '%%bad'", func(a *Alerts) (string, error) {
-			return subjects(a.History(t.Context(), alerts.Key{}, 10, tickAt.Add(time.Hour)))
+			return subjects(a.History(t.Context(), rule.Key{}, 10, tickAt.Add(time.Hour)))
 		}, alertKey("bad").String()},
 		"an edge at the start": {"UPDATE alert_edges SET body = %s WHERE key LIKE '%%bad'", func(a *Alerts) (string, error) {
 			return subjects(a.EdgesSince(t.Context(), tickAt.Add(-time.Hour)))

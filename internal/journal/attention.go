@@ -8,13 +8,14 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // attended is the engine whose alerts people attend to.
 type attended interface {
-	Acknowledge(ctx context.Context, k alerts.Key, by, note string, seen dedup.Tier, until time.Time) error
-	Unacknowledge(ctx context.Context, k alerts.Key) error
+	Acknowledge(ctx context.Context, k rule.Key, by, note string, seen dedup.Tier, until time.Time) error
+	Unacknowledge(ctx context.Context, k rule.Key) error
 	ReloadSilences(ctx context.Context) error
 }
 
@@ -49,8 +50,8 @@ func (a *Attention) Unacknowledge(ctx context.Context, alert, _ string) error {
 	return a.engine.Unacknowledge(ctx, key)
 }
 
-func keyNamed(text string) (alerts.Key, error) {
-	key, ok := alerts.ParseKey(text)
+func keyNamed(text string) (rule.Key, error) {
+	key, ok := rule.ParseKey(text)
 	if !ok {
 		return key, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such alert"}
 	}
@@ -94,7 +95,7 @@ func (a *Attention) reload(ctx context.Context) {
 
 // History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time, newest
 // first: at most limit and those that happened at the same time as the last of them.
-func (a *Attention) History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error) {
+func (a *Attention) History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error) {
 	return a.records.History(ctx, of, limit, before)
 }
 

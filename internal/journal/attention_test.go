@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -19,12 +19,12 @@ type listener struct {
 	deaf    bool
 }
 
-func (l *listener) Acknowledge(_ context.Context, k alerts.Key, by, note string, seen dedup.Tier, _ time.Time) error {
+func (l *listener) Acknowledge(_ context.Context, k rule.Key, by, note string, seen dedup.Tier, _ time.Time) error {
 	l.told = append(l.told, k.String()+" by "+by+": "+note+", seen at "+seen.String())
 	return nil
 }
 
-func (l *listener) Unacknowledge(_ context.Context, k alerts.Key) error {
+func (l *listener) Unacknowledge(_ context.Context, k rule.Key) error {
 	l.told = append(l.told, k.String()+" no longer")
 	return nil
 }

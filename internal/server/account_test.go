@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/internal/server/session"
 )
 
 const freshPassword = "a fresh password"
@@ -137,7 +138,7 @@ func TestABrowserThatWasLeftOpenDoesNotHelpToGuessThePassword(t *testing.T) {
 
 // A fullDisk keeps no session while it is full.
 type fullDisk struct {
-	sessionStore
+	session.Store
 	full bool
 }
 
@@ -145,14 +146,14 @@ func (d *fullDisk) Commit(token string, data []byte, expires time.Time) error {
 	if d.full {
 		return errors.New("disk full")
 	}
-	return d.sessionStore.Commit(token, data, expires)
+	return d.Store.Commit(token, data, expires)
 }
 
 func (d *fullDisk) Delete(token string) error {
 	if d.full {
 		return errors.New("disk full")
 	}
-	return d.sessionStore.Delete(token)
+	return d.Store.Delete(token)
 }
 
 // forgetful are accounts that cannot be read any more once a password was changed.
@@ -170,8 +171,8 @@ func (f forgetful) User(ctx context.Context, name string) (auth.User, bool, erro
 func TestAPasswordThatWasChangedIsToldAlsoWithoutASession(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *site) (mend func()){
 		"the session cannot be stored": func(_ *testing.T, s *site) func() {
-			disk := &fullDisk{s.sessions.store, true}
-			s.sessions.store, s.sessions.manager.Store = disk, standing{disk}
+			disk := &fullDisk{s.journal.Sessions(), true}
+			*s.sessions = *session.New(s.cfg.Sessions(), disk)
 			return func() { disk.full = false }
 		},
 		"the account cannot be read again": func(t *testing.T, s *site) func() {
@@ -211,8 +212,8 @@ func TestAPasswordThatWasChangedIsToldAlsoWithoutASession(t *testing.T) {
 func TestAFirstAdminThatWasMadeIsToldAlsoWithoutASession(t *testing.T) {
 	s := newSite(t, nil, nil)
 	s.do("GET", "/", "") // which makes the link
-	disk := &fullDisk{s.sessions.store, true}
-	s.sessions.store, s.sessions.manager.Store = disk, standing{disk}
+	disk := &fullDisk{s.journal.Sessions(), true}
+	*s.sessions = *session.New(s.cfg.Sessions(), disk)
 	token := strings.TrimPrefix(*s.link.Load(), "/setup?token=")
 	res := s.do("POST", "/setup", url.Values{"token": {token}, "username": {"root"}, "password": {testPassword}}.Encode())
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/login" {

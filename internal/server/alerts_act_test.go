@@ -11,7 +11,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 func TestWhatDoesNotFireCannotBeAcknowledged(t *testing.T) {
@@ -39,7 +39,7 @@ func TestAnAlertIsAcknowledgedByFormAndThatIsTakenBack(t *testing.T) {
 	if got := apart(doc.Find("section[aria-labelledby=attend-title]")); !strings.Contains(got, "Acknowledged by o") || !strings.Contains(got, "I restart the consumer") {
 		t.Errorf("the page says %q", got)
 	}
-	a, _ := s.tower.View().Alert(alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"})
+	a, _ := s.tower.View().Alert(rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"})
 	if left := time.Until(a.Ack.Until); left < 3*time.Hour || left > 4*time.Hour {
 		t.Errorf("it ends in %s", left)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/lab/demo"
@@ -15,13 +16,13 @@ import (
 
 func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 	s := night(t)
-	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
-	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
-	over := alertIn(t, "lost_messages", alerts.OfPipeline, "payments", alerts.PhaseRecovering, dedup.Emergency, 2*time.Hour)
-	warned := alertIn(t, "dead_letters", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Warning, time.Hour)
-	acked := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	rate := alertIn(t, "duplicate_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
+	stuck := alertIn(t, "stuck_markers", rule.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	over := alertIn(t, "lost_messages", rule.OfPipeline, "payments", alerts.PhaseRecovering, dedup.Emergency, 2*time.Hour)
+	warned := alertIn(t, "dead_letters", rule.OfPipeline, "payments", alerts.PhaseFiring, dedup.Warning, time.Hour)
+	acked := alertIn(t, "node_down", rule.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	acked.Ack = &alerts.Ack{By: "bob", Until: time.Now().Add(time.Hour), Tier: dedup.Severe}
-	quiet := alertIn(t, "failure_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	quiet := alertIn(t, "failure_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	quiet.Silences = []string{"s1"}
 	for _, tt := range []struct {
 		name       string
@@ -69,8 +70,8 @@ func TestTheBannerTellsFirstThatABrokerIsDown(t *testing.T) {
 	snap.Brokers = slices.Clone(snap.Brokers)
 	snap.Brokers[0].Health = lostAt(time.Now().Add(-time.Minute))
 	s.snapshots.snap.Store(&snap)
-	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
-	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	rate := alertIn(t, "duplicate_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
+	stuck := alertIn(t, "stuck_markers", rule.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	stale(stuck, "broker main cannot be read")
 	s.tower.show(rate, stuck)
 	got := apart(s.page("viewer", "/").Find(".banner"))
@@ -93,7 +94,7 @@ func TestTheNavigationCountsWhatFires(t *testing.T) {
 
 func TestPagesAndAPISayForHowLongAnAlertFiresAndForHowLongAtItsTier(t *testing.T) {
 	s := night(t)
-	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 6*time.Hour)
+	rate := alertIn(t, "duplicate_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 6*time.Hour)
 	fired := rate.State.FiredAt
 	for _, tt := range []struct {
 		name   string
@@ -190,15 +191,15 @@ func TestHostileNamesStayHarmlessOnThePagesOfAlerts(t *testing.T) {
 	for _, h := range hostile {
 		s := night(t)
 		now := time.Now()
-		a := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, time.Hour)
+		a := alertIn(t, "duplicate_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, time.Hour)
 		a.Key.Subject, a.Last.Key.Subject, a.Cause, a.Last.Why, a.Last.Evidence, a.Flapping = h, h, h, h, []string{h}, now
 		a.Last.Labels = map[string]string{"pipeline": h, h: h}
 		a.Ack, a.Silences = &alerts.Ack{By: h, Note: h, At: now, Until: now.Add(time.Hour)}, []string{h}
-		rule := *a.Rule
-		rule.Title, rule.Meaning, rule.Step, rule.Runbook, rule.Expr, rule.Match = h, h, h, h, h, map[string]string{h: h}
-		a.Rule = &rule
-		a.History = []alerts.Evaluated{{At: now, Health: alerts.HealthError, Why: h}}
-		blind := stale(alertIn(t, "ack_latency", alerts.OfStore, "x", alerts.PhaseFiring, dedup.Severe, time.Hour), h)
+		spiked := *a.Rule
+		spiked.Title, spiked.Meaning, spiked.Step, spiked.Runbook, spiked.Expr, spiked.Match = h, h, h, h, h, map[string]string{h: h}
+		a.Rule = &spiked
+		a.History = []alerts.Evaluated{{At: now, Health: rule.HealthError, Why: h}}
+		blind := stale(alertIn(t, "ack_latency", rule.OfStore, "x", alerts.PhaseFiring, dedup.Severe, time.Hour), h)
 		blind.Key.Subject, blind.LastOK.Why = h, h
 		s.tower.show(a, blind)
 		s.tower.view.Errors = []string{h}

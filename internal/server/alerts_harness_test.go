@@ -11,8 +11,10 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -36,10 +38,10 @@ func newTower() *tower {
 
 // show makes a view of these alerts, the worst first as they come.
 func (t *tower) show(all ...*alerts.AlertView) {
-	v := &alerts.View{At: time.Now().Add(-2 * time.Second), Took: 12 * time.Millisecond, Interval: 15 * time.Second, Rules: alerts.Defaults(), Alerts: all,
+	v := &alerts.View{At: time.Now().Add(-2 * time.Second), Took: 12 * time.Millisecond, Interval: 15 * time.Second, Rules: rule.Defaults(), Alerts: all,
 		Worst: dedup.Normal, Unattended: dedup.Normal}
 	for _, a := range all {
-		if alert.Fires(a) && a.Key.Rule != alerts.RuleWatchdog {
+		if show.Fires(a) && a.Key.Rule != alerts.RuleWatchdog {
 			v.Firing++
 			v.Worst = max(v.Worst, a.State.Tier)
 		}
@@ -142,7 +144,7 @@ func (t *tower) SendTest(_ context.Context, channel, by string) error {
 	return nil
 }
 
-func (t *tower) History(_ context.Context, of alerts.Key, limit int, _ time.Time) ([]alerts.Transition, error) {
+func (t *tower) History(_ context.Context, of rule.Key, limit int, _ time.Time) ([]alerts.Transition, error) {
 	var some []alerts.Transition
 	for _, e := range t.edges {
 		if k := e.Judgement.Key; k == of || of.Rule == "" && k.Kind == of.Kind && k.Subject == of.Subject {
@@ -161,9 +163,9 @@ func (t *tower) Channels(context.Context) ([]alert.ChannelState, error) { return
 var errDisk = errors.New("disk full: /var/lib/secret")
 
 // ruleNamed is a built-in rule.
-func ruleNamed(t testing.TB, name string) *alerts.Rule {
+func ruleNamed(t testing.TB, name string) *rule.Rule {
 	t.Helper()
-	for _, r := range alerts.Defaults() {
+	for _, r := range rule.Defaults() {
 		if r.Name == name {
 			return &r
 		}
@@ -173,18 +175,18 @@ func ruleNamed(t testing.TB, name string) *alerts.Rule {
 }
 
 // alertIn is an alert on a subject that a rule judged just now, in a phase at a tier since a while.
-func alertIn(t testing.TB, rule string, kind alerts.SubjectKind, subject string, phase alerts.Phase, tier dedup.Tier, since time.Duration) *alerts.AlertView {
+func alertIn(t testing.TB, name string, kind rule.SubjectKind, subject string, phase alerts.Phase, tier dedup.Tier, since time.Duration) *alerts.AlertView {
 	t.Helper()
 	now := time.Now()
-	key := alerts.Key{Rule: rule, Kind: kind, Subject: subject}
+	key := rule.Key{Rule: name, Kind: kind, Subject: subject}
 	labels := map[string]string{}
-	if kind != alerts.OfDashboard {
+	if kind != rule.OfDashboard {
 		labels[string(kind)] = subject
 	}
-	j := alerts.Judgement{Key: key, At: now.Add(-2 * time.Second), Labels: labels, Enters: max(tier, dedup.Normal), Holds: max(tier, dedup.Normal), Health: alerts.HealthOK,
+	j := rule.Judgement{Key: key, At: now.Add(-2 * time.Second), Labels: labels, Enters: max(tier, dedup.Normal), Holds: max(tier, dedup.Normal), Health: rule.HealthOK,
 		Value: 0.172, Limit: 0.1, Unit: dedup.Ratio, N: 12_345, Window: 15 * time.Minute, Why: "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %"}
-	a := &alerts.AlertView{Rule: ruleNamed(t, rule), Alert: alerts.Alert{Key: key, Last: j, LastOK: j, State: alerts.State{Phase: phase, Tier: tier, Since: now.Add(-since), Seen: j.At}}}
-	if alert.Fires(a) {
+	a := &alerts.AlertView{Rule: ruleNamed(t, name), Alert: alerts.Alert{Key: key, Last: j, LastOK: j, State: alerts.State{Phase: phase, Tier: tier, Since: now.Add(-since), Seen: j.At}}}
+	if show.Fires(a) {
 		a.State.FiredAt = now.Add(-since)
 	}
 	return a
@@ -192,8 +194,8 @@ func alertIn(t testing.TB, rule string, kind alerts.SubjectKind, subject string,
 
 // stale makes an alert one that cannot be told.
 func stale(a *alerts.AlertView, why string) *alerts.AlertView {
-	a.State.Health, a.State.HealthSince = alerts.HealthError, time.Now().Add(-3*time.Minute)
-	a.Last.Health, a.Last.Why = alerts.HealthError, why
+	a.State.Health, a.State.HealthSince = rule.HealthError, time.Now().Add(-3*time.Minute)
+	a.Last.Health, a.Last.Why = rule.HealthError, why
 	return a
 }
 
@@ -203,26 +205,26 @@ func night(t testing.TB) *site {
 	s := newSite(t, nil, testUsers())
 	s.snapshots.snap.Store(demo.Scene("mixed", time.Now()))
 	now := time.Now()
-	rate := alertIn(t, "duplicate_rate", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
+	rate := alertIn(t, "duplicate_rate", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Emergency, 14*time.Minute)
 	rate.Cause = "consumers of queue orders restart: 12 restarts in the last hour"
 	rate.Last.Evidence = []string{"12 consumer restarts in 1 h"}
 	for i := range 20 {
 		rate.History = append(rate.History, alerts.Evaluated{At: now.Add(time.Duration(i-20) * 15 * time.Second), Value: 0.1 + float64(i)/1000, N: 12_000, Enters: dedup.Emergency,
 			Holds: dedup.Emergency, Phase: alerts.PhaseFiring, Tier: dedup.Emergency})
 	}
-	rate.History[3] = alerts.Evaluated{At: rate.History[3].At, Health: alerts.HealthError, Phase: alerts.PhaseFiring, Tier: dedup.Emergency, Why: "store orders cannot be read"}
-	latency := stale(alertIn(t, "ack_latency", alerts.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour), "broker main cannot be read: connection refused")
+	rate.History[3] = alerts.Evaluated{At: rate.History[3].At, Health: rule.HealthError, Phase: alerts.PhaseFiring, Tier: dedup.Emergency, Why: "store orders cannot be read"}
+	latency := stale(alertIn(t, "ack_latency", rule.OfPipeline, "payments", alerts.PhaseFiring, dedup.Severe, time.Hour), "broker main cannot be read: connection refused")
 	latency.LastOK.At = now.Add(-time.Hour) // so that its age is the same for a minute
-	node := alertIn(t, "node_down", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, 5*time.Minute)
+	node := alertIn(t, "node_down", rule.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, 5*time.Minute)
 	node.Silences = []string{"s1"}
-	dead := alertIn(t, "dead_letters", alerts.OfPipeline, "inventory", alerts.PhaseRecovering, dedup.Warning, 2*time.Hour)
+	dead := alertIn(t, "dead_letters", rule.OfPipeline, "inventory", alerts.PhaseRecovering, dedup.Warning, 2*time.Hour)
 	dead.Ack = &alerts.Ack{By: "bob", Note: "the gateway is mended", At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), Tier: dedup.Warning}
-	stuck := alertIn(t, "stuck_markers", alerts.OfPipeline, "orders", alerts.PhasePending, dedup.Normal, time.Minute)
+	stuck := alertIn(t, "stuck_markers", rule.OfPipeline, "orders", alerts.PhasePending, dedup.Normal, time.Minute)
 	stuck.State.Reached = [3]time.Time{now.Add(-time.Minute), now.Add(-time.Minute), {}}
-	blind := stale(alertIn(t, "lost_messages", alerts.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported")
-	blind.State.Health, blind.Last.Health = alerts.HealthNoData, alerts.HealthNoData
-	dog := alertIn(t, alerts.RuleWatchdog, alerts.OfDashboard, "", alerts.PhaseFiring, dedup.Warning, time.Hour)
-	calm := alertIn(t, "auto_ack", alerts.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour)
+	blind := stale(alertIn(t, "lost_messages", rule.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported")
+	blind.State.Health, blind.Last.Health = rule.HealthNoData, rule.HealthNoData
+	dog := alertIn(t, alerts.RuleWatchdog, rule.OfDashboard, "", alerts.PhaseFiring, dedup.Warning, time.Hour)
+	calm := alertIn(t, "auto_ack", rule.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour)
 	s.tower.show(rate, latency, node, dead, stuck, blind, dog, calm)
 	s.tower.view.Silences = []alerts.Silence{
 		{ID: "s1", Matchers: []alerts.Matcher{{Name: "broker", Op: alerts.MatchEqual, Value: "main"}, {Name: "rule", Op: alerts.MatchRegexp, Value: "node_.*"}}, Author: "ann", Reason: "the node is replaced",

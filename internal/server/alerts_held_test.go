@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
@@ -19,22 +20,22 @@ func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase  alerts.Phase
 		enters dedup.Tier
-		health alerts.Health
+		health rule.Health
 		below  [2]time.Time // warning and severe
 		want   string
 	}{
-		"at its tier":          {alerts.PhaseFiring, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
-		"held":                 {alerts.PhaseFiring, dedup.Warning, alerts.HealthOK, [2]time.Time{}, "It still fires: a tier is left only well below its limit"},
-		"not known to be over": {alerts.PhaseFiring, dedup.Normal, alerts.HealthOK, [2]time.Time{}, "It still fires: nobody can tell yet that it is over."},
-		"below both tiers":     {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{early, early}, "It recovers: it falls to normal at " + falls + " if"},
-		"at the lower one":     {alerts.PhaseRecovering, dedup.Warning, alerts.HealthOK, [2]time.Time{{}, early}, "It recovers: it falls to warning at " + falls + " if"},
-		"held it of late":      {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{late, early}, "It recovers: it falls to warning at " + falls + " if"},
-		"kept by an older":     {alerts.PhaseRecovering, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
-		"cannot be told":       {alerts.PhaseFiring, dedup.TierUnknown, alerts.HealthError, [2]time.Time{}, ""},
-		"does not fire":        {alerts.PhaseNormal, dedup.Normal, alerts.HealthOK, [2]time.Time{}, ""},
-		"is only reached ":     {alerts.PhasePending, dedup.Severe, alerts.HealthOK, [2]time.Time{}, ""},
+		"at its tier":          {alerts.PhaseFiring, dedup.Severe, rule.HealthOK, [2]time.Time{}, ""},
+		"held":                 {alerts.PhaseFiring, dedup.Warning, rule.HealthOK, [2]time.Time{}, "It still fires: a tier is left only well below its limit"},
+		"not known to be over": {alerts.PhaseFiring, dedup.Normal, rule.HealthOK, [2]time.Time{}, "It still fires: nobody can tell yet that it is over."},
+		"below both tiers":     {alerts.PhaseRecovering, dedup.Normal, rule.HealthOK, [2]time.Time{early, early}, "It recovers: it falls to normal at " + falls + " if"},
+		"at the lower one":     {alerts.PhaseRecovering, dedup.Warning, rule.HealthOK, [2]time.Time{{}, early}, "It recovers: it falls to warning at " + falls + " if"},
+		"held it of late":      {alerts.PhaseRecovering, dedup.Normal, rule.HealthOK, [2]time.Time{late, early}, "It recovers: it falls to warning at " + falls + " if"},
+		"kept by an older":     {alerts.PhaseRecovering, dedup.Normal, rule.HealthOK, [2]time.Time{}, ""},
+		"cannot be told":       {alerts.PhaseFiring, dedup.TierUnknown, rule.HealthError, [2]time.Time{}, ""},
+		"does not fire":        {alerts.PhaseNormal, dedup.Normal, rule.HealthOK, [2]time.Time{}, ""},
+		"is only reached ":     {alerts.PhasePending, dedup.Severe, rule.HealthOK, [2]time.Time{}, ""},
 	} {
-		a := alertIn(t, "ack_latency", alerts.OfPipeline, "orders", c.phase, dedup.Severe, time.Hour)
+		a := alertIn(t, "ack_latency", rule.OfPipeline, "orders", c.phase, dedup.Severe, time.Hour)
 		a.State.Below, a.State.Health, a.Last.Enters = [3]time.Time{c.below[0], c.below[1]}, c.health, c.enters
 		if name == "not known to be over" {
 			a.Last.Holds = dedup.Emergency
@@ -47,7 +48,7 @@ func TestAnAlertBelowItsLimitSaysWhyItFires(t *testing.T) {
 
 func TestEvaluationsThatCameToTheSameAreOneLine(t *testing.T) {
 	s := night(t)
-	rate, _ := s.tower.View().Alert(alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"})
+	rate, _ := s.tower.View().Alert(rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"})
 	for i := range rate.History {
 		if i >= 5 {
 			rate.History[i].Value = 0.2
@@ -77,7 +78,7 @@ func TestAResolvedAlertNamesNoCause(t *testing.T) {
 
 func TestAnEmptyListSaysOfHowManyNothingCanBeTold(t *testing.T) {
 	s := night(t)
-	s.tower.show(stale(alertIn(t, "lost_messages", alerts.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported"))
+	s.tower.show(stale(alertIn(t, "lost_messages", rule.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported"))
 	if got := apart(s.page("viewer", "/alerts").Find(".blank")); !strings.Contains(got, "Nothing fires") || !strings.Contains(got, "Of 1 alert nothing can be told") {
 		t.Errorf("the list says %q", got)
 	}

@@ -9,16 +9,18 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/show"
 )
 
 func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 	s := night(t)
 	before := s.page("viewer", "/pipelines/points")
-	inflow := alertIn(t, "dead_letter_inflow", alerts.OfPipeline, "points", alerts.PhaseFiring, dedup.Emergency, time.Minute)
+	inflow := alertIn(t, "dead_letter_inflow", rule.OfPipeline, "points", alerts.PhaseFiring, dedup.Emergency, time.Minute)
 	inflow.Last.Why = "747 dead letters in 17 m"
 	inflow.Ack = &alerts.Ack{By: "ann", Until: time.Now().Add(time.Hour), Tier: dedup.Emergency}
 	s.tower.show(inflow)
@@ -31,7 +33,7 @@ func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 		t.Errorf("the page of the pipeline: %q", got)
 	}
 	row := s.page("viewer", "/").Find("#pipelines tbody").Find("a.raised")
-	if row.AttrOr("href", "") != alert.Address("", inflow.Key) {
+	if row.AttrOr("href", "") != show.AlertAddress("", inflow.Key) {
 		t.Errorf("the overview leads to %q", row.AttrOr("href", ""))
 	}
 	if got := page.Find("#status .title .chip.t-emergency").Length(); got != 1 {
@@ -56,16 +58,16 @@ func TestEveryPlaceHasTheSameTierOfAPipelineThatAnAlertRaised(t *testing.T) {
 func TestAnOutageIsOneLineAboveWhatCannotBeJudgedBecauseOfIt(t *testing.T) {
 	s := night(t)
 	const why = "broker main cannot be read: connection refused"
-	blind := func(rule, pipeline string, phase alerts.Phase, tier dedup.Tier) *alerts.AlertView {
-		a := stale(alertIn(t, rule, alerts.OfPipeline, pipeline, phase, tier, time.Hour), why)
+	blind := func(name, pipeline string, phase alerts.Phase, tier dedup.Tier) *alerts.AlertView {
+		a := stale(alertIn(t, name, rule.OfPipeline, pipeline, phase, tier, time.Hour), why)
 		a.Last.Unread = []string{"broker main"}
 		return a
 	}
-	root := alertIn(t, "source_unreachable", alerts.OfBroker, "main", alerts.PhaseFiring, dedup.Warning, time.Minute)
+	root := alertIn(t, "source_unreachable", rule.OfBroker, "main", alerts.PhaseFiring, dedup.Warning, time.Minute)
 	all := []*alerts.AlertView{root,
 		blind("dead_letter_inflow", "orders", alerts.PhaseFiring, dedup.Severe), blind("findings", "orders", alerts.PhaseRecovering, dedup.Severe),
 		blind("dead_letters", "orders", alerts.PhaseFiring, dedup.Warning), blind("redelivery_loop", "points", alerts.PhaseFiring, dedup.Warning),
-		alertIn(t, "stuck_markers", alerts.OfPipeline, "points", alerts.PhaseFiring, dedup.Warning, time.Hour)}
+		alertIn(t, "stuck_markers", rule.OfPipeline, "points", alerts.PhaseFiring, dedup.Warning, time.Hour)}
 	s.tower.show(all...)
 	page := s.page("viewer", "/alerts")
 	want := []string{"source_unreachable/broker/main", "dead_letter_inflow/pipeline/orders", "stuck_markers/pipeline/points"}
@@ -101,12 +103,12 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 		"delivery_in_part": "/alerts#channels-title", "audit_refused": "/audit",
 	}
 	elsewhere := map[string]bool{alerts.RuleWatchdog: true, "evaluation_late": true, "disk_nearly_full": true}
-	for _, r := range alerts.Defaults() {
+	for _, r := range rule.Defaults() {
 		kind, subject := r.Kind, "orders"
 		switch kind {
 		case "":
-			kind = alerts.OfBroker
-		case alerts.OfDashboard:
+			kind = rule.OfBroker
+		case rule.OfDashboard:
 			subject = ""
 		}
 		a := alertIn(t, r.Name, kind, subject, alerts.PhaseFiring, dedup.Warning, time.Minute)
@@ -133,7 +135,7 @@ func TestEveryBuiltInRuleLeadsToWhereItsFirstStepIsDone(t *testing.T) {
 			t.Errorf("%s leads to #%s, which is not on the page", r.Name, fragment)
 		}
 	}
-	s.tower.show(alertIn(t, "lost_messages", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Minute))
+	s.tower.show(alertIn(t, "lost_messages", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Minute))
 	for _, at := range []string{"/alerts", "/alerts/one?key=lost_messages/pipeline/orders"} {
 		if got := apart(s.page("viewer", at).Find("a.step")); got != "Its failed markers Those given up" {
 			t.Errorf("%s leads to %q", at, got)
@@ -167,7 +169,7 @@ func TestAPendingAlertIsNotGreen(t *testing.T) {
 func TestAllRulesAreListedWithTheirLimits(t *testing.T) {
 	s := night(t)
 	variant := *ruleNamed(t, "dead_letters")
-	variant.Match, variant.Timing.Warning, variant.Limits.Warning = map[string]string{"team": "shop"}, 0, alerts.Limit(5000)
+	variant.Match, variant.Timing.Warning, variant.Limits.Warning = map[string]string{"team": "shop"}, 0, rule.Limit(5000)
 	s.tower.view.Rules = append(s.tower.view.Rules, variant)
 	if got := s.page("viewer", "/alerts").Find(".hint a[href='/alerts/rules']"); !strings.Contains(apart(got), "rules watch") {
 		t.Errorf("the list leads to the rules by %q", apart(got))
@@ -181,7 +183,7 @@ func TestAllRulesAreListedWithTheirLimits(t *testing.T) {
 		rows[strings.TrimSpace(name)] = apart(row)
 	})
 	var want []string
-	for _, r := range alerts.Defaults() {
+	for _, r := range rule.Defaults() {
 		want = append(want, r.Name)
 	}
 	if want = append(want, "dead_letters team=shop"); !slices.Equal(order, want) {

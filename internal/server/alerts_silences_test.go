@@ -12,6 +12,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/server/page/alert"
 )
 
@@ -124,11 +125,11 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 func TestTheFormOfASilenceOffersEachLabelOfAlerts(t *testing.T) {
 	s := night(t)
 	q := url.Values{}
-	for _, label := range alerts.Labels() {
+	for _, label := range rule.Labels() {
 		q.Set(label, "x-"+label)
 	}
 	doc := s.page("operator", "/silences/new?"+q.Encode())
-	if got := doc.Find(".matchers .hint").Text(); !strings.Contains(got, "Labels are "+strings.Join(alerts.Labels(), ", ")+", and those of your pipelines.") {
+	if got := doc.Find(".matchers .hint").Text(); !strings.Contains(got, "Labels are "+strings.Join(rule.Labels(), ", ")+", and those of your pipelines.") {
 		t.Errorf("the form says %q", got)
 	}
 	offered := doc.Find("#alert-labels option").Map(func(_ int, o *goquery.Selection) string { return o.AttrOr("value", "") })
@@ -136,7 +137,7 @@ func TestTheFormOfASilenceOffersEachLabelOfAlerts(t *testing.T) {
 	doc.Find(".matcher-row").Each(func(_ int, row *goquery.Selection) {
 		filled[row.Find("[name=label]").AttrOr("value", "")] = row.Find("[name=value]").AttrOr("value", "")
 	})
-	for _, label := range alerts.Labels() {
+	for _, label := range rule.Labels() {
 		if !slices.Contains(offered, label) || filled[label] != "x-"+label {
 			t.Errorf("%s: offered %v, filled in from the address as %q", label, offered, filled[label])
 		}

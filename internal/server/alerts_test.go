@@ -13,8 +13,11 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/show"
 )
 
 // apart is the text of a selection on one line, with a space between elements.
@@ -185,7 +188,7 @@ func TestManyAlertsArePaged(t *testing.T) {
 	s := night(t)
 	var many []*alerts.AlertView
 	for range 120 {
-		many = append(many, alertIn(t, "stuck_markers", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour))
+		many = append(many, alertIn(t, "stuck_markers", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour))
 	}
 	s.tower.show(many...)
 	doc := s.page("viewer", "/alerts?page=2&state=firing")
@@ -233,7 +236,7 @@ func TestThePageOfAnAlertAnswersWhy(t *testing.T) {
 func TestATimelineHoldsTheEdgesOfItsAlertAlone(t *testing.T) {
 	s := night(t)
 	mine := s.tower.edges[0]
-	for _, key := range []alerts.Key{{Rule: "duplicate_rate", Kind: alerts.OfBroker, Subject: "orders"}, {Rule: "stuck_markers", Kind: alerts.OfPipeline, Subject: "orders"}} {
+	for _, key := range []rule.Key{{Rule: "duplicate_rate", Kind: rule.OfBroker, Subject: "orders"}, {Rule: "stuck_markers", Kind: rule.OfPipeline, Subject: "orders"}} {
 		other := mine
 		other.Judgement.Key = key
 		s.tower.edges = append(s.tower.edges, other)
@@ -307,16 +310,16 @@ func TestAJournalThatCannotBeReadTakesNothingElseFromThePages(t *testing.T) {
 }
 
 func TestANotificationLinksToThePageOfItsAlert(t *testing.T) {
-	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "orders"}
+	key := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}
 	at := time.Now()
-	cfg := alerts.DefaultDispatch()
+	cfg := dispatch.Default()
 	cfg.Channels, cfg.GroupWait, cfg.ExternalURL = []string{"pager"}, 0, "https://dedup.example.com/base"
 	fires := alerts.Alert{Key: key, State: alerts.State{Phase: alerts.PhaseFiring, Tier: dedup.Severe, Since: at, FiredAt: at}}
-	due := alerts.NewDispatcher(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
+	due := dispatch.New(cfg).Plan(at, []alerts.Alert{fires}, nil, nil)
 	if len(due) != 1 || len(due[0].Alerts) != 1 {
 		t.Fatalf("due: %+v", due)
 	}
-	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+alert.Address("/base", key); got != want {
+	if got, want := due[0].Alerts[0].Link, "https://dedup.example.com"+show.AlertAddress("/base", key); got != want {
 		t.Errorf("the link is %s, the page %s", got, want)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -24,7 +25,7 @@ func (s *site) worsens(t *testing.T, key string, tier dedup.Tier) {
 // ackOf returns the acknowledgement of an alert of the tower; nil without one.
 func (s *site) ackOf(t *testing.T, key string) *alerts.Ack {
 	t.Helper()
-	k, _ := alerts.ParseKey(key)
+	k, _ := rule.ParseKey(key)
 	a, ok := s.tower.View().Alert(k)
 	if !ok {
 		t.Fatalf("there is no alert %s", key)

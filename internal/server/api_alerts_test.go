@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 )
@@ -63,7 +64,7 @@ func TestTheAPIGivesAnAlertWithItsEvaluationsEdgesAndRule(t *testing.T) {
 
 func TestTheAPINeverWritesWhatJSONCannotSay(t *testing.T) {
 	s := night(t)
-	odd := alertIn(t, "stuck_markers", alerts.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour)
+	odd := alertIn(t, "stuck_markers", rule.OfPipeline, "orders", alerts.PhaseFiring, dedup.Severe, time.Hour)
 	odd.Last.Value, odd.Last.Limit, odd.Last.N = math.NaN(), math.Inf(1), math.Inf(1)
 	odd.Last.Why = "not a number"
 	odd.History = []alerts.Evaluated{{Value: math.NaN(), N: math.Inf(1)}}
@@ -178,7 +179,7 @@ func TestTheAPIListsTheRulesInTheirOrder(t *testing.T) {
 	s := night(t)
 	var body alert.RulesJSON
 	s.api("/api/v1/rules", &body)
-	all := alerts.Defaults()
+	all := rule.Defaults()
 	if len(body.Rules) != len(all) {
 		t.Fatalf("%d rules, want %d", len(body.Rules), len(all))
 	}

@@ -32,16 +32,16 @@ func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (tex
 	}
 	blind := blindText(snap, now)
 	if unknown := counts[dedup.TierUnknown]; len(blind) > 0 && unknown > 0 {
-		blind = append(blind, pipelines(unknown)+" unknown")
+		blind = append(blind, show.Pipelines(unknown)+" unknown")
 	}
 	emergency, severe := counts[dedup.Emergency], counts[dedup.Severe]
 	switch {
 	case emergency > 0 && severe > 0:
-		text = fmt.Sprintf("%s in emergency, %d severe", pipelines(emergency), severe)
+		text = fmt.Sprintf("%s in emergency, %d severe", show.Pipelines(emergency), severe)
 	case emergency > 0:
-		text = pipelines(emergency) + " in emergency"
+		text = show.Pipelines(emergency) + " in emergency"
 	case severe > 0:
-		text = pipelines(severe) + " severe"
+		text = show.Pipelines(severe) + " severe"
 	}
 	if text != "" {
 		text += judgedBy(snap, verdicts)
@@ -118,8 +118,13 @@ func bannerAddress(snap *dedup.Snapshot, verdicts []alerts.Verdict, base string)
 		case 1:
 			return base + "/pipelines/" + url.PathEscape(name)
 		}
-		q := overviewQuery{tiers: slices.DeleteFunc(slices.Clone(tiers), func(t dedup.Tier) bool { return !found[t] })}
-		return q.address(base)
+		q := url.Values{}
+		for _, t := range tiers {
+			if found[t] {
+				q.Add("tier", t.String())
+			}
+		}
+		return base + "/?" + q.Encode()
 	}
 	for _, v := range verdicts {
 		if v.Tier >= dedup.Severe {
@@ -172,5 +177,3 @@ func lostWords(kind string, list []lostSource, now time.Time) string {
 	}
 	return text + strings.Join(names, " and ")
 }
-
-func pipelines(n int) string { return show.Counted(n, "pipeline") }

@@ -11,9 +11,11 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -58,7 +60,7 @@ func TestTheBannerNamesEverySourceThatDoesNotAnswer(t *testing.T) {
 				Brokers: []dedup.BrokerStatus{{Name: "main", Health: tt.broker}}}
 			var verdicts []alerts.Verdict
 			for _, tier := range tt.tiers {
-				verdicts = append(verdicts, alerts.Verdict{Tier: tier})
+				verdicts = append(verdicts, alerts.Verdict{Verdict: rule.Verdict{Tier: tier}})
 				snap.Pipelines = append(snap.Pipelines, dedup.PipelineStatus{})
 			}
 			if text, tier := banner(snap, verdicts, noon); text != tt.want || tier != tt.tier {
@@ -73,10 +75,11 @@ func TestTheBannerSaysWhatATierRestsOnWhileABrokerIsDown(t *testing.T) {
 	at := noon.Add(-5*time.Minute - 43*time.Second)
 	down := dedup.PipelineStatus{Down: []dedup.SourceHealth{lostAt(at)}}
 	before := &alerts.AlertView{}
-	before.State.Health = alerts.HealthError
+	before.State.Health = rule.HealthError
 	snap := &dedup.Snapshot{Round: 7, At: noon, Interval: 15 * time.Second, Brokers: []dedup.BrokerStatus{{Name: "main", Health: lostAt(at)}},
 		Pipelines: []dedup.PipelineStatus{down, down, down, {}}}
-	verdicts := []alerts.Verdict{{Tier: dedup.Emergency, Alert: before}, {Tier: dedup.Severe, Alert: before}, {Tier: dedup.Severe}, {Tier: dedup.Severe}}
+	emergency, severe := rule.Verdict{Tier: dedup.Emergency}, rule.Verdict{Tier: dedup.Severe}
+	verdicts := []alerts.Verdict{{Verdict: emergency, Alert: before}, {Verdict: severe, Alert: before}, {Verdict: severe}, {Verdict: severe}}
 	const want = "broker main unreachable since 11:54:17. 1 pipeline in emergency, 3 severe (2 of them as last judged, 1 by what still answers)"
 	if text, tier := banner(snap, verdicts, noon); text != want || tier != dedup.Emergency {
 		t.Errorf("got %q as %s, want %q", text, tier, want)
@@ -178,7 +181,7 @@ func TestAChartSaysNowOnlyOfAValueOfNow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			q, err := chart.ParseQuery(values, noon)
+			q, err := web.ParseRange(values, noon)
 			if err != nil {
 				t.Fatal(err)
 			}

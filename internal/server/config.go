@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"dedup-dashboard/internal/server/session"
 )
 
 // Config is the section `server` of the configuration.
@@ -178,4 +180,9 @@ func (c Config) allowsHost(hostport string) bool {
 		}
 	}
 	return false
+}
+
+// Sessions is how sessions are kept.
+func (c Config) Sessions() session.Config {
+	return session.Config{Base: c.base(), Secure: c.secure(), Idle: c.SessionIdle, Lifetime: c.SessionLifetime}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
@@ -46,16 +45,6 @@ func TestAMessageOfALookThatIsGoneIsFoundInTheNewerOne(t *testing.T) {
 	}
 }
 
-func TestTheLookThatAMessageIsShownFromSaysWhoHasLookedSince(t *testing.T) {
-	scan := admin.Scan{By: "ada", At: time.Now().Add(-5 * time.Minute), NewerBy: "bob", NewerAt: time.Now()}
-	if got := sinceLooked(scan, time.Now(), "/q"); len(got) != 1 || !strings.Contains(got[0].Text.Short, "bob looked at the queue again at ") || !strings.Contains(got[0].Text.Short, "what ada saw at ") {
-		t.Errorf("%+v", got)
-	}
-	if got := sinceLooked(admin.Scan{By: "ada"}, time.Now(), "/q"); got != nil {
-		t.Errorf("the newest look is said to be overtaken: %+v", got)
-	}
-}
-
 func TestWhatComesInIsARateOnlyWhenThereIsEnoughOfIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		covered time.Duration
@@ -68,7 +57,7 @@ func TestWhatComesInIsARateOnlyWhenThereIsEnoughOfIt(t *testing.T) {
 	} {
 		v := 136 / c.covered.Hours()
 		f := dedup.Figure{Quality: dedup.Derived, Unit: dedup.PerHour, Value: v, Low: v, High: v, N: 136, Window: time.Hour, Covered: c.covered, At: time.Now()}
-		if got := inflowView(f, time.Now()).Text; got != c.want {
+		if got := show.InflowFigure(f, time.Now()).Text; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 		s := stocked(t, nil)
@@ -88,7 +77,7 @@ func TestWhatComesInIsARateOnlyWhenThereIsEnoughOfIt(t *testing.T) {
 			t.Errorf("%s: the list says %.200q", name, text)
 		}
 	}
-	if got := inflowView(dedup.Unknown(dedup.PerHour, "no history"), time.Now()); got.Text != "unknown" {
+	if got := show.InflowFigure(dedup.Unknown(dedup.PerHour, "no history"), time.Now()); got.Text != "unknown" {
 		t.Errorf("what is not known is %q", got.Text)
 	}
 }
@@ -132,53 +121,10 @@ func TestAPipelineWhoseDeadLettersAreDroppedStandsFirst(t *testing.T) {
 	}
 }
 
-func TestValuesOfHeadersAreShownWhole(t *testing.T) {
-	trace := "shop.Outer: a\n" + strings.Repeat("\tat shop.Deep.call(Deep.java:1)\n", 300) + "Caused by: shop.OutOfStock: none left"
-	nested := map[string]any{}
-	for i := range 100 {
-		nested["key"+strings.Repeat("x", i)] = strings.Repeat("v", 20)
-	}
-	l := admin.Letter{}
-	l.Headers = map[string]any{"x-exception-stacktrace": trace, "short": "one line", "table": nested, "huge": strings.Repeat("A", 2<<20), "zhuge": strings.Repeat("B", 2<<20)}
-	lines, note := headerLines(l)
-	byName := map[string]string{}
-	for _, h := range lines {
-		byName[h.Name.Short] = h.Whole
-	}
-	if got := byName["x-exception-stacktrace"]; got != strings.ReplaceAll(trace, "\t", "    ") {
-		t.Errorf("the trace has %d of %d bytes", len(got), len(trace))
-	}
-	if byName["short"] != "" {
-		t.Error("a short value is folded")
-	}
-	if got := byName["table"]; strings.Count(got, "=") != 100 {
-		t.Errorf("the table shows %d of 100", strings.Count(got, "="))
-	}
-	if len(byName["huge"])+len(byName["zhuge"]) > shownHeaders+2*show.PartLimit || note == "" {
-		t.Errorf("%d and %d bytes are shown, and the page says %q", len(byName["huge"]), len(byName["zhuge"]), note)
-	}
-	for _, h := range lines {
-		if h.Name.Short == "huge" && !strings.Contains(h.Cut, "of 2 MiB") {
-			t.Errorf("what is cut says %q", h.Cut)
-		}
-	}
-	for i := range maxHeaders + 5 {
-		l.Headers["many"+strings.Repeat("y", i)] = "v"
-	}
-	if lines, note := headerLines(l); len(lines) != maxHeaders || !strings.Contains(note, "10 more headers") {
-		t.Errorf("%d lines, %q", len(lines), note)
-	}
-}
-
 func TestThePageOfAMessageNamesWhatIsMasked(t *testing.T) {
 	s := stocked(t, nil)
 	at, _ := s.looked("inventory", inventoryDLQ, "10").Find(".letters .c-id a").First().Attr("href")
 	if text := oneLine(s.page("operator", at).Find("#payload")); !strings.Contains(text, "Masked: ") || !strings.Contains(text, "email") {
 		t.Errorf("the payload says %q", text)
-	}
-	l := admin.Letter{Size: 9, Masked: true, MaskedNames: []string{"name", "card number"}}
-	l.Body = []byte("{}")
-	if got := maskedNote(l, false); !strings.HasPrefix(got, "Masked: name, card number.") {
-		t.Errorf("%q", got)
 	}
 }

@@ -2,10 +2,8 @@ package server
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
@@ -35,14 +33,5 @@ func TestAQueueIsChosenForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
 	values.Set("target", "inventory.reserve")
 	if res := s.as("operator", "POST", "/dead-letters/plan", values.Encode()); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("%s: %.200s", res.Status, s.body(res))
-	}
-}
-
-func TestAChosenQueueIsPartOfARequeueAlone(t *testing.T) {
-	for do, want := range map[string]string{"requeue-selected": "orders", "discard-selected": "", "restore-selected": ""} {
-		req, err := parseMoveForm(url.Values{"pipeline": {"orders"}, "queue": {"orders.dlq"}, "do": {do}, "sel": {"ref"}, "target": {"orders"}}, time.Now())
-		if err != nil || req.Target != want {
-			t.Errorf("%s goes to %q: %v", do, req.Target, err)
-		}
 	}
 }

@@ -10,12 +10,16 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/letter"
 )
 
 // The service of the dashboard is what the pages ask.
 var _ deadLetterService = (*admin.DeadLetters)(nil)
 
 const (
+	// lettersPerPage is how many letters a page of a queue lists.
+	lettersPerPage = 50
+
 	inventory    = "/pipelines/inventory/dead-letters"
 	inventoryDLQ = "inventory.reserve.dlq"
 )
@@ -198,7 +202,7 @@ func TestWhoMayNotMoveMessagesReadsWhyInPlaceOfTheControls(t *testing.T) {
 func TestPagesWithoutAServiceOfDeadLettersSayWhy(t *testing.T) {
 	s := stocked(t, nil)
 	s.deadLetters = nil
-	if text := oneLine(s.page("admin", inventory).Find("main")); !strings.Contains(text, noDeadLetters) {
+	if text := oneLine(s.page("admin", inventory).Find("main")); !strings.Contains(text, letter.NoAccess) {
 		t.Errorf("the page says %.300s", text)
 	}
 	if n := s.page("admin", "/dead-letters").Find(".dead-list tbody tr").Length(); n == 0 {

@@ -6,11 +6,12 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/lab/demo"
 )
 
 func TestDeathsAreToldApartFromWhatArrived(t *testing.T) {
-	if v := deathsView(&dedup.BrokerDeaths{}, noon); !strings.Contains(v.Note, "publish there themselves") {
+	if v := show.Deaths(&dedup.BrokerDeaths{}, noon); !strings.Contains(v.Note, "publish there themselves") {
 		t.Errorf("deaths are told as %q", v.Note)
 	}
 }
@@ -37,26 +38,26 @@ func TestDeathsThatAreNotKnownAreNeverZero(t *testing.T) {
 	for _, reason := range dedup.DeathReasons() {
 		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason, PerHour: dedup.Unknown(dedup.PerHour, why)})
 	}
-	if got := deathsFact(d); got != "unknown" {
+	if got := show.DeathsFact(d); got != "unknown" {
 		t.Errorf("the card says %q", got)
 	}
-	v := deathsView(d, noon)
+	v := show.Deaths(d, noon)
 	for _, r := range v.Reasons {
 		if r.Figure.Known || strings.Contains(r.Figure.Text, "0") {
 			t.Errorf("%s is %+v", r.Label, r.Figure)
 		}
 	}
-	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, `refused\u202e`) || !strings.Contains(v.Why, "cannot be read") {
+	if problems := show.DeathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, `refused\u202e`) || !strings.Contains(v.Why, "cannot be read") {
 		t.Errorf("%+v, %q", problems, v.Why)
 	}
 	if j := api.DeathsOf(d, func(f dedup.Figure) api.FigureJSON { return api.FigureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
 		t.Errorf("%+v", j)
 	}
 	d.Discarded = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "")
-	if problems := deathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, "3 messages died in the last hour") {
+	if problems := show.DeathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, "3 messages died in the last hour") {
 		t.Errorf("%+v", problems)
 	}
-	if api.DeathsOf(nil, nil) != nil || deathsProblem(nil) != nil {
+	if api.DeathsOf(nil, nil) != nil || show.DeathsProblem(nil) != nil {
 		t.Error("something of a broker that is not asked")
 	}
 }

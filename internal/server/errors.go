@@ -20,7 +20,6 @@ import (
 
 // The kinds of error that only the web knows, beside those of package dedup.
 const (
-	unauthorized     dedup.Kind = "unauthorized"
 	methodNotAllowed dedup.Kind = "method_not_allowed"
 	tooLarge         dedup.Kind = "too_large"
 	tooMany          dedup.Kind = "too_many"
@@ -106,24 +105,29 @@ type errorFields struct {
 // errorResponse returns what is sent for an error: a page to people, JSON to programs.
 func (s *Server) errorResponse(r *web.Request, k web.Kind, err error) web.Response {
 	d := describe(err)
-	message := show.Clean(d.Message, 2000)
 	if k == web.PageKind {
-		view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(message)}
-		if to := (*web.LedBack)(nil); errors.As(err, &to) {
-			view.Back, view.BackWord = to.Href, to.Word
-		} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
-			view.Back = s.back(r)
-		}
-		if d.Ours() {
-			view.RequestID = r.ID // the page says that the log has more under it
-		}
-		return errorPage{web.Page{Status: d.Status, Component: templates.Error(view)}, d.RetryAfter}
+		return errorPage{web.Page{Status: d.Status, Component: templates.Error(s.errorView(r, err))}, d.RetryAfter}
 	}
-	fields := errorFields{Kind: d.Kind, Message: message, RequestID: r.ID}
+	fields := errorFields{Kind: d.Kind, Message: show.Clean(d.Message, 2000), RequestID: r.ID}
 	if many := (*admin.TooMany)(nil); errors.As(err, &many) {
 		fields.Fits = &many.Fits
 	}
 	return errorJSON{web.JSON{Status: d.Status, Value: errorBody{fields}}, d.RetryAfter}
+}
+
+// errorView is the page of an error.
+func (s *Server) errorView(r *web.Request, err error) templates.ErrorView {
+	d := describe(err)
+	view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(show.Clean(d.Message, 2000))}
+	if to := (*web.LedBack)(nil); errors.As(err, &to) {
+		view.Back, view.BackWord = to.Href, to.Word
+	} else if r.Method == http.MethodPost && r.Who.Can(viewer) {
+		view.Back = web.Back(s.cfg.base(), r)
+	}
+	if d.Ours() {
+		view.RequestID = r.ID // the page says that the log has more under it
+	}
+	return view
 }
 
 type errorPage struct {

@@ -152,7 +152,7 @@ func (s *Server) events(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return eventStream{hub: s.hub, topics: topics, allowed: s.stillAllowed(r, viewer)}, nil
+	return eventStream{hub: s.hub, topics: topics, allowed: s.sessions.StillAllowed(r, s.auth, viewer)}, nil
 }
 
 // parseTopics reads the topics of a stream. A pipeline that does not exist never changes, so its topic is no error.

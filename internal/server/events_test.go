@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -88,7 +89,7 @@ func drain(in <-chan string) string {
 // inBubble runs f against a server that listens in memory, with sessions in memory.
 func inBubble(t *testing.T, f func(t *testing.T, s *site, l *memoryListener)) {
 	s := newSite(t, nil, testUsers())
-	s.Server.sessions = newSessions(s.cfg, &memoryStore{})
+	*s.sessions = *session.New(s.cfg.Sessions(), &memoryStore{})
 	synctest.Test(t, func(t *testing.T) {
 		// The channels of the hub must belong to the bubble.
 		s.Server.hub = newHub()
@@ -336,11 +337,11 @@ func TestATokenThatExpiresEndsItsStream(t *testing.T) {
 	s := newSite(t, nil, testUsers())
 	r := &web.Request{Request: must(http.NewRequest("GET", "/events", nil))}
 	r.Header.Set("Authorization", "Bearer "+viewerToken)
-	if !s.stillAllowed(r, auth.Viewer)() || s.stillAllowed(r, auth.Admin)() {
+	if !s.sessions.StillAllowed(r, s.auth, auth.Viewer)() || s.sessions.StillAllowed(r, s.auth, auth.Admin)() {
 		t.Error("a viewer's token counts as viewer and no more")
 	}
 	r.Header.Set("Authorization", "Bearer "+expiredToken)
-	if s.stillAllowed(r, auth.Viewer)() {
+	if s.sessions.StillAllowed(r, s.auth, auth.Viewer)() {
 		t.Error("an expired token is still allowed")
 	}
 }

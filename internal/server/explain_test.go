@@ -8,8 +8,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/show"
@@ -133,42 +133,6 @@ func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
 	}
 }
 
-func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
-	for name, tt := range map[string]struct {
-		sent admin.Counts
-		want alerts.CauseKind
-		says string
-	}{
-		"as many as there are duplicates": {admin.Counts{Moved: 600}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"few":                             {admin.Counts{Moved: 7}, alerts.CauseUnexplained, "No event explains the duplicates."},
-		"as many, without an answer":      {admin.Counts{Moved: 7, Unknown: 593}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"none":                            {admin.Counts{Left: 600}, alerts.CauseUnexplained, "No event explains the duplicates."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rate := dedup.Exact(dedup.Measured, dedup.Ratio, 0.06, noon, "a test")
-			rate.N, rate.Window = 10_000, 15*time.Minute
-			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()},
-				Windows: []dedup.WindowFigures{{Window: rate.Window, DuplicateRate: rate, Duplicates: dedup.Exact(dedup.Measured, dedup.Count, 600, noon, "a test")}}}
-			snap := (&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}).With(JobEvents([]admin.JobSummary{
-				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}}))
-			c, ok := show.LikelyCause(snap, show.Judged{PipelineStatus: &snap.Pipelines[0]}, "")
-			if said := c.Sentence(time.UTC); !ok || c.Kind != tt.want || !strings.Contains(said, tt.says) {
-				t.Errorf("%s: %q, want %s", c.Kind, said, tt.want)
-			}
-		})
-	}
-}
-
-func TestARequeueIsOneMarkWhateverItSent(t *testing.T) {
-	e := jobEvent(admin.JobSummary{Do: admin.Requeue, Queue: "orders.dlq", Started: noon, Counts: admin.Counts{Moved: 1200}})
-	if got := trackEvent([]dedup.Event{e}, noon).Kind; got != "requeue by us" {
-		t.Errorf("one reads %q", got)
-	}
-	if got := trackEvent([]dedup.Event{e, e}, noon).Kind; got != "2 requeues by us" {
-		t.Errorf("two read %q", got)
-	}
-}
-
 func TestPagesAndAPISayTheCauseThatTheAlertOfThePipelineSays(t *testing.T) {
 	const computed, told = "One message loops on a stuck marker", "What the notification said."
 	for _, tt := range []struct {
@@ -181,7 +145,7 @@ func TestPagesAndAPISayTheCauseThatTheAlertOfThePipelineSays(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, nil, testUsers())
 			s.snapshots.snap.Store(demo.Scene("explained", time.Now()))
-			a := alertIn(t, tt.rule, alerts.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
+			a := alertIn(t, tt.rule, rule.OfPipeline, "looping", alerts.PhaseFiring, dedup.Warning, time.Minute)
 			a.Cause = tt.cause
 			s.tower.show(a)
 			if got := oneLine(s.page("viewer", "/").Find("#row-looping .cause")); !strings.Contains(got, tt.want) {
@@ -215,26 +179,6 @@ func TestEventsThatCrowdShareAMarkWithTheirNumber(t *testing.T) {
 			t.Errorf("mark %q leads to %s", label, href)
 		}
 	})
-}
-
-func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
-	snap := demo.Scene("explained", noon)
-	jobs := []admin.JobSummary{
-		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", By: "ann", Started: noon.Add(-time.Minute), Counts: admin.Counts{Moved: 1200}},
-		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Moved: 3}},
-		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Left: 5}},
-	}
-	before, _ := snap.Pipeline("disputed")
-	had := len(before.Events)
-	joined := snap.With(JobEvents(jobs))
-	after, _ := joined.Pipeline("disputed")
-	added := after.Events[had:]
-	if len(before.Events) != had || len(added) != 3 {
-		t.Fatalf("%d events before, %d added", len(before.Events), len(added))
-	}
-	if want := (dedup.Event{At: noon.Add(-time.Minute), Kind: "job", Text: "Requeue of 1,200 messages of disputed.dlq by ann", Count: 1200}); added[0] != want || added[1].Kind != "action" || added[2].Kind != "action" {
-		t.Errorf("added %+v", added)
-	}
 }
 
 // TestTheOldestWaitingMessageStandsUnderTheBacklog: with its age, with the reason why it is not known, and not at all where
@@ -287,7 +231,7 @@ func TestARowWhoseStoreIsDownBeginsWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := show.Judged{PipelineStatus: &dedup.PipelineStatus{Down: tt.down}}
 			p.Verdict.Tier, p.Verdict.Why = tt.tier, tt.why
-			if got := why(p, now); got != tt.want {
+			if got := show.Why(p, now); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -353,11 +297,11 @@ func TestTheCellShowsTheIntervalThatWasJudged(t *testing.T) {
 	quarter := dedup.Figure{Unit: dedup.Ratio, Low: 0.007, High: 0.1331, N: 300, Window: 15 * time.Minute}
 	hour := dedup.Figure{Unit: dedup.Ratio, Low: 0.0128, High: 0.1346, N: 900, Window: time.Hour}
 	p := show.Judged{PipelineStatus: &dedup.PipelineStatus{}}
-	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
+	if got := text(show.ShownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.0 % ± 6.4 0 s of 15 m · n\u00a0300" {
 		t.Errorf("not judged: %q", got)
 	}
 	p.Verdict.Judged = hour
-	if got := text(shownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
+	if got := text(show.ShownRate(p, &dedup.WindowFigures{DuplicateRate: quarter})); got != "7.4 % ± 6.2 0 s of 1 h · n\u00a0900" {
 		t.Errorf("judged: %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // whose button comes from here.
 func (s *Server) fromOwnPages(h web.Handler) web.Handler {
 	return func(r *web.Request) (web.Response, error) {
-		if r.Who.Method == "token" || s.comesFromHere(r) {
+		if r.Who.Method == "token" || comesFromHere(r, s.cfg) {
 			return h(r)
 		}
 		if strings.HasPrefix(strings.TrimPrefix(r.URL.Path, s.cfg.base()), "/api/") {
@@ -31,9 +31,9 @@ func (s *Server) fromOwnPages(h web.Handler) web.Handler {
 
 // comesFromHere reports whether one of our pages led to the request. Browsers say so in Sec-Fetch-Site; over plain HTTP they do not,
 // and there the Referer counts, which our own pages send. The sign-in page does not count: it leads on to wherever a link pointed.
-func (s *Server) comesFromHere(r *web.Request) bool {
+func comesFromHere(r *web.Request, cfg Config) bool {
 	from, err := url.Parse(r.Referer())
-	if err != nil || strings.TrimPrefix(from.Path, s.cfg.base()) == "/login" {
+	if err != nil || strings.TrimPrefix(from.Path, cfg.base()) == "/login" {
 		return false
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
@@ -42,6 +42,6 @@ func (s *Server) comesFromHere(r *web.Request) bool {
 	if from.Scheme != "http" && from.Scheme != "https" || from.Host == "" {
 		return false
 	}
-	public, err := url.Parse(s.cfg.PublicURL)
+	public, err := url.Parse(cfg.PublicURL)
 	return strings.EqualFold(from.Host, r.Host) || err == nil && strings.EqualFold(from.Host, public.Host)
 }

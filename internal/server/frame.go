@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/static"
 	"dedup-dashboard/web/templates"
@@ -14,10 +15,10 @@ func (s *Server) frame(r *web.Request, title string) templates.Frame {
 	f := s.bareFrame(r, title)
 	if r.Who.Can(viewer) {
 		now, snap := time.Now().In(web.Zone(r)), s.snapshots.Snapshot()
-		verdicts := s.verdictsAt(snap, now)
+		verdicts := s.judging.at(snap, now)
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)
-		f.Dead = deadCount(snap)
+		f.Dead = show.DeadCount(snap)
 		s.alertFrame(&f, snap, now)
 	}
 	return f
@@ -38,12 +39,19 @@ func (s *Server) bareFrame(r *web.Request, title string) templates.Frame {
 	f := templates.Frame{
 		Title: title, Path: strings.TrimPrefix(r.URL.Path, s.cfg.base()), Base: s.cfg.base(),
 		ReadOnly: s.cfg.ReadOnly, Bundle: static.HasBundle(), Version: s.version,
-		Now: time.Now().UTC().Format(time.RFC3339), Zone: web.Zone(r).String(), Theme: theme(r), Reload: reloadAddress(r),
+		Now: time.Now().UTC().Format(time.RFC3339), Zone: web.Zone(r).String(), Theme: theme(r), Reload: web.ReloadAddress(r),
 	}
 	if r.Who.Can(viewer) {
 		f.User, f.Role = r.Who.Name, r.Who.Role.String()
 		f.Looks, f.Audit = s.serves("/lookup"), s.serves("/audit") && r.Who.Can(operator)
-		f.Jobs, f.Alerts = s.deadLetters != nil && r.Who.Can(operator), s.alerts.View != nil
+		f.Jobs, f.Alerts = s.serves("/jobs") && r.Who.Can(operator), s.alerts.View != nil
 	}
 	return f
+}
+
+func theme(r *web.Request) string {
+	if c, err := r.Cookie(web.ThemeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		return c.Value
+	}
+	return ""
 }

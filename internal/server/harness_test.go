@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,15 +24,24 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/deadletter"
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/job"
 	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
+	"dedup-dashboard/internal/server/page/message"
+	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
+	"dedup-dashboard/web/templates"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,11 +91,13 @@ type site struct {
 	keeper    *keeper
 	alerting  alert.Deps
 	morgue    *demo.Morgue
-	tower     *tower
-	bench     *bench
-	first     *auth.FirstAdmin
-	link      atomic.Pointer[string]
-	dir       string
+	// deadLetters is behind the pages of dead letters, moves and jobs; nil for none.
+	deadLetters deadLetterService
+	tower       *tower
+	bench       *bench
+	first       *auth.FirstAdmin
+	link        atomic.Pointer[string]
+	dir         string
 }
 
 // hashOf is made once: hashing is slow on purpose.
@@ -153,20 +165,23 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	s.alerting = alert.Deps{View: s.tower, Records: s.tower, Channels: s.tower, Snapshots: s.snapshots, Log: log,
 		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
 	exact := measurement.New(s.bench.service)
+	s.deadLetters = s.morgue
+	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}))
+	charts := chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history})
+	sessions := session.New(cfg.Sessions(), db.Sessions())
 	s.Server, err = New(cfg, Deps{
-		DeadLetters: s.morgue, Measured: exact,
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
-			guide.New(), exact.Pages, s.alertPages,
-			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
+			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
+			guide.New(), exact.Pages, s.overviewPages(exact), s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
+			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
 			effects.New(s.snapshots),
-			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
+			charts.Pages,
+			pipeline.New(pipeline.Deps{Snapshots: s.snapshots, Jobs: s, Charts: charts, Effects: effects.Section, Alerts: s, Baselines: baselines, Measured: exact}),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
 		},
 		Alerts:    s.alerting,
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
-		Gate: gate, Sessions: db.Sessions(), Log: log, Version: "test",
+		Gate: gate, Sessions: sessions, Log: log, Version: "test",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -174,13 +189,74 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 	return s
 }
 
+// deadLetterService is everything behind the pages of dead letters, moves and jobs.
+type deadLetterService interface {
+	deadletter.Service
+	message.Service
+	move.Service
+	job.Service
+}
+
 // alertPages are the pages of alerts over what a test has put in their place.
 func (s *site) alertPages(site web.Site) []web.Route {
-	routes := alert.New(s.alerting)(site)
+	return late(site, func(site web.Site) []web.Route { return alert.New(s.alerting)(site) })
+}
+
+// overviewPages are the overview over the alerts that a test has put in their place.
+func (s *site) overviewPages(exact measurement.Measurements) web.Pages {
+	return func(site web.Site) []web.Route {
+		return late(site, func(site web.Site) []web.Route {
+			return overview.New(overview.Deps{Snapshots: s.snapshots, Alerts: s.alerting.View, Measured: exact})(site)
+		})
+	}
+}
+
+// accountPages are the pages of accounts over what a test has put in their place.
+func (s *site) accountPages(site web.Site) []web.Route {
+	return late(site, func(site web.Site) []web.Route {
+		deps := account.Deps{FirstAdmin: s.first}
+		if s.Server != nil { // which registers the pages while it is made
+			deps = account.Deps{Auth: s.auth, FirstAdmin: s.first, Gate: s.gate, Sessions: s.sessions, Log: s.log}
+		}
+		return account.New(deps)(site)
+	})
+}
+
+// letterPages are the pages of dead letters, moves and jobs over what a test has put in their place.
+func (s *site) letterPages(site web.Site) []web.Route {
+	return late(site, func(site web.Site) []web.Route {
+		log := slog.New(slog.DiscardHandler)
+		return slices.Concat(deadletter.New(deadletter.Deps{Snapshots: s.snapshots, Letters: s.deadLetters, Log: log})(site), s.messages().Pages(site), move.New(s.deadLetters)(site),
+			job.New(job.Deps{Letters: s.deadLetters, Log: log}).Pages(site))
+	})
+}
+
+// late makes pages anew for each request.
+func late(site web.Site, pages web.Pages) []web.Route {
+	routes := pages(site)
 	for i := range routes {
-		routes[i].Handler = func(r *web.Request) (web.Response, error) { return alert.New(s.alerting)(site)[i].Handler(r) }
+		routes[i].Handler = func(r *web.Request) (web.Response, error) { return pages(site)[i].Handler(r) }
 	}
 	return routes
+}
+
+func (s *site) messages() message.Messages {
+	return message.New(message.Deps{Snapshots: s.snapshots, Letters: s.deadLetters})
+}
+
+// Stories tells what the dead letters of the moment know of an id.
+func (s *site) Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) ([]web.Dated, string) {
+	return s.messages().Stories(r, base, term, found, now)
+}
+
+// Line tells what fires by the alerts of the moment.
+func (s *site) Line(base, name string, now time.Time) templates.AlertLine {
+	return s.alerting.Line(base, name, now)
+}
+
+// WithEvents tells what the jobs of the moment did.
+func (s *site) WithEvents(r *web.Request, snap *dedup.Snapshot) *dedup.Snapshot {
+	return job.New(job.Deps{Letters: s.deadLetters, Log: slog.New(slog.DiscardHandler)}).WithEvents(r, snap)
 }
 
 // do sends a request to the handler, from a loopback address.

@@ -9,7 +9,7 @@ import (
 )
 
 // healthz says that the process answers, and nothing else.
-func (s *Server) healthz(r *web.Request) (web.Response, error) {
+func healthz(*web.Request) (web.Response, error) {
 	return web.Text{Status: http.StatusOK, Text: "ok"}, nil
 }
 
@@ -20,20 +20,26 @@ type readiness struct {
 	Sources []api.SourceJSON `json:"sources,omitempty"`
 }
 
+// probes tell whether the dashboard is ready.
+type probes struct {
+	snapshots snapshots
+	history   history
+}
+
 // readyz answers 200 once a first attempt at every source has ended and the history is open. A source that is down does not
 // make the dashboard unready: it is there to show that.
-func (s *Server) readyz(r *web.Request) (web.Response, error) {
+func (p probes) readyz(r *web.Request) (web.Response, error) {
 	var body readiness
 	switch {
-	case !s.historyOpen():
+	case !historyOpen(p.history):
 		body.Why = "the history is still being opened"
-	case !s.snapshots.Tried():
+	case !p.snapshots.Tried():
 		body.Why = "not every source has been tried yet"
 	default:
 		body.Ready = true
 	}
 	if r.Who.Can(viewer) {
-		snap := s.snapshots.Snapshot()
+		snap := p.snapshots.Snapshot()
 		body.Sources = api.ReadingOf(snap, time.Now()).Sources(snap.Sources)
 	}
 	status := http.StatusOK
@@ -43,9 +49,9 @@ func (s *Server) readyz(r *web.Request) (web.Response, error) {
 	return web.JSON{Status: status, Value: body}, nil
 }
 
-func (s *Server) historyOpen() bool {
+func historyOpen(h history) bool {
 	select {
-	case <-s.history.Ready():
+	case <-h.Ready():
 		return true
 	default:
 		return false

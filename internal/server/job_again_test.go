@@ -132,7 +132,4 @@ func TestTheAPIChoosesAQueueForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.
 			t.Errorf("%s to %.20q: %s", do, target, res.Status)
 		}
 	}
-	if j := moveOf(admin.MovePlan{Request: admin.MoveRequest{Target: "orders"}}); j.Target != "orders" {
-		t.Errorf("a plan to orders tells %q", j.Target)
-	}
 }

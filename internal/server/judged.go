@@ -1,9 +1,11 @@
 package server
 
 import (
+	"sync/atomic"
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/show"
@@ -16,52 +18,58 @@ type judgedSnapshot struct {
 	verdicts []alerts.Verdict
 }
 
-// verdictsAt returns the verdicts as they hold at a time: while rounds are late nothing can be told, and the old verdicts
+// judging reaches verdicts. It is safe for concurrent use.
+type judging struct {
+	alerts *alert.Deps
+	kept   atomic.Pointer[judgedSnapshot]
+}
+
+// at returns the verdicts as they hold at a time: while rounds are late nothing can be told, and the old verdicts
 // are not given.
-func (s *Server) verdictsAt(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
+func (j *judging) at(snap *dedup.Snapshot, now time.Time) []alerts.Verdict {
 	why := show.Late(snap, now)
 	if why == "" {
-		return s.verdicts(snap)
+		return j.all(snap)
 	}
 	out := make([]alerts.Verdict, len(snap.Pipelines))
 	for i := range out {
-		out[i] = alerts.Verdict{Why: why}
+		out[i] = alerts.Verdict{Verdict: rule.Verdict{Why: why}}
 	}
 	return out
 }
 
-// verdicts returns the verdict on each pipeline of the snapshot, in its order. The slice is shared: it is not to be changed.
-func (s *Server) verdicts(snap *dedup.Snapshot) []alerts.Verdict {
-	view := s.raising(time.Now())
-	if j := s.judged.Load(); j != nil && j.snapshot == snap && j.view == view {
-		return j.verdicts
+// all returns the verdict on each pipeline of the snapshot, in its order. The slice is shared: it is not to be changed.
+func (j *judging) all(snap *dedup.Snapshot) []alerts.Verdict {
+	view := j.raising(time.Now())
+	if k := j.kept.Load(); k != nil && k.snapshot == snap && k.view == view {
+		return k.verdicts
 	}
 	judge := judgeWith(view)
-	j := &judgedSnapshot{snapshot: snap, view: view, verdicts: make([]alerts.Verdict, len(snap.Pipelines))}
+	k := &judgedSnapshot{snapshot: snap, view: view, verdicts: make([]alerts.Verdict, len(snap.Pipelines))}
 	for i := range snap.Pipelines {
-		j.verdicts[i] = judge(&snap.Pipelines[i])
+		k.verdicts[i] = judge(&snap.Pipelines[i])
 	}
-	s.judged.Store(j)
-	return j.verdicts
+	j.kept.Store(k)
+	return k.verdicts
 }
 
-// judgeAt returns how pipelines are judged at a time: by their figures and findings, and by what fires of them. Every page, the API
+// by returns how pipelines are judged at a time: by their figures and findings, and by what fires of them. Every page, the API
 // and the metrics judge so.
-func (s *Server) judgeAt(now time.Time) judge { return judgeWith(s.raising(now)) }
+func (j *judging) by(now time.Time) show.Judge { return judgeWith(j.raising(now)) }
 
 // raising returns the view whose alerts raise tiers; nil without alerts, and while rules were not judged for so long that nothing can
 // be told of them.
-func (s *Server) raising(now time.Time) *alerts.View {
-	if s.alerts.View == nil {
+func (j *judging) raising(now time.Time) *alerts.View {
+	if j.alerts.View == nil {
 		return nil
 	}
-	if view := s.alerts.View.View(); alert.LateText(view, now) == "" {
+	if view := j.alerts.View.View(); show.AlertsLate(view, now) == "" {
 		return view
 	}
 	return nil
 }
 
-func judgeWith(view *alerts.View) judge {
+func judgeWith(view *alerts.View) show.Judge {
 	if view == nil {
 		return alerts.Judge
 	}

@@ -173,25 +173,3 @@ func TestAMistakeOfAnEditStandsAtItsField(t *testing.T) {
 		})
 	}
 }
-
-func TestABodyOfOneLineIsComparedLineByLine(t *testing.T) {
-	l := admin.Letter{}
-	l.Body = []byte(`{"id":1,"country":"DE","items":[1,2]}`)
-	d := diffOf(admin.Edit{Body: []byte(`{"id":1,"country":"AT","items":[1,2]}`)}, l, admin.MovePlan{})
-	var got []string
-	for _, line := range d.Body {
-		if line.Sign != " " {
-			got = append(got, line.Sign+strings.TrimSpace(line.Text.Full))
-		}
-	}
-	if want := `-"country": "DE", +"country": "AT",`; strings.Join(got, " ") != want {
-		t.Errorf("%q", got)
-	}
-	if !strings.Contains(d.Cut, "indented") {
-		t.Errorf("nothing says that this is not how it is sent: %q", d.Cut)
-	}
-	spaces := diffOf(admin.Edit{Body: []byte(`{"id": 1,"country":"DE","items":[1,2]}`)}, l, admin.MovePlan{})
-	if len(spaces.Body) == 0 || !strings.Contains(spaces.Cut, "white space") {
-		t.Errorf("blanks alone: %+v", spaces)
-	}
-}

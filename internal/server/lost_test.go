@@ -10,6 +10,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -64,7 +65,7 @@ func TestTheBannerLeadsToWhatItIsAbout(t *testing.T) {
 		var verdicts []alerts.Verdict
 		for i, tier := range list {
 			snap.Pipelines = append(snap.Pipelines, dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: string(rune('a' + i))}})
-			verdicts = append(verdicts, alerts.Verdict{Tier: tier})
+			verdicts = append(verdicts, alerts.Verdict{Verdict: rule.Verdict{Tier: tier}})
 		}
 		return verdicts, snap
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -58,7 +59,7 @@ func (s *site) harmless(t *testing.T, path string) {
 	}
 	most := 200_000
 	if strings.Contains(path, "/dead-letters/message?") { // which shows its headers whole
-		most += shownHeaders
+		most += letter.ShownHeaders
 	}
 	if len(body) > most {
 		t.Errorf("%.80q: %d bytes", path, len(body))

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -37,7 +38,7 @@ func (s *Server) newHandler() (http.Handler, error) {
 	if err := trustPublicURL(origins, s.cfg); err != nil {
 		return nil, err
 	}
-	e.Use(s.observe, s.secureHeaders, s.checkHost, s.watchProxies(s.cfg.TrustedProxies), limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
+	e.Use(s.observe, s.secureHeaders, s.checkHost, s.proxies.watch(s.cfg.TrustedProxies), limitBody, s.checkOrigin(origins), refuseOptions, s.compress())
 	s.register(e, served(s.routes(), s.cfg.ReadOnly))
 	return e, nil
 }
@@ -154,7 +155,7 @@ func (s *Server) knowAgain(c echo.Context, r *web.Request, k web.Kind, failed er
 		return
 	}
 	r.Kind = k
-	if err := s.identify(r); err != nil {
+	if err := s.sessions.Identify(r, s.auth); err != nil {
 		r.Who = auth.Principal{}
 	}
 }
@@ -225,7 +226,7 @@ func (s *Server) checkOrigin(origins *http.CrossOriginProtection) echo.Middlewar
 		return func(c echo.Context) error {
 			if err := origins.Check(c.Request()); err != nil {
 				r := s.newRequest(c)
-				_ = s.identify(r) // it is refused in any case
+				_ = s.sessions.Identify(r, s.auth) // it is refused in any case
 				s.noteRefused(r, "it came from another site")
 				return &web.Error{Status: http.StatusForbidden, Kind: "cross_origin", Heading: "Not allowed", Message: "This request came from another site and was refused"}
 			}
@@ -262,7 +263,7 @@ const (
 func (s *Server) newRequest(c echo.Context) *web.Request {
 	id, _ := c.Get(requestIDKey).(string)
 	r := &web.Request{Request: c.Request(), ID: id}
-	if plain, marked := unmarked(r.URL); marked {
+	if plain, marked := web.Unmarked(r.URL); marked {
 		r.Request, r.ByItself = r.WithContext(r.Context()), true
 		r.URL = plain
 	}
@@ -306,7 +307,7 @@ func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 			return s.answer(c, r, rt.Handler)
 		}
 		c.Response().Header().Add("Vary", "Cookie, Authorization, HX-Request-Type, HX-Target")
-		if err := s.identify(r); err != nil && !(rt.Kind == web.ProbeKind && rt.Needs == anybody) {
+		if err := s.sessions.Identify(r, s.auth); err != nil && !(rt.Kind == web.ProbeKind && rt.Needs == anybody) {
 			if describe(err).Status == http.StatusUnauthorized {
 				s.noteRefused(r, "the token is not known or has expired")
 			}
@@ -325,8 +326,16 @@ func (s *Server) adapt(rt web.Route) echo.HandlerFunc {
 		if rt.Acts { // an error means that the connection knows no deadline, and so has none
 			_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(actTimeout))
 		}
-		return s.answer(c, r, rt.Handler)
+		return s.answer(c, r, s.handlerOf(rt))
 	}
+}
+
+// handlerOf is what answers a route.
+func (s *Server) handlerOf(rt web.Route) web.Handler {
+	if rt.OwnPages {
+		return s.fromOwnPages(rt.Handler)
+	}
+	return rt.Handler
 }
 
 func (s *Server) answer(c echo.Context, r *web.Request, h web.Handler) error {
@@ -337,7 +346,7 @@ func (s *Server) answer(c echo.Context, r *web.Request, h web.Handler) error {
 // finish stores what the handler changed in the session, sets its cookies and writes the response.
 func (s *Server) finish(c echo.Context, r *web.Request, res web.Response, err error) error {
 	byItself := r.ByItself || r.Fragment != "" || c.Get(kindKey) == web.StreamKind // regions of live pages, and the stream of hints
-	if err := s.sessions.save(r, !byItself); err != nil {
+	if err := s.sessions.Save(r, !byItself); err != nil {
 		return err
 	}
 	for _, cookie := range r.Cookies {
@@ -363,14 +372,27 @@ func (s *Server) guard(r *web.Request, rt web.Route) (web.Response, error) {
 		return nil, &web.Error{Status: http.StatusForbidden, Kind: "forbidden", Heading: "Not allowed", Message: "This needs the role " + rt.Needs.String() + "; you are signed in as " + r.Who.Role.String()}
 	}
 	if rt.Kind != web.PageKind {
-		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Sign in", Message: "Give a token as `Authorization: Bearer TOKEN`, or sign in"}
+		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: web.Unauthorized, Heading: "Sign in", Message: "Give a token as `Authorization: Bearer TOKEN`, or sign in"}
 	}
 	if r.Fragment != "" {
 		// A live region must not be filled with the sign-in page.
-		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: unauthorized, Heading: "Signed out", Message: "Your session has ended; reload the page to sign in"}
+		return nil, &web.Error{Status: http.StatusUnauthorized, Kind: web.Unauthorized, Heading: "Signed out", Message: "Your session has ended; reload the page to sign in"}
 	}
 	if s.firstAdmin.Wanted() {
 		return web.Redirect{To: s.cfg.base() + "/welcome"}, nil
 	}
-	return web.Redirect{To: s.loginPath(r)}, nil
+	return web.Redirect{To: loginPath(s.cfg.base(), r)}, nil
+}
+
+// loginPath returns the sign-in page that leads back to the page asked for.
+func loginPath(base string, r *web.Request) string {
+	path := base + "/login"
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return path
+	}
+	next := strings.TrimPrefix(r.URL.RequestURI(), base)
+	if next == "" || next == "/" || len(next) > 500 {
+		return path
+	}
+	return path + "?next=" + url.QueryEscape(next)
 }

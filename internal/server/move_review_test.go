@@ -7,114 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/show"
-	"dedup-dashboard/web/templates"
 )
 
-// offered are the choices of a row by their values.
-func offered(row templates.MoveClass) []string {
-	var values []string
-	for _, c := range row.Choices {
-		values = append(values, c.Value)
-	}
-	return values
-}
-
-func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
-	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Whole: true}, Classes: admin.Tally{}, Choices: map[admin.Class]admin.Choice{}}
-	for _, c := range admin.Classes() {
-		plan.Classes[c], plan.Choices[c] = 1, admin.KeepAsIs
-	}
-	for _, c := range []struct {
-		do   admin.Move
-		may  bool
-		want bool
-	}{{admin.Requeue, true, true}, {admin.Requeue, false, false}, {admin.Discard, true, false}} {
-		plan.Request.Do, plan.MayLeave = c.do, c.may
-		rows := moveClasses(plan)
-		if len(rows) != len(admin.Classes()) {
-			t.Fatalf("%d rows", len(rows))
-		}
-		for _, row := range rows {
-			if got := slices.Contains(offered(row), string(admin.LeaveOut)); got != c.want {
-				t.Errorf("%s, may leave out %t: %s offers %v", c.do, c.may, row.Word, offered(row))
-			}
-		}
-	}
-}
-
-func TestMessagesThatStayWhateverIsChosenHaveRowsOfTheirOwn(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 20, Nowhere: 7, Worn: 1,
-		Classes: admin.Tally{admin.ClassRuns: 12}, Targets: map[string]int{"orders": 12},
-	}
-	rows := moveClasses(plan)
-	if len(rows) != 3 || rows[1].Word != "nowhere to go" || rows[1].Count != 7 || rows[2].Count != 1 || len(rows[1].Choices) != 1 {
-		t.Errorf("%+v", rows)
-	}
-	if got := moveTitle(plan); got != "Requeue 12 messages" {
-		t.Errorf("the button is %q", got)
-	}
-	if got := moveSentence(plan); !strings.Contains(got, ": 7 with nowhere to go, 1 requeued too often") {
-		t.Errorf("the sentence is %q", got)
-	}
-}
-
-func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T) {
-	blind := admin.Prediction{Class: admin.ClassPerhapsSwallowed, ClearFirst: true, MayRepeat: true}
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, MayLeave: true, MayRepeat: 2,
-		Classes: admin.Tally{blind.Class: 2}, Choices: map[admin.Class]admin.Choice{blind.Class: admin.ClearFirst},
-		Letters: []admin.PlannedLetter{{Prediction: blind, Choice: admin.ClearFirst}, {Prediction: blind, Choice: admin.ClearFirst}},
-	}
-	row := moveClasses(plan)[0]
-	if row.EffectWord != "may run a second time" || row.EffectTier != dedup.Severe.String() || !strings.Contains(row.Effect, "may be done a second time") || !moveDanger(plan) {
-		t.Errorf("%+v, danger: %t", row, moveDanger(plan))
-	}
-	if got := moveSentence(plan); !strings.Contains(got, "2 may run a second time") {
-		t.Errorf("the sentence is %q", got)
-	}
-	plan.Most = 1
-	if got := moveSentence(plan); !strings.Contains(got, ": the first of 2, 2 may run a second time if they are among those") {
-		t.Errorf("with a bound the sentence is %q", got)
-	}
-	plan.Choices[blind.Class], plan.MayRepeat = admin.LeaveOut, 0
-	if row := moveClasses(plan)[0]; row.EffectWord != "" || moveDanger(plan) {
-		t.Errorf("left out: %+v", row)
-	}
-	if classWord(blind.Class) != "swallowed, work perhaps not done" || classTier(blind.Class) != dedup.Severe.String() {
-		t.Errorf("the class is %q, %s", classWord(blind.Class), classTier(blind.Class))
-	}
-}
-
-func TestABoundIsTheNumberThatAPlanMoves(t *testing.T) {
-	seen := admin.Tally{admin.ClassRuns: 125}
-	for want, p := range map[string]admin.MovePlan{
-		"120 messages":                 {Request: admin.MoveRequest{Refs: []string{"a"}}, Ready: 300, Scanned: 300, Matching: 125, Most: 120, Classes: seen},
-		"119 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Scanned: 125, Matching: 125, Most: 119, Classes: seen},
-		"118 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Most: 118},
-		"125 seen, up to 200 messages": {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 900, Scanned: 300, Matching: 125, Most: 200, Classes: seen},
-	} {
-		if got := moveCount(p); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-}
-
-func TestTheCanariesThatAreOfferedHaveThePresetAmongThem(t *testing.T) {
-	var values []string
-	for _, c := range canaryChoices(admin.MovePlan{}) {
-		values = append(values, c.Value)
-	}
-	if got := strings.Join(values, " "); got != "0 1 5 10 50 100" {
-		t.Errorf("offered are %s", got)
-	}
+func TestTheCanaryOfThePresetIsChosen(t *testing.T) {
 	s := stocked(t, nil)
 	doc := s.page("admin", s.planMoveOf("admin", s.looked("inventory", inventoryDLQ, "1000"), "requeue-all"))
 	if got, _ := doc.Find("select[name=canary] option[selected]").Attr("value"); got != "5" {
@@ -219,46 +119,4 @@ func (s *site) parsed(res *http.Response) *goquery.Document {
 		s.t.Fatal(err)
 	}
 	return doc
-}
-
-func TestThePlanOfTheAPITellsItsNumbers(t *testing.T) {
-	most := int64(120)
-	j := moveOf(admin.MovePlan{UpTo: 9, Nowhere: 1, Worn: 2, MayRepeat: 3, MayLeave: true, Guards: []admin.Guard{{Fits: &most}}, Letters: []admin.PlannedLetter{{Stays: "no history", Prediction: admin.Prediction{MayRepeat: true}}}})
-	if j.UpTo != 9 || j.Nowhere != 1 || j.Worn != 2 || j.MayRepeat != 3 || !j.MayLeave || j.Fits == nil || *j.Fits != 120 || j.Messages[0].Stays == "" || !j.Messages[0].MayRepeat {
-		t.Errorf("%+v", j)
-	}
-	if j := moveOf(admin.MovePlan{}); j.Fits != nil {
-		t.Errorf("%d fit where nothing speaks against any", *j.Fits)
-	}
-}
-
-func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
-	s := stocked(t, nil)
-	for want, l := range map[string]admin.PlannedLetter{
-		"nowhere to go":      {Stays: "it has no history", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
-		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
-	} {
-		line := s.sampleLine(admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue}}, l)
-		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
-			t.Errorf("%q, %q", line.Word, line.Effect)
-		}
-	}
-}
-
-func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
-	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	p := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Rate: 2}, Letters: []admin.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
-	words := foretoldWords(p, noon)
-	for _, part := range []string{"for this rate and canary", show.Moment(noon, noon).Text, show.Moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
-		if !strings.Contains(words, part) {
-			t.Errorf("%q is missing in %q", part, words)
-		}
-	}
-	if j := moveOf(p); j.Messages[1].Expected == nil || !j.Messages[1].Expected.Equal(noon.Add(114*time.Second)) {
-		t.Errorf("the API expects the last at %v", j.Messages[1].Expected)
-	}
-	p.Request.Do = admin.Discard
-	if words := foretoldWords(p, noon); words != "" {
-		t.Errorf("of a discard: %q", words)
-	}
 }

@@ -14,8 +14,10 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/effects"
+	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 	"dedup-dashboard/web/templates"
@@ -53,11 +55,11 @@ func overviewPage(t *testing.T, snap *dedup.Snapshot, query string) (string, *go
 	if err != nil {
 		t.Fatal(err)
 	}
-	var q overviewQuery
-	if err := list.Read(values, q.params()...); err != nil {
+	q, err := overview.ParseQuery(values)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return render(t, templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
+	return render(t, templates.Overview(overview.View(snap, alerts.Judge, q, noon, frameOf(true), nobody)))
 }
 
 func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h chart.History) (string, *goquery.Document) {
@@ -66,7 +68,7 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h char
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, err := chart.ParseQuery(values, noon)
+	q, err := web.ParseRange(values, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +76,13 @@ func pipelinePage(t *testing.T, snap *dedup.Snapshot, name, query string, h char
 	if !ok {
 		t.Fatalf("no pipeline %s", name)
 	}
-	v := pipelineView(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
-	drawCharts(t.Context(), &v, chart.NewData(h, p, q, snap.Interval, noon))
+	v := pipeline.View(snap, p, alerts.Judge, q, noon, frameOf(true), web.Reader{Masker: web.NewMasker(nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}})
+	path := "/pipelines/" + url.PathEscape(name)
+	v.Effects = effects.Section(p, path, 1, 50, noon)
+	v.Charts, v.ChartsMissing = chart.New(chart.Deps{History: h}).Draw(t.Context(), p, q, path, snap.Interval, noon)
+	for i := range v.Charts {
+		v.Charts[i].Events = v.Track.Events
+	}
 	return render(t, templates.Pipeline(v))
 }
 
@@ -263,15 +270,14 @@ func TestABadParameterIsNamed(t *testing.T) {
 		"sort=up": "sort", "tier=bad": "tier", "page=0": "page", "page=x": "page", "label=x": "label", "q=" + strings.Repeat("x", 201): "q",
 	} {
 		values, _ := url.ParseQuery(query)
-		var q overviewQuery
-		err := list.Read(values, q.params()...)
+		_, err := overview.ParseQuery(values)
 		if dedup.KindOf(err) != dedup.Invalid || err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}
 	}
 	for query, name := range map[string]string{"range=2h": "range", "scale=sqrt": "scale", "from=last week": "from", "to=x": "to", "from=2026-11-21T11:00&to=2026-11-21T10:00": "from", "from=2020-01-01T00:00": "from"} {
 		values, _ := url.ParseQuery(query)
-		_, err := chart.ParseQuery(values, noon)
+		_, err := web.ParseRange(values, noon)
 		if err == nil || !strings.Contains(dedup.PublicText(err), "parameter "+name+" ") {
 			t.Errorf("%s gives %v", query, err)
 		}
@@ -284,11 +290,11 @@ func TestAnAddressKeepsItsQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var q overviewQuery
-		if err := list.Read(u.Query(), q.params()...); err != nil {
+		q, err := overview.ParseQuery(u.Query())
+		if err != nil {
 			t.Fatal(err)
 		}
-		if got := q.address(""); got != address {
+		if got := q.Address(""); got != address {
 			t.Errorf("%s becomes %s", address, got)
 		}
 	}
@@ -323,13 +329,13 @@ func TestManyPipelinesArePagedByFifty(t *testing.T) {
 
 func BenchmarkOverviewOf200Pipelines(b *testing.B) {
 	snap := demo.Scene("many", noon)
-	var q overviewQuery
-	if err := list.Read(url.Values{}, q.params()...); err != nil {
+	q, err := overview.ParseQuery(url.Values{})
+	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
 		var out strings.Builder
-		if err := templates.Overview(overviewView(snap, alerts.Judge, q, noon, frameOf(true), nobody)).Render(b.Context(), &out); err != nil {
+		if err := templates.Overview(overview.View(snap, alerts.Judge, q, noon, frameOf(true), nobody)).Render(b.Context(), &out); err != nil {
 			b.Fatal(err)
 		}
 	}

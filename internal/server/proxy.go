@@ -1,8 +1,10 @@
 package server
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/labstack/echo/v4"
 
@@ -11,9 +13,15 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// watchProxies notes that somebody hands on requests for others without being trusted to: all behind it then count as one address. It says so
+// proxies remembers the first address that handed on a request without being a trusted proxy. It is safe for concurrent use.
+type proxies struct {
+	first atomic.Pointer[string]
+	log   *slog.Logger
+}
+
+// watch notes that somebody hands on requests for others without being trusted to: all behind it then count as one address. It says so
 // once in the log, and to admins on the page of the audit. Anybody can send such a header, so nothing else follows from it.
-func (s *Server) watchProxies(trusted []string) echo.MiddlewareFunc {
+func (p *proxies) watch(trusted []string) echo.MiddlewareFunc {
 	var networks []*net.IPNet
 	for _, cidr := range trusted {
 		if n, err := parseNetwork(cidr); err == nil { // the extractor of addresses refuses the others
@@ -22,8 +30,8 @@ func (s *Server) watchProxies(trusted []string) echo.MiddlewareFunc {
 	}
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			if handedOn(c.Request()) && s.proxy.Load() == nil {
-				s.noteProxy(c.Request().RemoteAddr, networks)
+			if handedOn(c.Request()) && p.first.Load() == nil {
+				p.note(c.Request().RemoteAddr, networks)
 			}
 			return next(c)
 		}
@@ -34,7 +42,7 @@ func handedOn(r *http.Request) bool {
 	return r.Header.Get("X-Forwarded-For") != "" || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Real-Ip") != ""
 }
 
-func (s *Server) noteProxy(peer string, trusted []*net.IPNet) {
+func (p *proxies) note(peer string, trusted []*net.IPNet) {
 	host, _, err := net.SplitHostPort(peer)
 	ip := net.ParseIP(host)
 	if err != nil || ip == nil {
@@ -45,14 +53,14 @@ func (s *Server) noteProxy(peer string, trusted []*net.IPNet) {
 			return
 		}
 	}
-	if host = ip.String(); s.proxy.CompareAndSwap(nil, &host) {
-		s.log.Warn("a request was handed on by a proxy that server.trusted_proxies does not name; everybody behind it counts as one address", "proxy", host)
+	if host = ip.String(); p.first.CompareAndSwap(nil, &host) {
+		p.log.Warn("a request was handed on by a proxy that server.trusted_proxies does not name; everybody behind it counts as one address", "proxy", host)
 	}
 }
 
-// proxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
-func (s *Server) proxyNote(who auth.Principal) templates.Problem {
-	host := s.proxy.Load()
+// problem tells admins of a proxy that is not trusted; its zero value if there is none.
+func (p *proxies) problem(who auth.Principal) templates.Problem {
+	host := p.first.Load()
 	if host == nil || !who.Can(adminRole) {
 		return templates.Problem{}
 	}

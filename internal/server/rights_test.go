@@ -2,44 +2,11 @@ package server
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 	"testing"
-	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
-	"dedup-dashboard/internal/dedup"
 )
-
-func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
-	letter := func(ref, target string, class admin.Class, requeues int) admin.Letter {
-		return admin.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: admin.Prediction{Class: class}}
-	}
-	worn, homeless := letter("worn", "orders", admin.ClassRuns, 3), letter("homeless", "", admin.ClassRuns, 0)
-	swallowed, runs, skipped := letter("swallowed", "orders", admin.ClassSwallowed, 0), letter("runs", "orders", admin.ClassRuns, 2), letter("skipped", "orders", admin.ClassSkipped, 0)
-	all := []admin.Letter{worn, homeless, swallowed, runs, skipped, runs}
-	for name, c := range map[string]struct {
-		letters []admin.Letter
-		most    int
-		target  string
-		want    string
-	}{
-		"those that stay take no place":                  {all, 2, "", "runs skipped"},
-		"those without a queue go where they are sent":   {all, 2, "orders", "homeless runs"},
-		"fewer than asked for":                           {all, 100, "", "runs skipped runs"},
-		"none would go: the review of the first says so": {[]admin.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
-		"there is none":                                  {nil, 2, "", ""},
-	} {
-		var got []string
-		for _, l := range firstOf(c.letters, c.most, c.target) {
-			got = append(got, l.Ref)
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
-		}
-	}
-}
 
 func TestTheFirstMessagesOfAnOperatorAllGo(t *testing.T) {
 	s := stocked(t, nil)
@@ -81,8 +48,5 @@ func TestAnOperatorIsOfferedTheHeadOfAQueueThatMovesAsAWhole(t *testing.T) {
 	}
 	if n := s.page("admin", at).Find("button[value=requeue-head]").Length(); n != 0 {
 		t.Error("an admin, who may move the whole, is offered the head")
-	}
-	if _, err := parseMoveForm(url.Values{"pipeline": {"payments"}, "queue": {"payments.dlq"}, "do": {"requeue-tail"}}, time.Now()); err == nil {
-		t.Error("a button that there is not is taken")
 	}
 }

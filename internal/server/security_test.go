@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/web"
 )
 
 func TestEveryRouteCarriesTheSecurityHeaders(t *testing.T) {
@@ -280,7 +281,7 @@ func TestAProxyThatIsNotTrustedIsToldOfOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted }, testUsers())
 			var log bytes.Buffer
-			s.log = slog.New(slog.NewTextHandler(&log, nil))
+			s.proxies.log = slog.New(slog.NewTextHandler(&log, nil))
 			for range 3 {
 				s.do("GET", "/", "", c.headers...)
 			}
@@ -334,9 +335,8 @@ func FuzzSafeNext(f *testing.F) {
 	for _, seed := range []string{"/", "//x", "/\\x", "/a?b=c#d", "/\t/x", "/%2f/x", "http://x"} {
 		f.Add(seed)
 	}
-	s := &Server{cfg: Config{BasePath: "/dedup"}}
 	f.Fuzz(func(t *testing.T, next string) {
-		got := s.safeNext(next)
+		got := web.SafeNext("/dedup", next)
 		u, err := url.Parse(got)
 		if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(got, "/dedup/") || strings.ContainsAny(got, "\\\t\r\n\x00") {
 			t.Errorf("%q becomes %q", next, got)

@@ -10,10 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
-
-	"github.com/alexedwards/scs/v2"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -21,6 +18,7 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/metrics"
 	"dedup-dashboard/internal/server/page/alert"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -38,13 +36,6 @@ type history interface {
 	Ready() <-chan struct{}
 }
 
-// sessionStore keeps signed-in sessions, by the hash of their token. A Commit at the same moment as a Delete of the same
-// session must not bring it back.
-type sessionStore interface {
-	scs.Store
-	scs.IterableStore
-}
-
 // Deps are what the server needs. All are required, except where it is said.
 type Deps struct {
 	Snapshots  snapshots
@@ -52,15 +43,9 @@ type Deps struct {
 	Auth       *auth.Service
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
-	Sessions   sessionStore
-	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
-	DeadLetters deadLetterService
-	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
-	Baselines baselineService
+	Sessions   *session.Sessions
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
-	// Measured is what pages of pipelines say of exact measurements; without it they say nothing.
-	Measured measured
 	// Alerts is behind the pages of alerts and silences; they say so where rules are not judged.
 	Alerts  alert.Deps
 	Log     *slog.Logger
@@ -79,22 +64,16 @@ type Server struct {
 	auth       *auth.Service
 	firstAdmin *auth.FirstAdmin
 	gate       *admin.Gate
-	sessions   *sessions
+	sessions   *session.Sessions
 	hub        *hub
 	metrics    *metrics.Metrics
-	judged     atomic.Pointer[judgedSnapshot]
-	// deadLetters is nil when the dashboard was started without access to single messages.
-	deadLetters deadLetterService
-	// baselines is nil when dead letters cannot be acknowledged.
-	baselines baselineService
+	judging    judging
 	// registered are the routes of packages outside the server.
 	registered []web.Route
-	measured   measured
 	alerts     alert.Deps
 	// site is what pages are offered, those of the server itself too.
-	site web.Site
-	// proxy is the first address that handed on a request without being a trusted proxy; nil while there was none.
-	proxy   atomic.Pointer[string]
+	site    web.Site
+	proxies proxies
 	handler http.Handler
 	http    *http.Server
 }
@@ -105,10 +84,9 @@ const (
 	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
 	// actTimeout is writeTimeout for what acts, whose answer waits for its turn, for a broker and for stores.
-	actTimeout     = admin.ScanWithin + 30*time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 32 << 10
-	maxBodyBytes   = 1 << 20
+	actTimeout   = admin.ScanWithin + 30*time.Second
+	idleTimeout  = 2 * time.Minute
+	maxBodyBytes = 1 << 20
 )
 
 // New returns a server that does not listen yet.
@@ -124,9 +102,10 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, log: deps.Log, version: deps.Version, snapshots: deps.Snapshots, history: deps.History, auth: deps.Auth,
-		deadLetters: deps.DeadLetters, baselines: deps.Baselines, measured: deps.Measured, alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: newSessions(cfg, deps.Sessions), hub: newHub(),
+		alerts: deps.Alerts, firstAdmin: deps.FirstAdmin, gate: deps.Gate, sessions: deps.Sessions, hub: newHub(),
 	}
-	s.site = web.Site{Base: cfg.base(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ProxyNote: s.proxyNote, Verdicts: s.verdictsAt, WithJobs: s.withJobs, Stories: s.stories}
+	s.judging.alerts, s.proxies.log = &s.alerts, deps.Log
+	s.site = web.Site{Base: cfg.base(), Secure: cfg.secure(), ReadOnly: cfg.ReadOnly, Masker: web.NewMasker(deps.HashKey), Frame: s.frame, ErrorView: s.errorView, Recheck: func() { s.hub.recheck() }, ProxyNote: s.proxies.problem, Judge: s.judging.by, Verdicts: s.judging.at}
 	s.metrics = metrics.New(s.metricDeps())
 	for _, pages := range deps.Pages {
 		s.registered = append(s.registered, pages(s.site)...)
@@ -139,7 +118,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	s.http = &http.Server{
 		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		// net/http adds 4 kB of slop of its own to this limit.
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes - 4096,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: web.MaxHeaderBytes - 4096,
 		ErrorLog:  slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 	}
@@ -147,7 +126,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 }
 
 func (s *Server) metricDeps() metrics.Deps {
-	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.verdicts, LivePages: s.hub.count}
+	deps := metrics.Deps{Snapshots: s.snapshots, Verdicts: s.judging.all, LivePages: s.hub.count}
 	if s.alerts.View != nil {
 		deps.Alerts = s.alerts.View
 	}

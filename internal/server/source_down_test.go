@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
@@ -29,7 +31,7 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 		for _, name := range []string{"orders", "billing"} {
 			snap.Pipelines = append(snap.Pipelines, *darkened(name, tier).PipelineStatus)
 		}
-		v := overviewView(snap, alerts.Judge, overviewQuery{}, noon, templates.Frame{}, nobody)
+		v := overview.View(snap, alerts.Judge, overview.Query{}, noon, templates.Frame{}, nobody)
 		for _, row := range v.Rows {
 			text := row.Why.Full + " " + row.Why.Short + row.Cause.Full
 			if strings.Contains(text, "refuses") || !strings.Contains(strings.ToLower(text), "broker") {
@@ -50,33 +52,18 @@ func TestTheErrorOfASourceStandsOnceAndNotInEachRow(t *testing.T) {
 	}
 }
 
-func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
-	snap := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*darkened("orders", dedup.Normal).PipelineStatus, *darkened("billing", dedup.Normal).PipelineStatus}}
-	row := templates.DeadPipeline{Queues: make([]templates.DeadQueueLine, 1)}
-	if text := deadSum([]templates.DeadPipeline{row, row}, snap); text != "How many there are is unknown: the dead-letter queues of 2 pipelines cannot be read." {
-		t.Errorf("none is known: %q", text)
-	}
-	known := row
-	known.Depth.Known = true
-	q := &snap.Pipelines[0].DeadLetterQueues[0]
-	q.Depth = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "test")
-	if text := deadSum([]templates.DeadPipeline{known, row}, snap); text != "3 in 1 dead-letter queue of 1 pipeline. Of 1 pipeline the number is unknown." {
-		t.Errorf("one is known: %q", text)
-	}
-}
-
 func TestACauseFromBeforeASourceWasLostIsNotToldAsOfNow(t *testing.T) {
 	p := darkened("orders", dedup.Severe)
-	p.Verdict.Cause = alerts.Cause{Kind: alerts.CauseProducer}
+	p.Verdict.Cause = cause.Cause{Kind: cause.Producer}
 	snap := &dedup.Snapshot{}
-	if text := causeText(snap, p, "", noon); text.Short != "" {
+	if text := show.CauseText(snap, p, "", noon); text.Short != "" {
 		t.Errorf("while the broker is down it blames: %q", text.Short)
 	}
 	if api.CauseOf(snap, p, "") != nil {
 		t.Error("so does the API")
 	}
 	p.Down = nil
-	if causeText(snap, p, "", noon).Short == "" {
+	if show.CauseText(snap, p, "", noon).Short == "" {
 		t.Error("with all sources there it is told no more")
 	}
 }

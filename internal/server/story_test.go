@@ -5,70 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/dedup"
 )
-
-func TestADeathIsToldOnceWhoeverTellsOfIt(t *testing.T) {
-	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	death := dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Count: 1, Time: at}
-	again, later := death, death
-	again.Count, later.Time = 3, at.Add(time.Hour)
-	s := story{server: &Server{}, now: at.Add(2 * time.Hour), scans: []admin.Scan{
-		{ID: "a", At: at.Add(time.Minute), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []admin.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []dedup.Death{death}}}}},
-		{ID: "b", At: at.Add(time.Hour), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []admin.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []dedup.Death{again}}}}},
-	}, items: []admin.JobItem{{Ref: "r", At: at.Add(90 * time.Minute), Outcome: "left", Death: &death}, {Ref: "q", At: at.Add(91 * time.Minute), Outcome: "moved", Death: &later}}}
-	looks, moves, deaths := s.looks(), s.moves(), s.died()
-	if len(looks) != 1 || len(moves) != 2 || len(deaths) != 2 {
-		t.Fatalf("%d looks, %d moves, %d deaths", len(looks), len(moves), len(deaths))
-	}
-	if got := deaths[0].Text.Full; !strings.HasPrefix(got, "Died in orders: ") || !strings.HasSuffix(got, "first of 3 times") {
-		t.Errorf("the death is %q", got)
-	}
-}
-
-func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
-	sent := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	job := admin.JobSummary{ID: "J", By: "anna", Reason: "fix deployed", Do: admin.Requeue, Pipeline: "orders"}
-	snaps := &fakeSnapshots{}
-	snaps.snap.Store(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{{Pipeline: dedup.Pipeline{Name: "orders", Store: "orders"}}}})
-	marker := func(state dedup.State, since time.Time) admin.LookupResult {
-		m := dedup.Marker{ID: "m-1", State: state, Since: since}
-		return admin.LookupResult{Stores: []admin.LookupAnswer{{Store: "other", Found: []admin.Judged{{Sighting: dedup.Sighting{Marker: dedup.Marker{ID: "m-1", State: dedup.Failed}}}}},
-			{Store: "orders", Found: []admin.Judged{{Sighting: dedup.Sighting{Marker: m}}}}}}
-	}
-	for name, c := range map[string]struct {
-		found   admin.LookupResult
-		outcome string
-		do      admin.Move
-		want    string
-	}{
-		"done since":              {marker(dedup.Done, sent.Add(time.Second)), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders, then done"},
-		"failed since":            {marker(dedup.Failed, sent.Add(time.Second)), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders, then failed"},
-		"done before":             {marker(dedup.Done, sent.Add(-time.Hour)), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders; its marker is done since before that"},
-		"done, nobody knows when": {marker(dedup.Done, time.Time{}), "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders; its marker is done now"},
-		"no marker":               {admin.LookupResult{}, "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders"},
-		"dead again":              {admin.LookupResult{}, "moved", admin.Requeue, "Requeued by anna, “fix deployed”: moved to orders, then died again"},
-		"left":                    {marker(dedup.Done, sent.Add(time.Second)), "left", admin.Requeue, "Requeue by anna, “fix deployed”: left where it was"},
-		"discarded":               {marker(dedup.Done, sent.Add(time.Second)), "moved", admin.Discard, "Discarded by anna, “fix deployed”: moved to orders"},
-		"came back":               {admin.LookupResult{}, "bounced", admin.RestoreLetters, "Restore by anna, “fix deployed”: it came back"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := job
-			job.Do = c.do
-			s := story{server: &Server{snapshots: snaps}, now: sent.Add(time.Hour), found: c.found, jobs: map[string]admin.JobSummary{"J": job},
-				items: []admin.JobItem{{Job: "J", ID: "m-1", Ref: "r", At: sent.Add(300 * time.Millisecond), Target: "orders", Outcome: c.outcome}}}
-			if name == "dead again" { // within the second: a death is dated by the second
-				s.death(dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Time: sent})
-			}
-			if got := s.moves()[0].Text.Full; got != c.want {
-				t.Errorf("%q, want %q", got, c.want)
-			}
-		})
-	}
-}
 
 // planless is a service whose jobs cannot be read with their plans.
 type planless struct{ deadLetterService }

@@ -149,8 +149,8 @@ func TestTLSServesSecureCookiesAndStrictTransport(t *testing.T) {
 	if res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Strict-Transport-Security"), "max-age=") {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	if s.sessions.cookie.Name != "__Host-dedup_session" || !s.sessions.cookie.Secure {
-		t.Errorf("cookie %+v", s.sessions.cookie)
+	if c := cookieNamed(t, s.do("POST", "/login", signInForm("viewer", testPassword)), "__Host-dedup_session"); !c.Secure {
+		t.Errorf("cookie %+v", c)
 	}
 }
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -92,30 +91,6 @@ func TestALowerBoundIsShownAsOne(t *testing.T) {
 	}
 }
 
-func TestTheOldestProcessingIsNoneOrUnknownWithItsReason(t *testing.T) {
-	none := dedup.Unknown(dedup.Seconds, "no marker is processing")
-	for _, tt := range []struct {
-		name   string
-		count  dedup.Figure
-		oldest dedup.Figure
-		want   string
-	}{
-		{"known", dedup.Exact(dedup.Measured, dedup.Count, 2, noon, ""), dedup.Exact(dedup.Derived, dedup.Seconds, 90, noon, ""), "1 m 30 s"},
-		{"no processing marker", dedup.Exact(dedup.Measured, dedup.Count, 0, noon, ""), none, "none"},
-		{"no processing marker beside ones that cannot be decoded", dedup.Figure{Quality: dedup.Measured, AtLeast: true},
-			dedup.Unknown(dedup.Seconds, "2 markers could not be decoded and may be processing"), "unknown: 2 markers could not be decoded and may be processing"},
-		{"the store is down", dedup.Unknown(dedup.Count, "the store does not answer"), dedup.Unknown(dedup.Seconds, "the store does not answer"), "unknown: the store does not answer"},
-		{"no reading", dedup.Figure{}, dedup.Figure{}, "unknown: no reading yet"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := &dedup.PipelineStatus{Markers: map[dedup.State]dedup.Figure{dedup.Processing: tt.count}, OldestProcessing: tt.oldest}
-			if got := oldestText(p); got != tt.want {
-				t.Errorf("got %q, want %q", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestAPassThatHasSeenEverythingIsNotUnderWay(t *testing.T) {
 	snap, _ := orders(t)
 	for coverage, want := range map[float64]bool{0.43: true, 0.998: false, 1: false} {
@@ -162,26 +137,6 @@ func TestOneThingIsNotPlural(t *testing.T) {
 	_, doc := overviewPage(t, snap, "")
 	if text := doc.Find("#sources").Text(); strings.Contains(text, " 1 markers") || !strings.Contains(text, " 1 marker") {
 		t.Errorf("the cards say %q", oneLine(doc.Find("#sources")))
-	}
-}
-
-func TestEachFindingThatLinksToAListIsADocumentedKind(t *testing.T) {
-	documented, err := os.ReadFile("../../docs/findings.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists := map[string]string{
-		"marker_without_expiry": "no-expiry", "messages_given_up": "gave-up", "failed_and_acked": "failed",
-		"stuck_markers": "processing", "looping": "processing", "head_blocked": "processing",
-		"markers_undecodable": "unknown",
-	}
-	for kind, list := range lists {
-		if !strings.Contains(string(documented), "| `"+kind+"` |") {
-			t.Errorf("docs/findings.md does not know %s", kind)
-		}
-		if got := listOfFinding(kind); got != list {
-			t.Errorf("%s links to the list %q, want %q", kind, got, list)
-		}
 	}
 }
 

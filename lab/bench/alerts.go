@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -79,10 +81,10 @@ type engineParts struct {
 // measureStorm times the evaluation in which every rule fires for every pipeline: 20,000 edges, and the digest about them, are kept in
 // one transaction.
 func measureStorm(ctx context.Context, b *bench, p engineParts) error {
-	dispatch := alerts.DefaultDispatch()
-	dispatch.Channels, dispatch.GroupWait = []string{"pager"}, 0
+	cfg := dispatch.Default()
+	cfg.Channels, cfg.GroupWait = []string{"pager"}, 0
 	engine, err := alerts.NewEngine(alerts.EngineDeps{Rules: twentyRules(-1e12), Snapshots: fixedSnapshot{p.snap}, History: p.history, Journal: p.journal,
-		Planner: alerts.NewDispatcher(dispatch)})
+		Planner: dispatch.New(cfg)})
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func checkEvaluation(v *alerts.View) error {
 	}
 	over := make(map[time.Duration]int)
 	for _, a := range v.Alerts {
-		if a.Last.Health != alerts.HealthOK {
+		if a.Last.Health != rule.HealthOK {
 			return fmt.Errorf("%s: %v over %s: %s; want a value", a.Key, a.Last.Health, a.Last.Window, a.Last.Why)
 		}
 		if a.Rule.Numerator != "" {
@@ -187,24 +189,24 @@ func ruledSamples() (samples []series.Sample, pace map[string]float64) {
 }
 
 // twentyRules are eight of a gauge, six of a gain in 15 minutes, six of a ratio, that reach a tier at a limit.
-func twentyRules(limit float64) []alerts.Rule {
-	var rules []alerts.Rule
-	add := func(r alerts.Rule) {
+func twentyRules(limit float64) []rule.Rule {
+	var rules []rule.Rule
+	add := func(r rule.Rule) {
 		r.Name = fmt.Sprintf("rule_%02d", len(rules))
-		r.Title, r.Kind = r.Name, alerts.OfPipeline
-		r.Limits = alerts.RuleLimits{Warning: alerts.Limit(limit), Severe: alerts.Limit(limit + 1)}
+		r.Title, r.Kind = r.Name, rule.OfPipeline
+		r.Limits = rule.Limits{Warning: rule.Limit(limit), Severe: rule.Limit(limit + 1)}
 		rules = append(rules, r)
 	}
 	for _, g := range ruledGauges() {
-		add(alerts.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + g + ")"})
+		add(rule.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + g + ")"})
 	}
-	add(alerts.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + series.QueueReady + " + " + series.QueueUnacked + ")"})
-	add(alerts.Rule{Unit: dedup.Count, Expr: "max by (pipeline) (max_over_time(" + series.OldestProcessing + "[5m]))"})
+	add(rule.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + series.QueueReady + " + " + series.QueueUnacked + ")"})
+	add(rule.Rule{Unit: dedup.Count, Expr: "max by (pipeline) (max_over_time(" + series.OldestProcessing + "[5m]))"})
 	gain := func(selector string) string {
 		return "sum by (pipeline) (" + selector + ") - sum by (pipeline) (" + selector + " offset $window)"
 	}
 	for _, c := range ruledCounters() {
-		add(alerts.Rule{Unit: dedup.Count, Expr: gain(c)})
+		add(rule.Rule{Unit: dedup.Count, Expr: gain(c)})
 	}
 	outcomes := series.ReportedOutcomes
 	for _, ratio := range [][2]string{
@@ -212,7 +214,7 @@ func twentyRules(limit float64) []alerts.Rule {
 		{series.BrokerRedeliveries, series.BrokerDeliveries}, {series.AckTimeouts, series.BrokerAcks}, {series.ConsumerRestarts, series.BrokerPublishes},
 		{outcomes + `{outcome=~"failed|processed"}`, outcomes + `{outcome!=""}`},
 	} {
-		add(alerts.Rule{Unit: dedup.Ratio, MinCount: 1000, Numerator: gain(ratio[0]), Denominator: gain(ratio[1])})
+		add(rule.Rule{Unit: dedup.Ratio, MinCount: 1000, Numerator: gain(ratio[0]), Denominator: gain(ratio[1])})
 	}
 	return rules
 }

@@ -21,8 +21,11 @@ import (
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/marker"
+	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -102,10 +105,11 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 	gate := admin.NewGate(db.Audit(), db, log)
 	keeper := admin.NewMarkers(admin.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
 		Stores: stores, Judge: dedup.Judge, Log: log})
+	sessions := session.New(server.DefaultConfig().Sessions(), db.Sessions())
 	s, err := server.New(server.DefaultConfig(), server.Deps{
 		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
-		Pages: []web.Pages{marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
-		Gate:  gate, Sessions: db.Sessions(), Log: log, Version: "bench",
+		Pages: []web.Pages{overview.New(overview.Deps{Snapshots: source}), account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}), marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
+		Gate:  gate, Sessions: sessions, Log: log, Version: "bench",
 	})
 	if err != nil {
 		return nil, nil, err

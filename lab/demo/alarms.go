@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -36,7 +38,7 @@ type Snapshots interface {
 
 // NewAlarms returns alarms over the scenes that live shows.
 func NewAlarms(kept *journal.Alerts, live Snapshots, changed func(topic string), log *slog.Logger) (*Alarms, error) {
-	rules, err := alerts.Resolve(alerts.Defaults(), ownRules())
+	rules, err := rule.Resolve(rule.Defaults(), ownRules())
 	if err != nil {
 		return nil, fmt.Errorf("rules of the demo: %w", err)
 	}
@@ -54,19 +56,19 @@ func NewAlarms(kept *journal.Alerts, live Snapshots, changed func(topic string),
 }
 
 // ownRules make what lasts minutes elsewhere last: a demo is looked at for longer.
-func ownRules() []alerts.Rule {
-	return []alerts.Rule{
-		{Name: "backlog", Match: map[string]string{"pipeline": "inventory"}, Limits: alerts.RuleLimits{Warning: alerts.Limit(10_000)},
-			Timing: alerts.Timing{Warning: 12 * time.Hour}},
-		{Name: "ack_latency", Match: map[string]string{"pipeline": "points"}, Timing: alerts.Timing{KeepFiring: 12 * time.Hour}},
+func ownRules() []rule.Rule {
+	return []rule.Rule{
+		{Name: "backlog", Match: map[string]string{"pipeline": "inventory"}, Limits: rule.Limits{Warning: rule.Limit(10_000)},
+			Timing: rule.Timing{Warning: 12 * time.Hour}},
+		{Name: "ack_latency", Match: map[string]string{"pipeline": "points"}, Timing: rule.Timing{KeepFiring: 12 * time.Hour}},
 	}
 }
 
-func newDispatcher() *alerts.Dispatcher {
-	cfg := alerts.DefaultDispatch()
+func newDispatcher() *dispatch.Dispatcher {
+	cfg := dispatch.Default()
 	cfg.Channels = []string{"night-shift", "ops-chat", "post"}
-	cfg.Routes = []alerts.Route{{Channels: []string{"night-shift", "ops-chat"}}}
-	return alerts.NewDispatcher(cfg)
+	cfg.Routes = []dispatch.Route{{Channels: []string{"night-shift", "ops-chat"}}}
+	return dispatch.New(cfg)
 }
 
 // Relive judges the last days of the mixed scene, and leaves somebody attending to a part of what it came to.
@@ -82,7 +84,7 @@ func (a *Alarms) Relive(ctx context.Context, now time.Time) error {
 	}
 	a.scenes.show(nil)
 	a.Judge(ctx)
-	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: "payments"}
+	key := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "payments"}
 	return a.Engine.Acknowledge(ctx, key, "anna", "the card gateway sends twice, OPS-412", dedup.TierUnknown, now.Add(4*time.Hour))
 }
 

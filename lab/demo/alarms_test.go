@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -55,13 +56,13 @@ func everyState(t *testing.T, view *alerts.View) {
 		"node_down/broker/warehouse":     func(a *alerts.AlertView) bool { return len(a.Silences) == 1 },
 		"ack_latency/pipeline/points":    func(a *alerts.AlertView) bool { return a.State.Phase == alerts.PhaseRecovering },
 		"backlog/pipeline/inventory":     func(a *alerts.AlertView) bool { return a.Pending() == dedup.Warning },
-		"store_eviction/pipeline/orders": func(a *alerts.AlertView) bool { return a.Last.Health == alerts.HealthOK },
-		"findings/pipeline/points":       func(a *alerts.AlertView) bool { return a.Last.Health == alerts.HealthOK },
+		"store_eviction/pipeline/orders": func(a *alerts.AlertView) bool { return a.Last.Health == rule.HealthOK },
+		"findings/pipeline/points":       func(a *alerts.AlertView) bool { return a.Last.Health == rule.HealthOK },
 		"ack_latency/pipeline/orders": func(a *alerts.AlertView) bool {
 			return a.State.Tier == dedup.Warning && a.Last.Enters < a.Last.Holds
 		},
 	} {
-		k, _ := alerts.ParseKey(key)
+		k, _ := rule.ParseKey(key)
 		if a, ok := view.Alert(k); !ok || !want(a) {
 			t.Errorf("%s is not as the pages need it: %+v", key, a)
 		}
@@ -72,7 +73,7 @@ func everyState(t *testing.T, view *alerts.View) {
 }
 
 func daysOfEdges(t *testing.T, a *Alarms) {
-	edges, err := a.Journal.History(t.Context(), alerts.Key{}, 100, time.Now())
+	edges, err := a.Journal.History(t.Context(), rule.Key{}, 100, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

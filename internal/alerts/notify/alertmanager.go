@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -58,12 +59,12 @@ type member struct {
 	// took is when the newest message of what stands was made that it has taken, in milliseconds since 1970; 0 where none is known.
 	took atomic.Int64
 	// fault is why it does not take what it is sent; nil while it does.
-	fault atomic.Pointer[alerts.ReceiverFault]
+	fault atomic.Pointer[rule.ReceiverFault]
 }
 
 // Faults returns those of its members, in the order of the configuration.
-func (a *alertmanager) Faults() []alerts.ReceiverFault {
-	var faults []alerts.ReceiverFault
+func (a *alertmanager) Faults() []rule.ReceiverFault {
+	var faults []rule.ReceiverFault
 	for _, m := range a.members {
 		if f := m.fault.Load(); f != nil {
 			faults = append(faults, *f)
@@ -94,7 +95,7 @@ func (a *alertmanager) note(ctx context.Context, m *member, err error) {
 		return
 	}
 	now := time.Now()
-	fault := &alerts.ReceiverFault{Channel: a.config.Name, Receiver: m.name, Text: err.Error(), Since: now, Last: now}
+	fault := &rule.ReceiverFault{Channel: a.config.Name, Receiver: m.name, Text: err.Error(), Since: now, Last: now}
 	d, worded := errors.AsType[*alerts.DeliveryError](err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):

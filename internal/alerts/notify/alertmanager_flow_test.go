@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/notify"
 	"dedup-dashboard/internal/alerts/outbox"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/series"
@@ -66,10 +68,10 @@ type noHistory struct{}
 // At implements the history of the engine.
 func (noHistory) At(time.Time) series.Ask { return nil }
 
-func (o *office) dispatch() alerts.DispatchConfig {
-	c := alerts.DefaultDispatch()
+func (o *office) dispatch() dispatch.Config {
+	c := dispatch.Default()
 	c.Channels, c.Undigested, c.ExternalURL = []string{"handoff"}, []string{"handoff"}, "https://dash.example"
-	c.Standing = map[string]alerts.Standing{"handoff": {Every: 300 * time.Millisecond, Believed: 9 * time.Hour}}
+	c.Standing = map[string]dispatch.Standing{"handoff": {Every: 300 * time.Millisecond, Believed: 9 * time.Hour}}
 	return c
 }
 
@@ -80,7 +82,7 @@ func (o *office) start() {
 	db, err := journal.Open(ctx, o.dir, slog.New(slog.DiscardHandler))
 	o.must(err)
 	records, cfg := db.Alerts(), o.dispatch()
-	dispatcher := alerts.NewDispatcher(cfg)
+	dispatcher := dispatch.New(cfg)
 	box := outbox.New(outbox.Config{
 		Store: records, Reader: records, Senders: map[string]outbox.Sender{"handoff": o.channel}, Log: slog.New(slog.DiscardHandler),
 		Failed: func(n alerts.Notification, why string) { o.t.Errorf("given up: %s", why) },
@@ -93,8 +95,8 @@ func (o *office) start() {
 	dispatcher.Restore(told)
 	dispatcher.Recall(edges)
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
-		Rules: []alerts.Rule{{Name: "backlog", Title: "backlog", Kind: alerts.OfPipeline, Measure: "ready", Unit: dedup.Count,
-			Limits: alerts.RuleLimits{Warning: alerts.Limit(10), Severe: alerts.Limit(100), Emergency: alerts.Limit(1000)}}},
+		Rules: []rule.Rule{{Name: "backlog", Title: "backlog", Kind: rule.OfPipeline, Measure: "ready", Unit: dedup.Count,
+			Limits: rule.Limits{Warning: rule.Limit(10), Severe: rule.Limit(100), Emergency: rule.Limit(1000)}}},
 		Snapshots: o, History: noHistory{}, Journal: records, Planner: dispatcher, Due: box.Wake,
 	})
 	o.must(err)

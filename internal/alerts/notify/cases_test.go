@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -19,7 +20,7 @@ func at(clock string) time.Time {
 
 // duplicates is an alert of the duplicate rate of a pipeline.
 func duplicates(pipeline string) alerts.NotifiedAlert {
-	key := alerts.Key{Rule: "duplicate_rate", Kind: alerts.OfPipeline, Subject: pipeline}
+	key := rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: pipeline}
 	return alerts.NotifiedAlert{
 		Key: key, Title: "duplicate rate", Firing: true, Edge: alerts.EdgeFired, Tier: dedup.Severe, Was: dedup.Normal,
 		Labels: map[string]string{"pipeline": pipeline, "broker": "main", "store": "orders", "team": "shop", "cost-centre": "42"},

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
@@ -163,7 +164,7 @@ func TestTheSubjectSaysTierSubjectValueLimitAndBasis(t *testing.T) {
 	finding := duplicates("orders")
 	finding.Title, finding.Unit = "consumers ack by themselves", ""
 	own := duplicates("")
-	own.Key.Kind, own.Title, own.Unit, own.Value, own.Limit, own.N, own.Window, own.Why = alerts.OfDashboard, "disk nearly full", dedup.Bytes, 1536, 0, 0, 0, ""
+	own.Key.Kind, own.Title, own.Unit, own.Value, own.Limit, own.N, own.Window, own.Why = rule.OfDashboard, "disk nearly full", dedup.Bytes, 1536, 0, 0, 0, ""
 	found := duplicates("loyalty")
 	found.Title, found.Unit, found.Value, found.Limit, found.N, found.Window, found.Why = "findings", dedup.Count, 2, 0, 0, 0, "dead letters are dropped"
 	for want, n := range map[string]alerts.Notification{

@@ -12,7 +12,6 @@ import (
 	"time"
 	"unicode"
 
-	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -154,12 +153,13 @@ func stray(s secret.Secret) error {
 	return nil
 }
 
-// Standing returns how all that stands must be told again to a receiver that forgets it; zero for one that does not.
-func (c Config) Standing() alerts.Standing {
+// Standing returns after which time all that stands must be told again to a receiver that forgets it, and for how long that believes
+// what it was told; zero for one that does not forget.
+func (c Config) Standing() (every, believed time.Duration) {
 	if c.Type != "alertmanager" {
-		return alerts.Standing{}
+		return 0, 0
 	}
-	return alerts.Standing{Every: sayAgain, Believed: c.endsAfter()}
+	return sayAgain, c.endsAfter()
 }
 
 func (c Config) endsAfter() time.Duration {

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // The most characters of a name, a sentence and an address that a message repeats.
@@ -85,5 +85,5 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return alerts.Number(float64(n)) + " " + many
+	return rule.Number(float64(n)) + " " + many
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -91,7 +92,7 @@ func annotationNames() map[string]string {
 }
 
 // fingerprint identifies an alert for all of its life: the FNV-1a hash of its key in hex, as long as Alertmanager's.
-func fingerprint(k alerts.Key) string {
+func fingerprint(k rule.Key) string {
 	h := fnv.New64a()
 	for _, part := range []string{k.Rule, string(k.Kind), k.Subject} {
 		_, _ = h.Write([]byte(part))

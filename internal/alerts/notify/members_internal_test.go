@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )
@@ -77,7 +78,7 @@ func TestAMemberThatTakesNothingBesideAnotherIsNamedUntilItDoes(t *testing.T) {
 			for _, m := range am.members {
 				m.took.Store(time.Now().UnixMilli())
 			}
-			over := alerts.NotifiedAlert{Key: alerts.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: time.Now().Add(-time.Hour)}
+			over := alerts.NotifiedAlert{Key: rule.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: time.Now().Add(-time.Hour)}
 			known := alerts.Notification{Kind: alerts.NotifyStanding, At: time.Now(), Alerts: []alerts.NotifiedAlert{over}} // of which nothing is posted
 			if err := am.Send(t.Context(), known); (err != nil) != (step.fails == "both") {
 				t.Errorf("while %q fails, what holds no news counts as told: %v", step.fails, err)
@@ -120,7 +121,7 @@ func TestManyAlertsGoInSeveralRequestsOfWhichOneRefusedHoldsUpNone(t *testing.T)
 	am.http.Transport = sizes
 	n := alerts.Notification{ID: "n", At: time.Now()}
 	for i := range 2*maxBatch + 1 {
-		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: alerts.Key{Rule: "r", Kind: alerts.OfPipeline, Subject: strconv.Itoa(i)}, Firing: true, Tier: dedup.Severe})
+		n.Alerts = append(n.Alerts, alerts.NotifiedAlert{Key: rule.Key{Rule: "r", Kind: rule.OfPipeline, Subject: strconv.Itoa(i)}, Firing: true, Tier: dedup.Severe})
 	}
 	n.Kind = alerts.NotifyStanding
 	if err := am.Send(t.Context(), n); err == nil || am.members[0].took.Load() != 0 {
@@ -187,7 +188,7 @@ func TestWhatWasTakenBeforeARestartIsNotToldAgain(t *testing.T) {
 	am, sizes := channel.(*alertmanager), &counting{}
 	am.http.Transport = sizes
 	now := time.Now()
-	over := alerts.NotifiedAlert{Key: alerts.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: now.Add(-time.Hour)}
+	over := alerts.NotifiedAlert{Key: rule.Key{Rule: "r"}, Was: dedup.Severe, EndsAt: now.Add(-time.Hour)}
 	n := alerts.Notification{Kind: alerts.NotifyStanding, At: now, Alerts: []alerts.NotifiedAlert{over}}
 	for _, taken := range []time.Time{now.Add(-50 * time.Minute), now.Add(-time.Minute)} {
 		am.Resume(taken)

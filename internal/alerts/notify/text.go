@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -105,7 +106,7 @@ func subject(n alerts.Notification, w words) string {
 	mark, only := tag(w.tier), &n.Alerts[0]
 	switch {
 	case n.Kind == alerts.NotifyDigest:
-		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), alerts.Number(float64(len(n.Alerts))))
+		return fmt.Sprintf("%s %s at once, the worst %s", mark, plural(total, "alert", "alerts"), rule.Number(float64(len(n.Alerts))))
 	case n.Kind == alerts.NotifyFlapping && total == 1:
 		return fmt.Sprintf("%s %s: %s flaps", mark, who(only), title(only))
 	case n.Kind == alerts.NotifyFlapping:
@@ -134,12 +135,12 @@ func named(n alerts.Notification) string {
 		}
 		part += "of " + who(a)
 		if a.Firing && measured(a) {
-			part += " " + alerts.ValueText(a.Value, a.Unit)
+			part += " " + rule.ValueText(a.Value, a.Unit)
 		}
 		parts = append(parts, part)
 	}
 	if more := len(list) + n.LeftOut - len(parts); more > 0 {
-		parts = append(parts, alerts.Number(float64(more))+" more")
+		parts = append(parts, rule.Number(float64(more))+" more")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -214,9 +215,9 @@ func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
 	add(subjectName(a.Key.Kind), clean(a.Key.Subject, maxName))
 	add("Rule", clean(a.Key.Rule, maxName))
 	if measured(a) {
-		add("Value", alerts.ValueText(a.Value, a.Unit))
+		add("Value", rule.ValueText(a.Value, a.Unit))
 		if a.Limit > 0 {
-			add("Limit", alerts.ValueText(a.Limit, a.Unit))
+			add("Limit", rule.ValueText(a.Limit, a.Unit))
 		}
 		add("Based on", basis(a))
 	}
@@ -241,7 +242,7 @@ func headline(a *alerts.NotifiedAlert, at time.Time) string {
 			text += ", was " + was.String()
 		}
 		if end := cmp.Or(a.EndsAt, at); !a.StartsAt.IsZero() && end.After(a.StartsAt) {
-			text += ", fired for " + alerts.Span(end.Sub(a.StartsAt)) // at all its tiers
+			text += ", fired for " + rule.Span(end.Sub(a.StartsAt)) // at all its tiers
 		}
 		return text
 	}
@@ -268,9 +269,9 @@ func amount(a *alerts.NotifiedAlert) string {
 	default:
 		return ""
 	}
-	text := " " + alerts.ValueText(a.Value, a.Unit)
+	text := " " + rule.ValueText(a.Value, a.Unit)
 	if a.Limit > 0 {
-		text += " (" + limitName(a) + " " + alerts.ValueText(a.Limit, a.Unit) + ")"
+		text += " (" + limitName(a) + " " + rule.ValueText(a.Limit, a.Unit) + ")"
 	}
 	if b := basis(a); b != "" {
 		text += ", " + b
@@ -317,27 +318,27 @@ func change(a *alerts.NotifiedAlert) string {
 
 // who names what an alert is about.
 func who(a *alerts.NotifiedAlert) string {
-	if name := clean(a.Key.Subject, maxName); slices.Contains([]alerts.SubjectKind{alerts.OfBroker, alerts.OfStore, alerts.OfQueue}, a.Key.Kind) {
+	if name := clean(a.Key.Subject, maxName); slices.Contains([]rule.SubjectKind{rule.OfBroker, rule.OfStore, rule.OfQueue}, a.Key.Kind) {
 		return string(a.Key.Kind) + " " + name // what is called main or orders says nothing on a lock screen
 	} else if name != "" {
 		return name
 	}
-	return string(alerts.OfDashboard)
+	return string(rule.OfDashboard)
 }
 
 func title(a *alerts.NotifiedAlert) string {
 	return cmp.Or(clean(a.Title, maxName), clean(a.Key.Rule, maxName))
 }
 
-func subjectName(kind alerts.SubjectKind) string {
+func subjectName(kind rule.SubjectKind) string {
 	switch kind {
-	case alerts.OfPipeline:
+	case rule.OfPipeline:
 		return "Pipeline"
-	case alerts.OfBroker:
+	case rule.OfBroker:
 		return "Broker"
-	case alerts.OfStore:
+	case rule.OfStore:
 		return "Store"
-	case alerts.OfQueue:
+	case rule.OfQueue:
 		return "Shared queue"
 	default:
 		return "Subject"
@@ -349,12 +350,12 @@ func basis(a *alerts.NotifiedAlert) string {
 	var text string
 	switch known := a.N > 0 && !math.IsInf(a.N, 0); {
 	case known && a.Unit == dedup.Ratio && !math.IsNaN(a.Value) && !math.IsInf(a.Value, 0):
-		text = alerts.Number(math.Round(a.Value*a.N)) + " of " + alerts.Number(a.N)
+		text = rule.Number(math.Round(a.Value*a.N)) + " of " + rule.Number(a.N)
 	case known && a.Value != a.N:
-		text = "n = " + alerts.Number(a.N)
+		text = "n = " + rule.Number(a.N)
 	}
 	if a.Window > 0 {
-		text = strings.TrimSpace(text + " in " + alerts.Span(a.Window))
+		text = strings.TrimSpace(text + " in " + rule.Span(a.Window))
 	}
 	return text
 }
@@ -369,15 +370,15 @@ func since(a *alerts.NotifiedAlert, at time.Time) string {
 		text = moment(a.Began) + ", fires since " + text
 	}
 	if !a.Firing && !a.EndsAt.IsZero() {
-		return text + " until " + moment(a.EndsAt) + " (" + alerts.Span(a.EndsAt.Sub(a.StartsAt)) + ")"
+		return text + " until " + moment(a.EndsAt) + " (" + rule.Span(a.EndsAt.Sub(a.StartsAt)) + ")"
 	}
 	if at.After(a.StartsAt) {
-		text += " (" + alerts.Span(at.Sub(a.StartsAt)) + ")"
+		text += " (" + rule.Span(at.Sub(a.StartsAt)) + ")"
 	}
 	if a.Firing && !a.TierSince.IsZero() {
 		text += ", " + a.Tier.String() + " since " + moment(a.TierSince)
 		if at.After(a.TierSince) {
-			text += " (" + alerts.Span(at.Sub(a.TierSince)) + ")"
+			text += " (" + rule.Span(at.Sub(a.TierSince)) + ")"
 		}
 	}
 	return text

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -152,7 +153,7 @@ func standIn(n alerts.Notification) messageAlert {
 	}
 	w := describe(n, cut{})
 	labels := labelSet(n.GroupLabels) // which tell two reminders apart
-	labels["alertname"], labels["severity"], labels["kind"] = name, dedup.Warning.String(), string(alerts.OfDashboard)
+	labels["alertname"], labels["severity"], labels["kind"] = name, dedup.Warning.String(), string(rule.OfDashboard)
 	words := map[string]string{"summary": w.subject}
 	if _, rest := lines(n.Text); rest != "" {
 		words["description"] = rest
@@ -161,6 +162,6 @@ func standIn(n alerts.Notification) messageAlert {
 		Status:      "firing",
 		Labels:      labels,
 		Annotations: words, StartsAt: n.At.UTC(), GeneratorURL: safeLink(n.ExternalURL),
-		Fingerprint: fingerprint(alerts.Key{Rule: name, Kind: alerts.OfDashboard}),
+		Fingerprint: fingerprint(rule.Key{Rule: name, Kind: rule.OfDashboard}),
 	}
 }

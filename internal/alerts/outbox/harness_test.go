@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"dedup-dashboard/internal/alerts"
 	"errors"
 	"log/slog"
 	"slices"
@@ -11,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
 )
 
 // A shelf is a store of messages in memory.

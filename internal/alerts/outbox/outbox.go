@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
 )
 
 // The times of deliveries.

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
 )
 
 func TestMessagesAreDeliveredInTheirOrderOnceEach(t *testing.T) {

@@ -2,10 +2,12 @@ package outbox
 
 import (
 	"context"
-	"dedup-dashboard/internal/alerts"
 	"errors"
 	"fmt"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // A worker delivers the messages of one channel, one after the other.
@@ -80,7 +82,7 @@ func (w *worker) refused(ctx context.Context, out Outgoing, why *alerts.Delivery
 		return max(w.backoff(w.failures), asked)
 	}
 	if !why.Permanent {
-		text = fmt.Sprintf("Given up after %s. %s", alerts.Span(giveUp), text)
+		text = fmt.Sprintf("Given up after %s. %s", rule.Span(giveUp), text)
 	}
 	w.finish(ctx, out.ID, Outcome{Result: DeliveryFailed, At: now, Error: text, Doubtful: why.Doubtful})
 	w.cfg.Log.Error("a notification was given up", "channel", w.channel, "kind", out.Kind, "tries", out.Tries, "why", text)

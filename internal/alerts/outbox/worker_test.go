@@ -2,13 +2,14 @@ package outbox
 
 import (
 	"context"
-	"dedup-dashboard/internal/alerts"
 	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"dedup-dashboard/internal/alerts"
 )
 
 func TestWhatMayHaveArrivedIsTriedAgainSeldomAndMarked(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +19,7 @@ type Failure struct {
 	// Test is its name, At the time since its beginning.
 	Test string
 	At   time.Duration
-	Key  alerts.Key
+	Key  rule.Key
 	// Want and Got are one line each.
 	Want, Got string
 }
@@ -32,10 +33,10 @@ func (f Failure) String() string {
 // compare compares the alerts at one time with those that are expected.
 func (f *File) compare(t *test, l look, shown []*alerts.AlertView) []Failure {
 	var failures []Failure
-	fail := func(line int, key alerts.Key, want, got string) {
+	fail := func(line int, key rule.Key, want, got string) {
 		failures = append(failures, Failure{File: f.name, Line: line, Test: t.name, At: l.at, Key: key, Want: want, Got: got})
 	}
-	listed := make(map[alerts.Key]bool)
+	listed := make(map[rule.Key]bool)
 	for _, e := range l.alerts {
 		listed[e.key] = true
 		i := slices.IndexFunc(shown, func(a *alerts.AlertView) bool { return a.Key == e.key })
@@ -96,7 +97,7 @@ func describe(a *alerts.AlertView) string {
 		words[len(words)-1] += " since " + since(s.Calm())
 	}
 	words = append(words, "health "+s.Health.String())
-	if s.Health == alerts.HealthOK {
+	if s.Health == rule.HealthOK {
 		words = append(words, "value "+inUnit(a.Last.Value, a.Last.Unit))
 		if a.Last.Limit > 0 {
 			words = append(words, "limit "+inUnit(a.Last.Limit, a.Last.Unit))
@@ -119,7 +120,7 @@ func inUnit(v float64, u dedup.Unit) string {
 }
 
 // subjectText names an alert as people do.
-func subjectText(k alerts.Key) string {
+func subjectText(k rule.Key) string {
 	if k.Subject == "" {
 		return k.Rule
 	}

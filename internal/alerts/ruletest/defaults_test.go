@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -28,9 +28,9 @@ func shipped(t *testing.T, setup Setup) *File {
 }
 
 // rulesWith resolves the built-in rules with others.
-func rulesWith(t *testing.T, custom ...alerts.Rule) []alerts.Rule {
+func rulesWith(t *testing.T, custom ...rule.Rule) []rule.Rule {
 	t.Helper()
-	rules, err := alerts.Resolve(alerts.Defaults(), custom)
+	rules, err := rule.Resolve(rule.Defaults(), custom)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestTheShippedTestsOfTheBuiltInRulesHold(t *testing.T) {
 }
 
 // tiersOf are the tiers that a rule can fire at.
-func tiersOf(r alerts.Rule) []dedup.Tier {
+func tiersOf(r rule.Rule) []dedup.Tier {
 	switch r.Measure {
 	case "duplicate_rate", "":
 		return []dedup.Tier{dedup.Warning, dedup.Severe, dedup.Emergency}
@@ -80,7 +80,7 @@ func TestEveryTierOfEveryBuiltInRuleIsTested(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range alerts.Defaults() {
+	for _, r := range rule.Defaults() {
 		if r.Disabled { // it cannot fire
 			continue
 		}
@@ -99,12 +99,12 @@ type mutant struct {
 }
 
 // timingMutants put each span of a rule one evaluation off.
-func timingMutants(rules []alerts.Rule, i int) []mutant {
+func timingMutants(rules []rule.Rule, i int) []mutant {
 	const tick = 15 * time.Second
 	var all []mutant
-	spans := []func(*alerts.Timing) *time.Duration{
-		func(t *alerts.Timing) *time.Duration { return &t.Warning }, func(t *alerts.Timing) *time.Duration { return &t.Severe },
-		func(t *alerts.Timing) *time.Duration { return &t.Emergency }, func(t *alerts.Timing) *time.Duration { return &t.KeepFiring },
+	spans := []func(*rule.Timing) *time.Duration{
+		func(t *rule.Timing) *time.Duration { return &t.Warning }, func(t *rule.Timing) *time.Duration { return &t.Severe },
+		func(t *rule.Timing) *time.Duration { return &t.Emergency }, func(t *rule.Timing) *time.Duration { return &t.KeepFiring },
 	}
 	for at, span := range spans {
 		reached := at == 3 || slices.Contains(tiersOf(rules[i]), dedup.Warning+dedup.Tier(at))
@@ -120,7 +120,7 @@ func timingMutants(rules []alerts.Rule, i int) []mutant {
 }
 
 // limitMutants put each limit of a rule a little off.
-func limitMutants(rules []alerts.Rule, i int) []mutant {
+func limitMutants(rules []rule.Rule, i int) []mutant {
 	var all []mutant
 	r := rules[i]
 	for at, limit := range []*float64{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency} {
@@ -150,7 +150,7 @@ func limitMutants(rules []alerts.Rule, i int) []mutant {
 }
 
 // leaveMutants let a rule be left a little sooner or later. What is judged by a limit of one only has nothing between.
-func leaveMutants(rules []alerts.Rule, i int) []mutant {
+func leaveMutants(rules []rule.Rule, i int) []mutant {
 	var all []mutant
 	r := rules[i]
 	fine := r.Measure == "duplicate_rate" || r.Measure == "ack_latency"
@@ -172,31 +172,31 @@ func leaveMutants(rules []alerts.Rule, i int) []mutant {
 }
 
 // pageMutants put each limit of the pages a little off.
-func pageMutants(rules []alerts.Rule) []mutant {
+func pageMutants(rules []rule.Rule) []mutant {
 	var all []mutant
 	for at, by := range []float64{0.0001, 0.0001, 0.0001, 0.001, 0.001, 1, 1} {
 		for _, by := range []float64{by, -by} {
 			l := dedup.DefaultLimits()
 			*[]*float64{&l.DuplicateWarning, &l.DuplicateSevere, &l.DuplicateEmergency,
 				&l.LatencyWarning, &l.LatencySevere, &l.MinMessages, &l.MinDuplicates}[at] += by
-			rule := "duplicate_rate"
+			name := "duplicate_rate"
 			if at == 3 || at == 4 {
-				rule = "ack_latency"
+				name = "ack_latency"
 			}
 			setup := Setup{Rules: rules, Pipelines: []dedup.Pipeline{{Name: "orders", Limits: l}}}
-			all = append(all, mutant{fmt.Sprintf("limit %d of the page by %v", at, by), rule, setup})
+			all = append(all, mutant{fmt.Sprintf("limit %d of the page by %v", at, by), name, setup})
 		}
 	}
 	return all
 }
 
 // only leaves what is of one rule.
-func (f *File) only(rule string) {
-	f.setup.Rules = slices.DeleteFunc(slices.Clone(f.setup.Rules), func(r alerts.Rule) bool { return r.Name != rule })
+func (f *File) only(name string) {
+	f.setup.Rules = slices.DeleteFunc(slices.Clone(f.setup.Rules), func(r rule.Rule) bool { return r.Name != name })
 	for i := range f.tests {
 		for j := range f.tests[i].looks {
 			l := &f.tests[i].looks[j]
-			l.alerts = slices.DeleteFunc(l.alerts, func(e expected) bool { return e.key.Rule != rule })
+			l.alerts = slices.DeleteFunc(l.alerts, func(e expected) bool { return e.key.Rule != name })
 		}
 		f.tests[i].looks = slices.DeleteFunc(f.tests[i].looks, func(l look) bool { return len(l.alerts) == 0 })
 	}

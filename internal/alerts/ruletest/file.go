@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -24,8 +25,8 @@ const (
 
 // A Setup is what a file tests.
 type Setup struct {
-	// Rules are resolved, as alerts.Resolve returns them.
-	Rules []alerts.Rule
+	// Rules are resolved, as rule.Resolve returns them.
+	Rules []rule.Rule
 	// Pipelines are those of the configuration; nil without one: a test may then name any.
 	Pipelines []dedup.Pipeline
 }
@@ -59,12 +60,12 @@ type look struct {
 // An expected alert. A nil field is not looked at.
 type expected struct {
 	line int
-	key  alerts.Key
+	key  rule.Key
 	tier dedup.Tier
 	// pending is unknown where none is to be.
 	pending *dedup.Tier
 	phase   *alerts.Phase
-	health  *alerts.Health
+	health  *rule.Health
 }
 
 // Parse reads a file of tests; name stands for it in what is said of it. Its error is Problems: all that is wrong at once.
@@ -199,7 +200,7 @@ func (p *parser) expected(n *yaml.Node, t *test) (expected, bool) {
 		return expected{}, false
 	}
 	before := len(p.problems)
-	e := expected{line: f.line, key: alerts.Key{Rule: p.text(f.of["rule"], "rule")}}
+	e := expected{line: f.line, key: rule.Key{Rule: p.text(f.of["rule"], "rule")}}
 	p.subject(f, &e.key, t)
 	var tier, pending string
 	if tier = p.word(f, "tier", "normal", "warning", "severe", "emergency"); tier != "" {
@@ -213,7 +214,7 @@ func (p *parser) expected(n *yaml.Node, t *test) (expected, bool) {
 		e.phase = find(word, alerts.PhaseNormal, alerts.PhasePending, alerts.PhaseFiring, alerts.PhaseRecovering)
 	}
 	if word := p.word(f, "health", "ok", "no data", "error"); word != "" {
-		e.health = find(word, alerts.HealthOK, alerts.HealthNoData, alerts.HealthError)
+		e.health = find(word, rule.HealthOK, rule.HealthNoData, rule.HealthError)
 	}
 	return e, len(p.problems) == before
 }
@@ -243,24 +244,24 @@ func (p *parser) word(f fields, key string, words ...string) string {
 }
 
 // subject finds whom an alert is about. It must be one that the rule judges and the test has.
-func (p *parser) subject(f fields, key *alerts.Key, t *test) {
-	i := slices.IndexFunc(p.setup.Rules, func(r alerts.Rule) bool { return r.Name == key.Rule })
+func (p *parser) subject(f fields, key *rule.Key, t *test) {
+	i := slices.IndexFunc(p.setup.Rules, func(r rule.Rule) bool { return r.Name == key.Rule })
 	if i < 0 {
 		p.say(f.of["rule"].Line, "rule: there is no rule %q; the rules are %s", clipped(key.Rule), strings.Join(p.ruleNames(), ", "))
 		return
 	}
 	kind := p.setup.Rules[i].Kind
 	var given []string
-	for _, of := range []alerts.SubjectKind{alerts.OfPipeline, alerts.OfBroker, alerts.OfStore, alerts.OfQueue} {
+	for _, of := range []rule.SubjectKind{rule.OfPipeline, rule.OfBroker, rule.OfStore, rule.OfQueue} {
 		if n := f.of[string(of)]; n != nil {
 			given = append(given, string(of))
 			key.Kind, key.Subject = of, p.text(n, string(of))
 		}
 	}
 	switch {
-	case kind == alerts.OfDashboard && len(given) > 0:
+	case kind == rule.OfDashboard && len(given) > 0:
 		p.say(f.line, "rule %s judges the dashboard; leave %s out", key.Rule, strings.Join(given, " and "))
-	case kind == alerts.OfDashboard:
+	case kind == rule.OfDashboard:
 		key.Kind = kind
 	case len(given) != 1 || kind != "" && kind != key.Kind:
 		if kind == "" {
@@ -281,13 +282,13 @@ func (p *parser) ruleNames() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-func (t *test) has(k alerts.Key) bool {
+func (t *test) has(k rule.Key) bool {
 	switch k.Kind {
-	case alerts.OfBroker:
+	case rule.OfBroker:
 		return slices.Contains(t.brokers, k.Subject)
-	case alerts.OfStore:
+	case rule.OfStore:
 		return slices.Contains(t.stores, k.Subject)
-	case alerts.OfQueue:
+	case rule.OfQueue:
 		return slices.Contains(t.queues, k.Subject)
 	default:
 		return slices.ContainsFunc(t.pipelines, func(p dedup.Pipeline) bool { return p.Name == k.Subject })

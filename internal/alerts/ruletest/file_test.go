@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -202,10 +202,10 @@ func TestAFailureTellsWhereWhenWhatWasExpectedAndWhatWas(t *testing.T) {
 
 func TestRulesInPromQLAskTheSeriesOfTheTest(t *testing.T) {
 	rules := rulesWith(t,
-		alerts.Rule{Name: "many_waiting", Expr: `dedup_queue_ready_messages > 0`, Limits: alerts.RuleLimits{Warning: alerts.Limit(100)}},
-		alerts.Rule{Name: "refused", Numerator: `sum by (pipeline) (increase(shop_refused_total[$window]))`,
+		rule.Rule{Name: "many_waiting", Expr: `dedup_queue_ready_messages > 0`, Limits: rule.Limits{Warning: rule.Limit(100)}},
+		rule.Rule{Name: "refused", Numerator: `sum by (pipeline) (increase(shop_refused_total[$window]))`,
 			Denominator: `sum by (pipeline) (increase(shop_orders_total[$window]))`, MinCount: 50,
-			Limits: alerts.RuleLimits{Severe: alerts.Limit(0.05)}, Timing: alerts.Timing{Severe: alerts.AtOnce}})
+			Limits: rule.Limits{Severe: rule.Limit(0.05)}, Timing: rule.Timing{Severe: rule.AtOnce}})
 	const text = `tests:
   - name: a queue that fills, ends, and comes back
     pipelines: [{name: orders, store: markers}]
@@ -265,9 +265,9 @@ tests:
 }
 
 func TestASeriesThatNoPromQLSelectsIsAMistakeHoweverMuchOfANameItIs(t *testing.T) {
-	rules := rulesWith(t, alerts.Rule{Name: "many_waiting", Expr: `delta(dedup_queue_ready_messages[5m]) > 0`, Limits: alerts.RuleLimits{Warning: alerts.Limit(100)}},
-		alerts.Rule{Name: "refused", Numerator: `increase(shop_refused_total[$window])`, Denominator: `{__name__=~"shop_orders.*"} offset $window`,
-			MinCount: 50, Limits: alerts.RuleLimits{Severe: alerts.Limit(0.05)}})
+	rules := rulesWith(t, rule.Rule{Name: "many_waiting", Expr: `delta(dedup_queue_ready_messages[5m]) > 0`, Limits: rule.Limits{Warning: rule.Limit(100)}},
+		rule.Rule{Name: "refused", Numerator: `increase(shop_refused_total[$window])`, Denominator: `{__name__=~"shop_orders.*"} offset $window`,
+			MinCount: 50, Limits: rule.Limits{Severe: rule.Limit(0.05)}})
 	for _, tt := range []struct {
 		name  string
 		asked bool

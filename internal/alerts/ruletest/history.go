@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/series"
 )
 
@@ -22,8 +22,8 @@ type history interface {
 }
 
 // openHistory opens an empty history. Where no rule asks one it is none.
-func openHistory(ctx context.Context, rules []alerts.Rule, interval time.Duration) (history, error) {
-	if !slices.ContainsFunc(rules, func(r alerts.Rule) bool { return len(queries(r)) > 0 && !r.Disabled }) {
+func openHistory(ctx context.Context, rules []rule.Rule, interval time.Duration) (history, error) {
+	if !slices.ContainsFunc(rules, func(r rule.Rule) bool { return len(queries(r)) > 0 && !r.Disabled }) {
 		return noHistory{}, nil
 	}
 	dir, err := os.MkdirTemp("", "dashboard-test-rules-")
@@ -44,7 +44,7 @@ func openHistory(ctx context.Context, rules []alerts.Rule, interval time.Duratio
 }
 
 // queries are the PromQL of a rule.
-func queries(r alerts.Rule) []string {
+func queries(r rule.Rule) []string {
 	return slices.DeleteFunc([]string{r.Expr, r.Numerator, r.Denominator}, func(promql string) bool { return promql == "" })
 }
 

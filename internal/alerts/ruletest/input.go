@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -25,7 +25,7 @@ type input struct {
 	// setter is that of the measure; nil for a series of the history.
 	setter *setter
 	// subject is whose measure it is; its rule is empty.
-	subject alerts.Key
+	subject rule.Key
 	// window is the only one that is set; 0 for all.
 	window time.Duration
 	// tier is that of a finding.
@@ -90,8 +90,8 @@ func (p *parser) input(n *yaml.Node, t *test) {
 // measure finds out what a series sets, and reports false where that cannot be told.
 func (p *parser) measure(in *input) bool {
 	s, settable := p.setters[in.name]
-	_, measured := alerts.Measure(in.name)
-	i := slices.IndexFunc(p.setup.Rules, func(r alerts.Rule) bool { return r.Name == in.name })
+	_, measured := rule.Measure(in.name)
+	i := slices.IndexFunc(p.setup.Rules, func(r rule.Rule) bool { return r.Name == in.name })
 	switch {
 	case settable:
 		in.setter = &s
@@ -112,7 +112,7 @@ func (p *parser) measures() string { return strings.Join(slices.Sorted(maps.Keys
 
 // asked reports whether the PromQL of some rule may ask for a series.
 func (p *parser) asked(name string) bool {
-	return slices.ContainsFunc(p.setup.Rules, func(r alerts.Rule) bool {
+	return slices.ContainsFunc(p.setup.Rules, func(r rule.Rule) bool {
 		return slices.ContainsFunc(queries(r), func(promql string) bool {
 			// Rules are resolved: there is none whose PromQL is wrong.
 			selects, _ := series.Selects(strings.ReplaceAll(promql, "$window", "15m"), name)
@@ -123,19 +123,19 @@ func (p *parser) asked(name string) bool {
 
 // ofMeasure reads whose measure it is from the labels, and reports whether they are those that the measure takes.
 func (p *parser) ofMeasure(in *input) bool {
-	kinds := []alerts.SubjectKind{in.setter.kind}
+	kinds := []rule.SubjectKind{in.setter.kind}
 	if in.setter.kind == "" {
-		kinds = []alerts.SubjectKind{alerts.OfBroker, alerts.OfStore, alerts.OfPipeline}
+		kinds = []rule.SubjectKind{rule.OfBroker, rule.OfStore, rule.OfPipeline}
 	}
 	rest := maps.Clone(in.labels)
 	for _, kind := range kinds {
 		if name, there := rest[string(kind)]; there && in.subject.Kind == "" {
-			in.subject = alerts.Key{Kind: kind, Subject: name}
+			in.subject = rule.Key{Kind: kind, Subject: name}
 			delete(rest, string(kind))
 		}
 	}
-	if in.setter.kind == alerts.OfDashboard {
-		in.subject.Kind = alerts.OfDashboard
+	if in.setter.kind == rule.OfDashboard {
+		in.subject.Kind = rule.OfDashboard
 	}
 	if in.subject.Kind == "" {
 		p.say(in.line, "series: %s does not say whose it is; write %s{%s=\"...\"}", in.name, in.name, kinds[0])
@@ -144,7 +144,7 @@ func (p *parser) ofMeasure(in *input) bool {
 	if in.setter.windows {
 		p.readWindow(in, rest)
 	}
-	if in.subject.Kind == alerts.OfQueue && sharedQueue(in.subject.Subject).Subject() != in.subject.Subject {
+	if in.subject.Kind == rule.OfQueue && sharedQueue(in.subject.Subject).Subject() != in.subject.Subject {
 		p.say(in.line, "series: %q names no shared queue; write broker:queue, or broker:vhost:queue", clipped(in.subject.Subject))
 	}
 	if in.name == findingSeries {

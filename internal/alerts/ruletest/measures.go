@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A setter puts the value of a measure where the rule that judges by it looks.
 type setter struct {
 	// kind is whose measure it is; empty where the label says whether it is that of a broker, store or pipeline.
-	kind alerts.SubjectKind
+	kind rule.SubjectKind
 	unit dedup.Unit
 	// whole: only whole numbers up to maxThings, since so many things are made up.
 	whole bool
@@ -49,23 +50,23 @@ func setters() map[string]setter {
 		"broker_alarm":              ofNodes(func(n *dedup.Node) { n.MemoryAlarm = true }),
 		"node_down":                 ofNodes(func(n *dedup.Node) { n.Running = false }),
 		"partition":                 ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
-		"outbox_age": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
+		"outbox_age": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) {
 			s.OutboxOldest, s.OutboxWaiting = before(at, v), 1
 		}),
-		"evaluation_late": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) { s.LastEvaluation = before(at, v) }),
-		"deliveries_failed": ofSelf(dedup.Count, func(s *alerts.Self, _ time.Time, v float64) {
+		"evaluation_late": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) { s.LastEvaluation = before(at, v) }),
+		"deliveries_failed": ofSelf(dedup.Count, func(s *rule.Self, _ time.Time, v float64) {
 			s.DeliveriesFailed, s.DeliveryErrors = int64(v), []string{"the test says so"}
 		}),
-		"receiver_faults": ofSelf(dedup.Seconds, func(s *alerts.Self, at time.Time, v float64) {
+		"receiver_faults": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) {
 			if v > 0 {
-				s.ReceiverFaults = []alerts.ReceiverFault{{Channel: "test", Receiver: "second", Text: "the test says so", Since: before(at, v), Last: at}}
+				s.ReceiverFaults = []rule.ReceiverFault{{Channel: "test", Receiver: "second", Text: "the test says so", Since: before(at, v), Last: at}}
 			}
 		}),
-		"disk_used": ofSelf(dedup.Ratio, func(s *alerts.Self, _ time.Time, v float64) {
+		"disk_used": ofSelf(dedup.Ratio, func(s *rule.Self, _ time.Time, v float64) {
 			free := 1 - v
 			s.DiskFree = &free
 		}),
-		"audit_refused": ofSelf(dedup.Count, func(s *alerts.Self, _ time.Time, v float64) {
+		"audit_refused": ofSelf(dedup.Count, func(s *rule.Self, _ time.Time, v float64) {
 			if v > 0 {
 				s.AuditRefused = "the test says so"
 			}
@@ -74,10 +75,10 @@ func setters() map[string]setter {
 		"consumer_restarts":      over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.ConsumerRestarts = f }),
 		"markers_without_expiry": now(dedup.Count, "store", setWithoutExpiry),
 		"unacked_without_ack":    now(dedup.Seconds, "broker", setUnacked),
-		"minority":               {kind: alerts.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: setMinority},
-		alerts.RuleWatchdog:      ofSelf(dedup.Count, func(*alerts.Self, time.Time, float64) {}), // it always fires
+		"minority":               {kind: rule.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: setMinority},
+		alerts.RuleWatchdog:      ofSelf(dedup.Count, func(*rule.Self, time.Time, float64) {}), // it always fires
 		sourceSeries:             {unit: dedup.Seconds, set: setUnreachable},
-		findingSeries: {kind: alerts.OfPipeline, unit: dedup.Count, whole: true, sources: []string{"broker", "store"},
+		findingSeries: {kind: rule.OfPipeline, unit: dedup.Count, whole: true, sources: []string{"broker", "store"},
 			set: setFinding},
 	}
 }
@@ -88,14 +89,14 @@ func before(at time.Time, seconds float64) time.Time {
 
 // now is the setter of a figure of this moment.
 func now(unit dedup.Unit, source string, set func(*dedup.PipelineStatus, dedup.Figure)) setter {
-	return setter{kind: alerts.OfPipeline, unit: unit, sources: []string{source}, set: func(s *scene, in *input, v, n float64) {
+	return setter{kind: rule.OfPipeline, unit: unit, sources: []string{source}, set: func(s *scene, in *input, v, n float64) {
 		set(s.pipeline(in.subject.Subject), s.figure(unit, v, n, 0))
 	}}
 }
 
 // over is the setter of a figure that its rule takes over one window.
 func over(window time.Duration, unit dedup.Unit, source string, set func(*dedup.WindowFigures, dedup.Figure)) setter {
-	return setter{kind: alerts.OfPipeline, unit: unit, sources: []string{source}, set: func(s *scene, in *input, v, n float64) {
+	return setter{kind: rule.OfPipeline, unit: unit, sources: []string{source}, set: func(s *scene, in *input, v, n float64) {
 		w := s.window(in.subject.Subject, window)
 		set(w, s.figure(unit, v, v, window))
 	}}
@@ -103,7 +104,7 @@ func over(window time.Duration, unit dedup.Unit, source string, set func(*dedup.
 
 // ofQueue is the setter of a figure of a shared queue.
 func ofQueue(unit dedup.Unit, window time.Duration, set func(*dedup.SharedQueue, dedup.Figure)) setter {
-	return setter{kind: alerts.OfQueue, unit: unit, sources: []string{"broker"}, set: func(s *scene, in *input, v, _ float64) {
+	return setter{kind: rule.OfQueue, unit: unit, sources: []string{"broker"}, set: func(s *scene, in *input, v, _ float64) {
 		set(s.queue(in.subject.Subject), s.figure(unit, v, v, window))
 	}}
 }
@@ -117,7 +118,7 @@ func windowed(unit dedup.Unit, set func(*dedup.WindowFigures, dedup.Figure)) set
 			}
 		}
 	}
-	return setter{kind: alerts.OfPipeline, unit: unit, windows: true, sources: []string{"reported"}, set: put}
+	return setter{kind: rule.OfPipeline, unit: unit, windows: true, sources: []string{"reported"}, set: put}
 }
 
 // ofNodes is the setter of how many nodes of a broker ail, beside one that does not.
@@ -133,12 +134,12 @@ func ofNodes(ail func(*dedup.Node)) setter {
 			b.State.Nodes = append(b.State.Nodes, n)
 		}
 	}
-	return setter{kind: alerts.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: put}
+	return setter{kind: rule.OfBroker, unit: dedup.Count, whole: true, sources: []string{"broker"}, set: put}
 }
 
 // ofSelf is the setter of a measure of the dashboard itself.
-func ofSelf(unit dedup.Unit, set func(s *alerts.Self, at time.Time, v float64)) setter {
-	return setter{kind: alerts.OfDashboard, unit: unit, set: func(s *scene, _ *input, v, _ float64) { set(&s.self, s.snapshot.At, v) }}
+func ofSelf(unit dedup.Unit, set func(s *rule.Self, at time.Time, v float64)) setter {
+	return setter{kind: rule.OfDashboard, unit: unit, set: func(s *scene, _ *input, v, _ float64) { set(&s.self, s.snapshot.At, v) }}
 }
 
 func setMinority(s *scene, in *input, v, _ float64) {

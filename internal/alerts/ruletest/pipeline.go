@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,7 +16,7 @@ func (p *parser) pipeline(n *yaml.Node, t *test) {
 		return
 	}
 	name := p.text(f.of["name"], "name")
-	if name == "" || t.has(alerts.Key{Kind: alerts.OfPipeline, Subject: name}) {
+	if name == "" || t.has(rule.Key{Kind: rule.OfPipeline, Subject: name}) {
 		p.say(f.line, "name: the pipeline has none, or is described twice; give each one its own")
 		return
 	}
@@ -51,7 +51,7 @@ func (p *parser) configured(name string) dedup.Pipeline {
 // adopt adds the pipeline that a series names. With a configuration it must be there, or described by the test.
 func (p *parser) adopt(in *input, t *test) {
 	name := in.labels["pipeline"]
-	if name == "" || t.has(alerts.Key{Kind: alerts.OfPipeline, Subject: name}) {
+	if name == "" || t.has(rule.Key{Kind: rule.OfPipeline, Subject: name}) {
 		return
 	}
 	d := p.configured(name)

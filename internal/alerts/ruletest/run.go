@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -64,10 +65,10 @@ func (f *File) newStage(ctx context.Context) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{history: history, own: ownAlerts{lives: make(map[alerts.Key]*alerts.AlertView)}}
-	var others []alerts.Rule
+	s := &stage{history: history, own: ownAlerts{lives: make(map[rule.Key]*alerts.AlertView)}}
+	var others []rule.Rule
 	for _, r := range f.setup.Rules {
-		if r.Kind == alerts.OfDashboard && r.Measure != "" {
+		if r.Kind == rule.OfDashboard && r.Measure != "" {
 			s.own.rules = append(s.own.rules, r)
 			continue
 		}
@@ -130,25 +131,25 @@ func (forgetful) CommitTick(context.Context, alerts.Tick) error      { return ni
 // ownAlerts are those of the dashboard itself. The engine asks what is known of it of a watch, which looks at the real disk; so they
 // are led through their lives here, by the same functions.
 type ownAlerts struct {
-	rules []alerts.Rule
-	lives map[alerts.Key]*alerts.AlertView
+	rules []rule.Rule
+	lives map[rule.Key]*alerts.AlertView
 }
 
 func (o *ownAlerts) evaluate(at time.Time, interval time.Duration, s *scene) []*alerts.AlertView {
 	var shown []*alerts.AlertView
-	round := alerts.NewRound(at, s.snapshot, s.self)
+	round := rule.NewRound(at, s.snapshot, s.self)
 	for i := range o.rules {
-		rule := &o.rules[i]
-		judgements, _ := rule.Judge(round)
+		one := &o.rules[i]
+		judgements, _ := one.Judge(round)
 		for _, j := range judgements {
 			before := o.lives[j.Key]
 			if before == nil {
 				before = &alerts.AlertView{}
 			}
-			a := &alerts.AlertView{Alert: alerts.Alert{Key: j.Key, Last: j}, Rule: rule}
-			seen := rule.Evaluation(j)
+			a := &alerts.AlertView{Alert: alerts.Alert{Key: j.Key, Last: j}, Rule: one}
+			seen := one.Evaluation(j)
 			seen.Interval = interval
-			a.State, _, _ = before.State.Next(seen, rule.Timing)
+			a.State, _, _ = before.State.Next(seen, one.Timing)
 			o.lives[j.Key] = a
 			shown = append(shown, a)
 		}

@@ -5,21 +5,21 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A scene is what the dashboard knows at one step of a test.
 type scene struct {
 	snapshot *dedup.Snapshot
-	self     alerts.Self
+	self     rule.Self
 }
 
 // scene sets the figures of one step.
 func (t *test) scene(step int, at time.Time, interval time.Duration) *scene {
 	s := &scene{
 		snapshot: &dedup.Snapshot{Round: uint64(step) + 1, At: at, Interval: interval},
-		self:     alerts.Self{Interval: interval},
+		self:     rule.Self{Interval: interval},
 	}
 	for _, name := range t.brokers {
 		s.snapshot.Brokers = append(s.snapshot.Brokers, dedup.BrokerStatus{Name: name, Health: answering("broker", name, at)})
@@ -63,7 +63,7 @@ func answering(kind, name string, at time.Time) dedup.SourceHealth {
 func (t *test) missSources(s *scene) {
 	for i := range t.inputs {
 		in := &t.inputs[i]
-		if in.name != sourceSeries || in.subject.Kind != alerts.OfPipeline {
+		if in.name != sourceSeries || in.subject.Kind != rule.OfPipeline {
 			continue
 		}
 		h := answering("reported", in.subject.Subject, s.snapshot.At)
@@ -97,13 +97,13 @@ func (s *scene) apply(in *input, step int) {
 func (s *scene) fail(in *input) {
 	for _, kind := range in.setter.sources {
 		h := dedup.SourceHealth{Name: kind + " of the test", Kind: kind, Tried: true, Err: noAnswer, LastTry: s.snapshot.At}
-		if in.subject.Kind == alerts.OfBroker {
+		if in.subject.Kind == rule.OfBroker {
 			b := s.broker(in.subject.Subject)
 			h.Name = b.Health.Name
 			b.Health = h
 			continue
 		}
-		if in.subject.Kind == alerts.OfQueue {
+		if in.subject.Kind == rule.OfQueue {
 			q := s.queue(in.subject.Subject)
 			q.Down = append(q.Down, h)
 			continue
@@ -168,11 +168,11 @@ func (s *scene) queue(subject string) *dedup.SharedQueue {
 }
 
 // source is the health of a broker, of a store, or of what the consumers of a pipeline report.
-func (s *scene) source(of alerts.Key) *dedup.SourceHealth {
+func (s *scene) source(of rule.Key) *dedup.SourceHealth {
 	switch of.Kind {
-	case alerts.OfBroker:
+	case rule.OfBroker:
 		return &s.broker(of.Subject).Health
-	case alerts.OfStore:
+	case rule.OfStore:
 		i := slices.IndexFunc(s.snapshot.Stores, func(st dedup.StoreStatus) bool { return st.Name == of.Subject })
 		return &s.snapshot.Stores[i].Health
 	default:

@@ -130,14 +130,15 @@ func (s *HitsSpan) MeetWritten(scheme dedup.Scheme, g sample.Gain, waiting float
 	return max(0, met)
 }
 
-// TakenBack is how many inserts of a span at least wrote a row that is not there any more, because their work failed: the rows that the server counted
-// less those that there are, of the ids that were counted in the span. Some of the inserts that it counted had ids from before or after these: no more
-// than had not ended then, or had been given since. It is 0 where rows are not counted.
-func (s HitsSpan) TakenBack(rows []dedup.InsertStats, statements []dedup.StatementStats) float64 {
+// UnackedRows is how many inserts of a span at least wrote a row while nobody acked their message, because the work failed: the row is not there any
+// more, or says so where failures are not acked. Rows that are gone are those that the server counted less those that there are, of the ids that were
+// counted in the span. Some of the inserts that it counted had ids from before or after these: no more than had not ended then, or had been given
+// since. until is when the rows were counted to, zero where they are not.
+func (s HitsSpan) UnackedRows(scheme dedup.Scheme, rows []dedup.InsertStats, statements []dedup.StatementStats) (n float64, until time.Time) {
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > s.FirstIDs[0] })
 	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > s.LastIDs[1]+1 }) - 1
 	if j <= i {
-		return 0
+		return 0, time.Time{}
 	}
 	a, b := &rows[i], &rows[j]
 	most, before := math.Inf(-1), math.Inf(1)
@@ -153,7 +154,10 @@ func (s HitsSpan) TakenBack(rows []dedup.InsertStats, statements []dedup.Stateme
 		}
 	}
 	if math.IsInf(most, -1) {
-		return 0
+		return 0, time.Time{}
 	}
-	return most - float64(b.Rows-a.Rows)
+	if n = most - float64(b.Rows-a.Rows); scheme.OnFail != "ack" {
+		n += float64(b.Failed - a.Failed)
+	}
+	return n, b.At
 }

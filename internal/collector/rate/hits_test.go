@@ -183,7 +183,7 @@ func TestHitsOnRowsThatAreNotDoneAreNoDuplicates(t *testing.T) {
 		"what is met is acked":                  {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, pass, 4 + 1 + 3*1.4143},
 		"what is met is acked, rows unread":     {dedup.Scheme{Mark: "before", OnInFlight: "ack"}, nil, 100},
 	} {
-		got := UndoneRows(c.scheme, c.pass, span, gain, HitsAgain{Died: 2, Returned: 4 + 3, Left: math.Inf(1)})
+		got := UndoneRows(c.scheme, c.pass, span, gain, HitsAgain{Died: 2, Returned: 4 + 3})
 		if got[0] != 0 || got[1] < c.most-0.01 || got[1] > c.most+0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}
@@ -195,7 +195,7 @@ func TestDeadLettersThatWereTakenOutMayHaveMetTheirRows(t *testing.T) {
 	scheme := dedup.Scheme{Mark: "before", OnInFlight: "ack"}
 	pass := &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 9900, dedup.Failed: 100}}
 	const taken = 90
-	if got := UndoneRows(scheme, pass, HitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, HitsAgain{Left: math.Inf(1)}); got[1] < taken {
+	if got := UndoneRows(scheme, pass, HitsSpan{Hits: [2]float64{100, 100}}, sample.Gain{Taken: taken}, HitsAgain{}); got[1] < taken {
 		t.Errorf("at most %v of them, and %d dead letters were taken out", got[1], taken)
 	}
 	begin := time.Unix(1_800_000_000, 0)

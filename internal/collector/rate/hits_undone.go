@@ -12,7 +12,6 @@ import (
 type HitsAgain struct {
 	Died     float64 // whose consumer died before the ack
 	Returned float64 // that were returned, see returnedHits
-	Left     float64 // that met a row that work left undone; +Inf where nothing bounds them
 	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
 	Unacked  float64 // questions of deliveries that were not acked
 }
@@ -34,19 +33,23 @@ func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gai
 	if pass == nil {
 		return [2]float64{0, hits}
 	}
-	// What came back had not been acked, or was a dead letter that somebody took out; what a producer sent again met such rows no more often than there are.
+	// What came back had not been acked, or was a dead letter that somebody took out.
+	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+again.Strange+CopiesOf(s, pass, span, again))}
+}
+
+// CopiesOf bounds the hits of messages that a producer sent again and that met a row whose work was not done: they met such rows no more often than
+// there are. Of work that failed and deleted its row none is left: it is among what was not acked.
+func CopiesOf(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, again HitsAgain) float64 {
 	var undone, all float64
 	for state, n := range pass.States {
 		if all += float64(n); state != dedup.Done {
 			undone += float64(n)
 		}
 	}
-	copies := 0.0
-	if all > 0 {
-		copies = hits * undone / all
+	share := undone / max(1, all)
+	if s.OnFail == "delete" {
+		share = max(share, min(1, again.Unacked/max(1, span.Asked[1])))
 	}
-	if s.OnFail == "delete" { // of work that failed no row is left: it is among what was not acked
-		copies = max(copies, hits*min(1, again.Unacked/max(1, span.Asked[1])))
-	}
-	return [2]float64{0, min(hits, min(gain.Redelivered+gain.Taken, again.Left)+again.Strange+copies+3*math.Sqrt(copies+1))}
+	copies := span.Hits[1] * share
+	return copies + 3*math.Sqrt(copies+1)
 }

@@ -7,12 +7,12 @@ import (
 
 const (
 	// Ends of a time move by up to quietNear to a moment whose unrest is less than quietShare of theirs, and by up to quietReach only for
-	// a third of what is found so: between bursts it is far less, and in steady traffic a window shall move on with every round. An unrest of
+	// less than half of what is found so: between bursts it is far less, and in steady traffic a window shall move on with every round. An unrest of
 	// quietEnough stays.
 	quietNear   = 5 * time.Second
 	quietReach  = 10 * time.Second
 	quietShare  = 0.7
-	quietFar    = 0.33
+	quietFar    = 0.45
 	QuietEnough = 6
 )
 

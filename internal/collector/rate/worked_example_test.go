@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
@@ -97,7 +98,7 @@ func TestTheWorkedExampleIsWhatTheProgramComputes(t *testing.T) {
 		Windows: []dedup.WindowFigures{{Window: workedWindow, DuplicateRate: told.Rate}}})
 	d, b := told.Terms.Duplicates, told.Terms.Repeats
 	hits, n := told.Rate.Hits, told.Rate.N
-	wilson := 100 * alerts.WilsonLower(hits, n)
+	wilson := 100 * rule.WilsonLower(hits, n)
 	for what, want := range map[string]string{
 		"the hits":                   fmt.Sprintf("= **%.0f**", told.Terms.Hits[1]),
 		"the separate messages":      fmt.Sprintf("= **%.0f**", told.Terms.Separate[0]),

@@ -12,11 +12,18 @@ import (
 // snapshots gives what is known now; never nil.
 type snapshots interface{ Snapshot() *dedup.Snapshot }
 
+// jobs puts what jobs did into a snapshot as events of their pipelines, for those who may see jobs.
+type jobs interface {
+	WithEvents(r *web.Request, snap *dedup.Snapshot) *dedup.Snapshot
+}
+
 // Deps are what the API answers from.
 type Deps struct {
 	Snapshots snapshots
 	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
 	Marks markService
+	// Jobs is job.Jobs; without it no event is one of a job.
+	Jobs jobs
 }
 
 // API answers programs. It is safe for concurrent use.
@@ -37,4 +44,13 @@ func New(deps Deps) web.Pages {
 			{Method: http.MethodPost, Path: "/api/v1/marks", Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: a.addMark},
 		}
 	}
+}
+
+// snapshot is what is known now, with what jobs did.
+func (a *API) snapshot(r *web.Request) *dedup.Snapshot {
+	snap := a.deps.Snapshots.Snapshot()
+	if a.deps.Jobs == nil {
+		return snap
+	}
+	return a.deps.Jobs.WithEvents(r, snap)
 }

@@ -86,7 +86,7 @@ func (a *API) pipelines(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, now := a.site.WithJobs(r, a.deps.Snapshots.Snapshot()), time.Now()
+	snap, now := a.snapshot(r), time.Now()
 	body := PipelinesJSON{Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, ReadingOf(snap, now))}
 	verdicts := a.site.Verdicts(snap, now)
 	rank := map[string]int{}
@@ -109,7 +109,7 @@ func (a *API) pipelines(r *web.Request) (web.Response, error) {
 
 // pipeline gives everything known of one pipeline.
 func (a *API) pipeline(r *web.Request) (web.Response, error) {
-	snap, now := a.site.WithJobs(r, a.deps.Snapshots.Snapshot()), time.Now()
+	snap, now := a.snapshot(r), time.Now()
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/cause"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -25,24 +27,24 @@ type Judged struct {
 
 // LikelyCause is the likely cause of a pipeline's duplicates: the one that an alert gives, which knows what it said before and was told in
 // notifications, else what the figures say. While rounds are late nothing can be told.
-func LikelyCause(snap *dedup.Snapshot, p Judged, late string) (alerts.Cause, bool) {
+func LikelyCause(snap *dedup.Snapshot, p Judged, late string) (cause.Cause, bool) {
 	if late != "" {
-		return alerts.Cause{}, false
+		return cause.Cause{}, false
 	}
 	if p.Verdict.Cause.Told() {
 		// What figures showed before a source was lost says nothing of now.
 		blind := slices.ContainsFunc(p.Down, IsLost)
-		return p.Verdict.Cause, !blind || p.Verdict.Cause.Kind == alerts.CauseOutage
+		return p.Verdict.Cause, !blind || p.Verdict.Cause.Kind == cause.Outage
 	}
-	if _, ok := alerts.LikelyCause(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
-		return alerts.Cause{}, false
+	if _, ok := cause.Likely(p.PipelineStatus, nil); !ok { // the events of most pipelines need not be joined
+		return cause.Cause{}, false
 	}
-	return alerts.LikelyCause(p.PipelineStatus, snap.EventsOf(p.PipelineStatus))
+	return cause.Likely(p.PipelineStatus, snap.EventsOf(p.PipelineStatus))
 }
 
 // Uses says which part each estimate of a window plays. Of two disputed rates the judged one is shown.
 func Uses(p Judged, w *dedup.WindowFigures) [][]string {
-	disputed := alerts.Disputed(w, p.Pipeline.Limits)
+	disputed := rule.Disputed(w, p.Pipeline.Limits)
 	// Each source has one estimate of a window, so that its name tells whose a figure is.
 	is := func(f dedup.Figure) int {
 		return slices.IndexFunc(w.Estimates, func(e dedup.Estimate) bool { return f.Known() && e.Rate.Known() && e.Rate.Source == f.Source })

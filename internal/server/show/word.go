@@ -186,3 +186,18 @@ func OfThem(shares []Share) string {
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
+
+// HowOften writes a small number of times.
+func HowOften(n int) string {
+	switch n {
+	case 1:
+		return "once"
+	case 2:
+		return "twice"
+	default:
+		return strconv.Itoa(n) + " times"
+	}
+}
+
+// Pipelines writes a number of pipelines.
+func Pipelines(n int) string { return Counted(n, "pipeline") }

@@ -38,3 +38,23 @@ func LookupAddress(base, id string) string {
 	}
 	return base + "/lookup?" + url.Values{"id": {id}}.Encode()
 }
+
+// SafeNext returns a path of ours to go to. Whatever could lead to another site becomes the overview: browsers read `//`,
+// `/\` and paths with tabs in them as other hosts.
+func SafeNext(base, next string) string {
+	home := base + "/"
+	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.ContainsFunc(next, unsafeInPath) {
+		return home
+	}
+	u, err := url.Parse(next)
+	if err != nil || u.Host != "" || u.Scheme != "" {
+		return home
+	}
+	switch u.Path {
+	case "/login", "/logout", "/logout-all", "/setup", "/welcome":
+		return home
+	}
+	return base + next
+}
+
+func unsafeInPath(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f || c > 0x7f }

@@ -8,6 +8,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// Unauthorized is the kind of error that only the web knows and more than the server tells of: nobody is signed in.
+const Unauthorized dedup.Kind = "unauthorized"
+
 // Error is an error as the web tells it.
 type Error struct {
 	Status     int

@@ -17,6 +17,9 @@ const MaxRef = 255
 // MaxText bounds a text that is searched, in bytes.
 const MaxText = 200
 
+// MaxHeaderBytes is the most bytes of the headers of a request, its address among them.
+const MaxHeaderBytes = 32 << 10
+
 // IsPipeline reports whether a name has the shape of a pipeline's; nothing else can be a path of ours.
 func IsPipeline(name string) bool { return pipelineName.MatchString(name) }
 

@@ -3,10 +3,10 @@ package web
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -17,8 +17,10 @@ type Route struct {
 	Needs  auth.Role
 	Kind   Kind
 	// Acts marks what changes something beyond sessions and settings: it goes away with read_only.
-	Acts    bool
-	Handler Handler
+	Acts bool
+	// OwnPages marks a GET that leaves an entry in the audit: a link of another site does not open it.
+	OwnPages bool
+	Handler  Handler
 }
 
 // Pages are the routes of a package outside the server. The server calls it once and hands it what it offers.
@@ -28,21 +30,24 @@ type Pages func(Site) []Route
 type Site struct {
 	// Base is the base path without a trailing slash, empty for the root.
 	Base string
+	// Secure says that browsers come by HTTPS.
+	Secure bool
 	// ReadOnly says that nothing here changes anything.
 	ReadOnly bool
 	// Masker hides values from those who may not see them.
 	Masker Masker
 	// Frame returns what every page shares, under a title.
 	Frame func(*Request, string) templates.Frame
+	// ErrorView is the page that says an error.
+	ErrorView func(*Request, error) templates.ErrorView
+	// Recheck has streams look at once whether who reads them still may.
+	Recheck func()
 	// ProxyNote tells admins of a proxy that is not trusted; its zero value if there is none.
 	ProxyNote func(auth.Principal) templates.Problem
+	// Judge is how pipelines are judged at a time: by their figures and findings, and by what fires of them.
+	Judge func(now time.Time) show.Judge
 	// Verdicts gives the verdict on each pipeline of a snapshot as it holds at a time, in its order.
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
-	// Stories tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
-	// them; missing is what cannot be asked.
-	Stories func(r *Request, term string, found admin.LookupResult, now time.Time) (all []Dated, missing string)
-	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
-	WithJobs func(*Request, *dedup.Snapshot) *dedup.Snapshot
 }
 
 // Dated is an entry of a timeline with the time that it is sorted by.

@@ -50,3 +50,6 @@ func LoadZone(name string) (*time.Location, error) {
 
 // ZoneCookie holds the time zone of a browser. It is no secret and proves nothing.
 const ZoneCookie = "dedup_zone"
+
+// ThemeCookie holds the colours that a browser wants. It is no secret and proves nothing.
+const ThemeCookie = "dedup_theme"

@@ -24,13 +24,21 @@ import (
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/internal/server/page/audit"
 	"dedup-dashboard/internal/server/page/chart"
+	"dedup-dashboard/internal/server/page/deadletter"
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
+	"dedup-dashboard/internal/server/page/job"
 	"dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
+	"dedup-dashboard/internal/server/page/message"
+	"dedup-dashboard/internal/server/page/move"
+	"dedup-dashboard/internal/server/page/overview"
+	"dedup-dashboard/internal/server/page/pipeline"
+	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
@@ -91,19 +99,26 @@ func run(ctx context.Context, listen, dir, password string) error {
 	defer func() { _ = exact.Close(context.Background()) }()
 	measured, alerting := measurement.New(exact), alertDeps(alarms, gate)
 	alerting.Snapshots, alerting.Log = st, log
+	jobs, messages := job.New(job.Deps{Letters: st.morgue, Log: log}), message.New(message.Deps{Snapshots: st, Letters: st.morgue})
+	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}))
+	charts := chart.New(chart.Deps{Snapshots: st, History: st})
+	sessions := session.New(cfg.Sessions(), db.Sessions())
 	srv, err = server.New(cfg, server.Deps{
-		DeadLetters: st.morgue, Alerts: alerting,
+		Alerts:    alerting,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
-			guide.New(), measured.Pages, alert.New(alerting),
-			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
+			pipeline.New(pipeline.Deps{Snapshots: st, Jobs: jobs, Charts: charts, Effects: effects.Section, Alerts: alerting, Baselines: baselines, Measured: measured}),
+			overview.New(overview.Deps{Snapshots: st, Alerts: alerting.View, Measured: measured}),
+			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
+			account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}),
+			guide.New(), measured.Pages, alert.New(alerting), baselines.Pages, jobs.Pages, messages.Pages, move.New(st.morgue),
+			deadletter.New(deadletter.Deps{Snapshots: st, Letters: st.morgue, Log: log}),
+			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Stories: messages, Log: log}),
 			effects.New(st),
-			chart.New(chart.Deps{Snapshots: st, History: st}),
+			charts.Pages,
 			audit.New(audit.Deps{Snapshots: st, Trail: service}),
 		},
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
-		Sessions:  db.Sessions(), Measured: measured, Log: log, Version: "demo",
+		Sessions: sessions, Log: log, Version: "demo",
 	})
 	if err != nil {
 		return err

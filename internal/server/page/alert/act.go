@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
@@ -48,13 +49,13 @@ func (s pages) attendViews(r *web.Request, v *templates.AlertView, view *alerts.
 	switch {
 	case a.Ack != nil:
 		v.Ack.Line = templates.Sentence(ackText(a.Ack, now) + " That ends when the tier worsens, when the alert resolves, or then.")
-	case Fires(a):
+	case show.Fires(a):
 		v.Ack.Line = templates.Sentence("Nobody has acknowledged it. Who does keeps it from being told again, until its tier worsens, it resolves, or the time is over.")
 	default:
 		v.Ack.Line = templates.Sentence("It does not fire: there is nothing to acknowledge.")
 	}
 	if v.Ack.WhyNot == "" {
-		if Fires(a) {
+		if show.Fires(a) {
 			v.Ack.Make = base + "/alerts/acknowledge"
 		}
 		if a.Ack != nil {
@@ -72,8 +73,8 @@ func (s pages) attendViews(r *web.Request, v *templates.AlertView, view *alerts.
 // silenceFor is the form of a silence for one alert, so that it covers it as it is.
 func silenceFor(base string, a *alerts.AlertView) string {
 	k := a.Key
-	q := url.Values{"label": {alerts.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
-	if k.Kind != alerts.OfDashboard {
+	q := url.Values{"label": {rule.LabelRule}, "op": {string(alerts.MatchEqual)}, "value": {k.Rule}}
+	if k.Kind != rule.OfDashboard {
 		q.Add("label", string(k.Kind))
 		q.Add("op", string(alerts.MatchEqual))
 		q.Add("value", k.Subject)
@@ -98,7 +99,7 @@ func (s pages) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := Address(s.site.Base, a.Key)
+	address := show.AlertAddress(s.site.Base, a.Key)
 	note := strings.TrimSpace(r.PostForm.Get("note"))
 	err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
 	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
@@ -122,7 +123,7 @@ func (s pages) unacknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
-	return web.Redirect{To: Address(s.site.Base, a.Key) + "#attend-title"}, nil
+	return web.Redirect{To: show.AlertAddress(s.site.Base, a.Key) + "#attend-title"}, nil
 }
 
 // postedAlert returns the alert that a form names, and what acts on it.

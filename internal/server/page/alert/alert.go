@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
@@ -45,7 +46,7 @@ type silencer interface {
 type records interface {
 	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
 	// newest first: at most limit and those that happened at the same time as the last of them.
-	History(ctx context.Context, of alerts.Key, limit int, before time.Time) ([]alerts.Transition, error)
+	History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error)
 	// Silences returns those that end after a time, whether or not they have begun.
 	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
 }
@@ -178,15 +179,6 @@ func (s pages) whyNoAttending(r *web.Request) string {
 	return ""
 }
 
-// LateText says since when rules were not judged, once three intervals have passed without; empty while they are on time.
-func LateText(v *alerts.View, now time.Time) string {
-	age := now.Sub(v.At)
-	if v.At.IsZero() || v.Interval <= 0 || age <= 3*v.Interval {
-		return ""
-	}
-	return "Stale since " + show.Moment(v.At, now).Text + " (" + templates.Span(age) + "): no evaluation has ended since then"
-}
-
 // alertsPage answers the list of alerts.
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	var q query
@@ -208,7 +200,7 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	}
 	if q.pipeline != "" {
 		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
-		v.History = s.edgesOf(r, alerts.Key{Kind: alerts.OfPipeline, Subject: q.pipeline}, view, now)
+		v.History = s.edgesOf(r, rule.Key{Kind: rule.OfPipeline, Subject: q.pipeline}, view, now)
 	}
 	if r.Fragment == "" {
 		v.Channels = s.channelsView(r, now)
@@ -221,7 +213,7 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 	if text == "" {
 		return nil, list.Bad("key", "must name the alert, as duplicate_rate/pipeline/orders")
 	}
-	key, ok := alerts.ParseKey(text)
+	key, ok := rule.ParseKey(text)
 	if ok {
 		if a, there := view.Alert(key); there {
 			return a, nil
@@ -241,7 +233,7 @@ func (s pages) alertPage(r *web.Request) (web.Response, error) {
 		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
 	now := time.Now().In(web.Zone(r))
-	frame := s.site.Frame(r, templates.Plain(TitleOf(a), show.NameLimit).Short)
+	frame := s.site.Frame(r, templates.Plain(show.AlertTitle(a), show.NameLimit).Short)
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)

@@ -15,7 +15,7 @@ import (
 // oldest of the others fires. Those that recover are counted apart: they are over if they stay so. It is empty where nobody is needed, and
 // where rules were not judged for so long that nothing can be told.
 func Banner(view *alerts.View, base string, now time.Time) (text string, tier dedup.Tier, href string) {
-	if LateText(view, now) != "" {
+	if show.AlertsLate(view, now) != "" {
 		return "", dedup.TierUnknown, ""
 	}
 	c := countFiring(view)
@@ -45,8 +45,8 @@ func Banner(view *alerts.View, base string, now time.Time) (text string, tier de
 		text += ", " + templates.Number(float64(recovering)) + " more recovering"
 	}
 	if emergency+severe == 1 && recovering == 0 {
-		text += ": " + show.Within(TitleOf(oldest)) + ", " + show.Within(subjectOf(oldest.Key))
-		href = Address(base, oldest.Key)
+		text += ": " + show.Within(show.AlertTitle(oldest)) + ", " + show.Within(subjectOf(oldest.Key))
+		href = show.AlertAddress(base, oldest.Key)
 	}
 	if since := oldest.State.FiredAt; !since.IsZero() && now.After(since) {
 		text += ", " + c.ofOldest() + templates.Span(now.Sub(since))
@@ -116,13 +116,17 @@ func (c firingCount) ofOldest() string {
 }
 
 // Line says what fires or is pending of a pipeline, for its page.
-func Line(view *alerts.View, base, name string, now time.Time) templates.AlertLine {
+func (d Deps) Line(base, name string, now time.Time) templates.AlertLine {
+	if d.View == nil {
+		return templates.AlertLine{}
+	}
+	view := d.View.View()
 	var worst *alerts.AlertView
 	firing, pending := 0, 0
 	for _, a := range view.Alerts {
 		switch {
-		case PipelineOf(a) != name || name == "":
-		case Fires(a):
+		case show.PipelineOf(a) != name || name == "":
+		case show.Fires(a):
 			if firing++; worst == nil || worseOf(a, worst) {
 				worst = a
 			}
@@ -137,7 +141,7 @@ func Line(view *alerts.View, base, name string, now time.Time) templates.AlertLi
 	var parts []string
 	if firing > 0 {
 		var row templates.AlertRow
-		alertState(&row, worst, LateText(view, now) != "", now)
+		alertState(&row, worst, show.AlertsLate(view, now) != "", now)
 		l.Tier = row.Tier
 		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
 	}
@@ -150,7 +154,7 @@ func Line(view *alerts.View, base, name string, now time.Time) templates.AlertLi
 
 // firingText says what fires at which tier, and since when both.
 func firingText(a *alerts.AlertView, row templates.AlertRow, now time.Time) string {
-	text := show.Within(TitleOf(a)) + ", " + row.Word
+	text := show.Within(show.AlertTitle(a)) + ", " + row.Word
 	if a.State.Phase == alerts.PhaseRecovering {
 		text += ", recovering,"
 	}

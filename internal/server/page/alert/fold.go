@@ -2,6 +2,7 @@ package alert
 
 import (
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
@@ -9,7 +10,7 @@ import (
 // foldDependents takes out of the list the alerts that cannot be judged because of a source that fires as unreachable in it, and counts
 // them by the alert of that source: one outage is one line. What fires at severe or worse stays in the list. Who filters gets
 // everything that was asked for.
-func foldDependents(list []*alerts.AlertView, q query) (rest []*alerts.AlertView, folded map[alerts.Key]int) {
+func foldDependents(list []*alerts.AlertView, q query) (rest []*alerts.AlertView, folded map[rule.Key]int) {
 	if len(q.states) > 0 || q.narrowed() {
 		return list, nil
 	}
@@ -19,7 +20,7 @@ func foldDependents(list []*alerts.AlertView, q query) (rest []*alerts.AlertView
 			down = append(down, a)
 		}
 	}
-	folded = map[alerts.Key]int{}
+	folded = map[rule.Key]int{}
 	for _, a := range list {
 		if source := behind(a, down); source != nil {
 			folded[source.Key]++

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -80,7 +82,7 @@ func ackOf(k *alerts.Ack) *ackJSON {
 func alertOf(a *alerts.AlertView) JSON {
 	j := a.Last
 	out := JSON{
-		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: TitleOf(a), Phase: a.State.Phase.String(),
+		Key: a.Key.String(), Rule: a.Key.Rule, Kind: string(a.Key.Kind), Subject: a.Key.Subject, Title: show.AlertTitle(a), Phase: a.State.Phase.String(),
 		Tier: firedTier(a).String(), Health: a.State.Health.String(), HealthSince: web.Time(a.State.HealthSince), Since: web.Time(a.State.Since),
 		FiredAt: web.Time(a.State.FiredAt), TierSince: web.Time(a.State.TierSince), At: web.Time(j.At), Unit: string(j.Unit), Window: j.Window.Seconds(), Why: j.Why, Evidence: web.OrEmpty(j.Evidence),
 		Cause: a.Cause, Labels: j.Labels, Acknowledged: ackOf(a.Ack), Silences: web.OrEmpty(a.Silences), Flapping: web.Time(a.Flapping),
@@ -95,7 +97,7 @@ func alertOf(a *alerts.AlertView) JSON {
 	if a.Rule != nil {
 		out.Step, out.Runbook = a.Rule.Step, a.Rule.Runbook
 	}
-	if j.Health == alerts.HealthOK {
+	if j.Health == rule.HealthOK {
 		out.Value = web.Number(j.Value)
 		if j.Limit != 0 {
 			out.Limit = web.Number(j.Limit)
@@ -109,7 +111,7 @@ func alertOf(a *alerts.AlertView) JSON {
 
 // firedTier is the tier that fires; normal where none does, also before the first evaluation.
 func firedTier(a *alerts.AlertView) dedup.Tier {
-	if Fires(a) {
+	if show.Fires(a) {
 		return a.State.Tier
 	}
 	return dedup.Normal
@@ -127,7 +129,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	body := ListJSON{
-		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: LateText(view, time.Now()), Worst: view.Worst.String(),
+		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: show.AlertsLate(view, time.Now()), Worst: view.Worst.String(),
 		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []JSON{},
 	}
 	var matching []*alerts.AlertView
@@ -189,8 +191,8 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	}
 	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
 	if a.Rule != nil && ruleJudges(a.Rule) {
-		rule := ruleOf(a.Rule)
-		body.Definition = &rule
+		one := ruleOf(a.Rule)
+		body.Definition = &one
 	}
 	for i := range a.History {
 		body.Evaluations = append(body.Evaluations, evaluationOf(&a.History[i]))
@@ -205,7 +207,7 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 
 func evaluationOf(e *alerts.Evaluated) evaluationJSON {
 	out := evaluationJSON{At: web.Time(e.At), Enters: e.Enters.String(), Holds: e.Holds.String(), Health: e.Health.String(), Phase: e.Phase.String(), Tier: e.Tier.String(), Why: e.Why}
-	if e.Health == alerts.HealthOK {
+	if e.Health == rule.HealthOK {
 		out.Value = web.Number(e.Value)
 		if e.N > 0 {
 			out.N = web.Number(e.N)

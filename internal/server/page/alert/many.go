@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -34,7 +35,7 @@ func ackMany(q query, rows []templates.AlertRow, base string) templates.AckMany 
 // tickOf is the key by which an alert can be ticked, at which tier it is shown, and whether it is ticked; empty where the list has no
 // boxes, and for what cannot be acknowledged or is.
 func tickOf(a *alerts.AlertView, q query) (key, shown string, ticked bool) {
-	if !q.choose || !Fires(a) || a.Ack != nil {
+	if !q.choose || !show.Fires(a) || a.Ack != nil {
 		return "", "", false
 	}
 	return a.Key.String(), shownAs(a), q.all
@@ -67,7 +68,7 @@ func seenTiers(given []string) (map[string]dedup.Tier, error) {
 }
 
 // worseThanSeen returns an alert as it is now, and whether it was refused because that is worse than what was seen of it.
-func (s pages) worseThanSeen(k alerts.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
+func (s pages) worseThanSeen(k rule.Key, seen dedup.Tier, refused error) (*alerts.AlertView, bool) {
 	a, ok := s.deps.View.View().Alert(k)
 	return a, ok && dedup.KindOf(refused) == dedup.Conflict && alerts.WorseThanSeen(a.State, seen)
 }
@@ -131,7 +132,7 @@ func (s pages) acknowledgeEach(
 }
 
 func ackName(a *alerts.AlertView) string {
-	return show.Within(TitleOf(a)) + ", " + show.Within(subjectOf(a.Key))
+	return show.Within(show.AlertTitle(a)) + ", " + show.Within(subjectOf(a.Key))
 }
 
 // notAcked says why an alert was not acknowledged.
@@ -142,7 +143,7 @@ func notAcked(name string, err error) templates.Problem {
 // refusedAck says why an alert was not acknowledged, and leads to it.
 func refusedAck(base string, a *alerts.AlertView, err error) templates.Problem {
 	p := notAcked(ackName(a), err)
-	p.Href, p.Link = Address(base, a.Key), "Look at it"
+	p.Href, p.Link = show.AlertAddress(base, a.Key), "Look at it"
 	return p
 }
 

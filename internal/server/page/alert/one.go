@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -25,12 +26,12 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: Address(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
+		Frame: frame, Self: show.AlertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
 			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
 			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(TitleOf(a), show.NameLimit)},
+			{Label: templates.Plain(show.AlertTitle(a), show.NameLimit)},
 		},
 		Facts: alertFacts(a, now),
 	}
@@ -46,8 +47,8 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 }
 
 // subjectAlerts is the list of alerts of the same subject; empty where the list has no such filter.
-func subjectAlerts(base string, k alerts.Key) string {
-	if k.Kind != alerts.OfPipeline {
+func subjectAlerts(base string, k rule.Key) string {
+	if k.Kind != rule.OfPipeline {
 		return ""
 	}
 	return query{pipeline: k.Subject}.address(base)
@@ -56,7 +57,7 @@ func subjectAlerts(base string, k alerts.Key) string {
 // staleText says why an alert cannot be told.
 func staleText(a *alerts.AlertView, now time.Time) string {
 	text := "There is nothing to judge"
-	if a.State.Health == alerts.HealthError {
+	if a.State.Health == rule.HealthError {
 		text = "The rule cannot be judged"
 	}
 	if !a.State.HealthSince.IsZero() {
@@ -80,7 +81,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 		return show.Moment(t, now).Text + ", " + show.Ago(t, now)
 	}
 	j := a.Last
-	if j.Health == alerts.HealthOK && j.Unit != "" {
+	if j.Health == rule.HealthOK && j.Unit != "" {
 		add("Value", show.Value(j.Value, j.Unit))
 		if j.Limit != 0 {
 			add("Limit", show.Value(j.Limit, j.Unit))
@@ -135,7 +136,7 @@ func evaluationRow(e *alerts.Evaluated, unit dedup.Unit, now time.Time) template
 	if e.Phase == alerts.PhaseFiring || e.Phase == alerts.PhaseRecovering {
 		row.State += " at " + e.Tier.String()
 	}
-	if e.Health != alerts.HealthOK {
+	if e.Health != rule.HealthOK {
 		return row
 	}
 	row.Value, row.Enters, row.Holds = show.Value(e.Value, unit), e.Enters.String(), e.Holds.String()
@@ -161,7 +162,7 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 	if r.Runbook != "" {
 		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+TitleOf(a), 2*show.KeyLimit)
+			v.RunbookText = templates.Plain("What to do about "+show.AlertTitle(a), 2*show.KeyLimit)
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -177,12 +178,12 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 const fullQuery = 500
 
 // ruleJudges reports whether a rule has anything to judge by; one that is gone has its name alone.
-func ruleJudges(r *alerts.Rule) bool {
+func ruleJudges(r *rule.Rule) bool {
 	return r.Measure != "" || len(r.Findings) > 0 || r.Expr != "" || r.Numerator != ""
 }
 
 // ruleFacts are the limits of a rule and how it is judged.
-func ruleFacts(r *alerts.Rule) []templates.Fact {
+func ruleFacts(r *rule.Rule) []templates.Fact {
 	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, show.NameLimit).Short}}
 	add := func(label, value string) {
 		if value != "" {
@@ -199,9 +200,9 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 		add("Needs at least", templates.Number(r.MinCount)+" events; else the next longer window is judged")
 	}
 	switch r.NoData {
-	case alerts.NoDataFire:
+	case rule.NoDataFire:
 		add("Without data", "counts as its lowest tier")
-	case alerts.NoDataOK:
+	case rule.NoDataOK:
 		add("Without data", "counts as normal")
 	default:
 		add("Without data", "stays as it is")
@@ -210,7 +211,7 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 	switch {
 	case r.Measure != "":
 		add("Judges", "the measure "+r.Measure+" of the page")
-	case len(r.Findings) > 0 && slices.Contains(r.Findings, alerts.EveryOtherFinding):
+	case len(r.Findings) > 0 && slices.Contains(r.Findings, rule.EveryOtherFinding):
 		add("Judges", "every finding that no other rule judges, by its own tier")
 	case len(r.Findings) > 0:
 		add("Judges", "the findings "+strings.Join(r.Findings, ", "))
@@ -221,7 +222,7 @@ func ruleFacts(r *alerts.Rule) []templates.Fact {
 }
 
 // limitsByTier writes the limits of a rule, empty where it has none: "1.00 % warning, 3.00 % severe".
-func limitsByTier(r *alerts.Rule) string {
+func limitsByTier(r *rule.Rule) string {
 	var parts []string
 	for _, l := range []struct {
 		limit *float64
@@ -235,7 +236,7 @@ func limitsByTier(r *alerts.Rule) string {
 }
 
 // limitsText writes the limits of a rule and when a tier is left: "1.00 % warning, 3.00 % severe; a tier is left below 80.00 % of its limit".
-func limitsText(r *alerts.Rule) string {
+func limitsText(r *rule.Rule) string {
 	limits := limitsByTier(r)
 	if limits == "" {
 		return ""
@@ -244,13 +245,13 @@ func limitsText(r *alerts.Rule) string {
 }
 
 // leaveOf is the share of a limit below which its tier is left.
-func leaveOf(r *alerts.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave) }
+func leaveOf(r *rule.Rule) float64 { return cmp.Or(r.Limits.Leave, usualLeave) }
 
 // usualLeave is the share where a rule gives none.
 const usualLeave = 0.8
 
 // edgesOf is what happened to one alert, or to every alert of its subject where the key names no rule, newest first.
-func (s pages) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
+func (s pages) edgesOf(r *web.Request, k rule.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
 	for _, e := range edges {
@@ -263,7 +264,7 @@ func (s pages) edgesOf(r *web.Request, k alerts.Key, view *alerts.View, now time
 }
 
 // readEdges reads what the journal knows of an alert or a subject, and says what is missing.
-func (s pages) readEdges(ctx context.Context, k alerts.Key, now time.Time) ([]alerts.Transition, string) {
+func (s pages) readEdges(ctx context.Context, k rule.Key, now time.Time) ([]alerts.Transition, string) {
 	if s.deps.Records == nil {
 		return nil, "What happened before is not kept: the dashboard was started without a journal of alerts."
 	}
@@ -292,8 +293,8 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 	if named {
 		title := strings.ReplaceAll(e.Judgement.Key.Rule, "_", " ")
 		if a, ok := view.Alert(e.Judgement.Key); ok {
-			title = TitleOf(a)
-			entry.Href = Address(base, e.Judgement.Key)
+			title = show.AlertTitle(a)
+			entry.Href = show.AlertAddress(base, e.Judgement.Key)
 			entry.Link = templates.Plain(title, show.NameLimit).Short
 		} else {
 			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))

@@ -1,7 +1,6 @@
 package alert
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -75,7 +74,7 @@ func (q query) admits(a *alerts.AlertView) bool {
 	if a.Key.Rule == alerts.RuleWatchdog && q.rule != alerts.RuleWatchdog {
 		return false // it always fires, and says nothing to people
 	}
-	if q.rule != "" && a.Key.Rule != q.rule || q.pipeline != "" && PipelineOf(a) != q.pipeline {
+	if q.rule != "" && a.Key.Rule != q.rule || q.pipeline != "" && show.PipelineOf(a) != q.pipeline {
 		return false
 	}
 	return len(q.tiers) == 0 || slices.ContainsFunc(tiersOf(a), func(t dedup.Tier) bool { return slices.Contains(q.tiers, t) })
@@ -91,7 +90,7 @@ func (q query) matches(a *alerts.AlertView) bool {
 		if a.Attended() && !q.attended && !q.narrowed() {
 			return false
 		}
-		return Fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
+		return show.Fires(a) || a.Pending() >= dedup.Warning || slices.Contains(q.tiers, dedup.Normal) || slices.Contains(q.tiers, dedup.TierUnknown)
 	}
 	return slices.ContainsFunc(q.states, func(s string) bool { return isState(a, s) })
 }
@@ -100,7 +99,7 @@ func (q query) matches(a *alerts.AlertView) bool {
 func isState(a *alerts.AlertView, state string) bool {
 	switch state {
 	case stateFiring:
-		return Fires(a)
+		return show.Fires(a)
 	case statePending:
 		return a.Pending() >= dedup.Warning
 	case stateAcked:
@@ -110,19 +109,14 @@ func isState(a *alerts.AlertView, state string) bool {
 	case stateUnknown:
 		return a.Stale()
 	default:
-		return !Fires(a) && a.Pending() < dedup.Warning && !a.Stale()
+		return !show.Fires(a) && a.Pending() < dedup.Warning && !a.Stale()
 	}
-}
-
-// Fires reports whether an alert fires, recovering or not.
-func Fires(a *alerts.AlertView) bool {
-	return a.State.Phase == alerts.PhaseFiring || a.State.Phase == alerts.PhaseRecovering
 }
 
 // tiersOf are the tiers by which an alert is found: the one that fires, the one that is pending, and unknown while it cannot be told.
 func tiersOf(a *alerts.AlertView) []dedup.Tier {
 	var tiers []dedup.Tier
-	if Fires(a) {
+	if show.Fires(a) {
 		tiers = append(tiers, a.State.Tier)
 	}
 	if t := a.Pending(); t >= dedup.Warning {
@@ -135,17 +129,4 @@ func tiersOf(a *alerts.AlertView) []dedup.Tier {
 		tiers = append(tiers, dedup.Normal)
 	}
 	return tiers
-}
-
-// PipelineOf is the pipeline that an alert is about; empty for one of a broker, a store or the dashboard.
-func PipelineOf(a *alerts.AlertView) string {
-	if a.Key.Kind == alerts.OfPipeline {
-		return a.Key.Subject
-	}
-	return ""
-}
-
-// Address is the page of one alert.
-func Address(base string, k alerts.Key) string {
-	return base + "/alerts/one?key=" + url.QueryEscape(k.String())
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -19,7 +20,7 @@ import (
 func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time, frame templates.Frame) templates.AlertsView {
 	base := frame.Base
 	v := templates.AlertsView{
-		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: LateText(view, now),
+		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
 		Watched: watched(view, snap),
 	}
@@ -95,7 +96,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
 	}
 	for _, a := range view.Alerts { // what is gone may still have an alert
-		if name := PipelineOf(a); name != "" {
+		if name := show.PipelineOf(a); name != "" {
 			pipelines[name] = true
 		}
 		rules[a.Key.Rule] = true
@@ -184,40 +185,32 @@ func alertSummary(view *alerts.View) string {
 func firingByTier(view *alerts.View, which func(*alerts.AlertView) bool) map[dedup.Tier]int {
 	counts := map[dedup.Tier]int{}
 	for _, a := range view.Alerts {
-		if Fires(a) && a.Key.Rule != alerts.RuleWatchdog && which(a) {
+		if show.Fires(a) && a.Key.Rule != alerts.RuleWatchdog && which(a) {
 			counts[a.State.Tier]++
 		}
 	}
 	return counts
 }
 
-// TitleOf is what an alert is called: the title of its rule.
-func TitleOf(a *alerts.AlertView) string {
-	if a.Rule != nil && a.Rule.Title != "" {
-		return a.Rule.Title
-	}
-	return strings.ReplaceAll(a.Key.Rule, "_", " ")
-}
-
 // subjectOf says what an alert is about: "pipeline orders".
-func subjectOf(k alerts.Key) string {
-	if k.Kind == alerts.OfDashboard {
+func subjectOf(k rule.Key) string {
+	if k.Kind == rule.OfDashboard {
 		return "the dashboard itself"
 	}
-	if k.Kind == alerts.OfQueue {
+	if k.Kind == rule.OfQueue {
 		return "shared queue " + k.Subject
 	}
 	return string(k.Kind) + " " + k.Subject
 }
 
 // subjectAddress is the page of what an alert is about.
-func subjectAddress(base string, k alerts.Key) string {
+func subjectAddress(base string, k rule.Key) string {
 	switch k.Kind {
-	case alerts.OfPipeline:
+	case rule.OfPipeline:
 		return base + "/pipelines/" + url.PathEscape(k.Subject)
-	case alerts.OfBroker, alerts.OfStore:
+	case rule.OfBroker, rule.OfStore:
 		return base + "/#sources"
-	case alerts.OfQueue:
+	case rule.OfQueue:
 		return base + "/dead-letters"
 	default:
 		return ""
@@ -227,7 +220,7 @@ func subjectAddress(base string, k alerts.Key) string {
 // alertRow is one alert at a glance, in the words of its notification.
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
-		Href: Address(base, a.Key), Title: templates.Plain(TitleOf(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
+		Href: show.AlertAddress(base, a.Key), Title: templates.Plain(show.AlertTitle(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
 		SubjectHref: subjectAddress(base, a.Key), Why: show.Statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
 	if c := a.CauseIn(now.Location()); c != "" {
@@ -237,7 +230,7 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 		r.Step = show.Statement(a.Rule.Step)
 	}
 	r.Steps = StepLinks(a, base)
-	late := LateText(view, now) != ""
+	late := show.AlertsLate(view, now) != ""
 	alertState(&r, a, late, now)
 	if !late {
 		r.Held = templates.Sentence(HeldText(a, now))
@@ -258,10 +251,10 @@ func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string
 func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.Time) {
 	since, pending := a.State.Since, a.Pending()
 	switch {
-	case Fires(a) && (late || a.Stale()):
+	case show.Fires(a) && (late || a.Stale()):
 		r.Tier, r.Word = dedup.TierUnknown.String(), "unknown (was "+a.State.Tier.String()+")"
 		r.SinceWord, since = "fires since", a.State.FiredAt
-	case Fires(a):
+	case show.Fires(a):
 		r.Tier, r.Word = a.State.Tier.String(), a.State.Tier.String()
 		r.SinceWord, since = "fires since", a.State.FiredAt
 	case a.Stale():
@@ -275,7 +268,7 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 	}
 	if pending >= dedup.Warning {
 		r.Pending = pending.String()
-		if !Fires(a) && !a.Stale() {
+		if !show.Fires(a) && !a.Stale() {
 			r.Tier, r.Word = pending.String(), "" // the chip of what is pending stands alone
 			r.SinceWord, since = "normal, pending since", a.State.Reached[pending-dedup.Warning]
 		}
@@ -291,7 +284,7 @@ func alertState(r *templates.AlertRow, a *alerts.AlertView, late bool, now time.
 		return
 	}
 	r.For = templates.Span(now.Sub(since))
-	if Fires(a) && !late && !a.Stale() && a.State.Changed() {
+	if show.Fires(a) && !late && !a.Stale() && a.State.Changed() {
 		r.TierSince, r.TierFor = show.Moment(a.State.TierSince, now), tierFor(a, now)
 	}
 }
@@ -304,7 +297,7 @@ func tierFor(a *alerts.AlertView, now time.Time) string {
 // HeldText says why a tier stands that the value reaches no longer; empty where that is not so.
 func HeldText(a *alerts.AlertView, now time.Time) string {
 	switch {
-	case a.Stale() || !Fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
+	case a.Stale() || !show.Fires(a) || a.Last.Enters >= a.State.Tier || a.Rule == nil:
 		return ""
 	case a.State.Phase == alerts.PhaseFiring && a.Last.Holds > a.State.Tier:
 		return "It still fires: nobody can tell yet that it is over."

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -33,7 +34,7 @@ func (s pages) rulesPage(r *web.Request) (web.Response, error) {
 type ruleCount struct{ firing, pending int }
 
 // variantOf tells a variant of a rule from others: by its name and its labels.
-func variantOf(r *alerts.Rule) string {
+func variantOf(r *rule.Rule) string {
 	return strings.Join(append([]string{r.Name}, show.SortedLabels(r.Match)...), "\x00")
 }
 
@@ -45,7 +46,7 @@ func countByRule(view *alerts.View) map[string]ruleCount {
 		}
 		c := counts[variantOf(a.Rule)]
 		switch {
-		case Fires(a):
+		case show.Fires(a):
 			c.firing++
 		case a.Pending() >= dedup.Warning:
 			c.pending++
@@ -56,10 +57,10 @@ func countByRule(view *alerts.View) map[string]ruleCount {
 }
 
 // ruleRow is one rule, or one variant of it, in the list.
-func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
+func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 	judges := "each " + cmp.Or(string(r.Kind), "broker, store and report")
-	if r.Kind == alerts.OfDashboard {
-		judges = subjectOf(alerts.Key{Kind: r.Kind})
+	if r.Kind == rule.OfDashboard {
+		judges = subjectOf(rule.Key{Kind: r.Kind})
 	}
 	row := templates.RuleRow{
 		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*show.NameLimit), Name: templates.Plain(r.Name, show.NameLimit), Judges: judges,
@@ -83,7 +84,7 @@ func ruleRow(r *alerts.Rule, c ruleCount, base string) templates.RuleRow {
 }
 
 // runbookAddress is where the runbook of a rule can be read; empty where it names no page of ours and no address.
-func runbookAddress(r *alerts.Rule, base string) string {
+func runbookAddress(r *rule.Rule, base string) string {
 	if page := docs.Path(r.Runbook); page != "" {
 		return base + page
 	}
@@ -94,7 +95,7 @@ func runbookAddress(r *alerts.Rule, base string) string {
 }
 
 // ruleLimits are the limits of a rule by tier, or where its tiers come from.
-func ruleLimits(r *alerts.Rule) string {
+func ruleLimits(r *rule.Rule) string {
 	limits := limitsByTier(r)
 	switch {
 	case r.Measure == "source_unreachable" && r.Limits.Warning == nil:
@@ -113,7 +114,7 @@ func ruleLimits(r *alerts.Rule) string {
 }
 
 // afterText says for how long a tier must be reached before it fires, for the tiers that the rule has.
-func afterText(r *alerts.Rule) string {
+func afterText(r *rule.Rule) string {
 	spans := map[dedup.Tier]time.Duration{dedup.Warning: r.Timing.Warning, dedup.Severe: r.Timing.Severe, dedup.Emergency: r.Timing.Emergency}
 	word := func(d time.Duration) string {
 		if d <= 0 {

@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -70,7 +71,7 @@ func readSilenceForm(v url.Values) silenceForm {
 			f.matchers = append(f.matchers, m)
 		}
 	}
-	for _, name := range alerts.Labels() {
+	for _, name := range rule.Labels() {
 		if value := v.Get(name); value != "" {
 			f.matchers = append(f.matchers, alerts.Matcher{Name: name, Op: alerts.MatchEqual, Value: value})
 		}
@@ -82,9 +83,9 @@ func readSilenceForm(v url.Values) silenceForm {
 // tiers, they are left out.
 func (f silenceForm) silence(author string, now time.Time) (alerts.Silence, error) {
 	one := alerts.Silence{Matchers: slices.Clone(f.matchers), Author: author, Reason: f.reason, Starts: now, Created: now}
-	tiers := slices.ContainsFunc(one.Matchers, func(m alerts.Matcher) bool { return m.Name == alerts.LabelTier })
+	tiers := slices.ContainsFunc(one.Matchers, func(m alerts.Matcher) bool { return m.Name == rule.LabelTier })
 	if !f.emergency && !tiers && len(one.Matchers) > 0 {
-		one.Matchers = append(one.Matchers, alerts.Matcher{Name: alerts.LabelTier, Op: alerts.MatchNotEqual, Value: dedup.Emergency.String()})
+		one.Matchers = append(one.Matchers, alerts.Matcher{Name: rule.LabelTier, Op: alerts.MatchNotEqual, Value: dedup.Emergency.String()})
 	}
 	if f.until == "" {
 		span, err := parseSpan(cmp.Or(f.span, defaultSilence), maxSilenceDays)
@@ -136,7 +137,7 @@ func askedSilence(one alerts.Silence) admin.NewSilence {
 // silenceForm is the page with the form filled in.
 func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame) templates.SilenceFormView {
 	v := templates.SilenceFormView{
-		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(alerts.Labels(), ", "), Labels: alertLabels(s.deps.Snapshots.Snapshot()),
+		Frame: frame, Preview: frame.Base + "/silences/new", WhyNot: s.whyNoAttending(r), Given: strings.Join(rule.Labels(), ", "), Labels: alertLabels(s.deps.Snapshots.Snapshot()),
 		Until: f.until, Zone: web.Zone(r).String(), Reason: f.reason, Emergency: f.emergency, Durations: spans(defaultSilence),
 	}
 	if f.span != "" {
@@ -178,10 +179,10 @@ func alertLabels(snap *dedup.Snapshot) []string {
 			names[name] = true
 		}
 	}
-	for _, name := range alerts.Labels() {
+	for _, name := range rule.Labels() {
 		delete(names, name)
 	}
-	return append(alerts.Labels(), slices.Sorted(maps.Keys(names))...)
+	return append(rule.Labels(), slices.Sorted(maps.Keys(names))...)
 }
 
 // Marks are the marks of the fields of a form, which it sends along where its reader saw their preview.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
 )
@@ -195,7 +196,7 @@ type ruleTimingJSON struct {
 	Emergency float64 `json:"emergency"`
 }
 
-func ruleOf(r *alerts.Rule) RuleJSON {
+func ruleOf(r *rule.Rule) RuleJSON {
 	out := RuleJSON{
 		Name: r.Name, Title: r.Title, Kind: string(r.Kind), Meaning: r.Meaning, Step: r.Step, Runbook: r.Runbook, Unit: string(r.Unit), Disabled: r.Disabled,
 		Match: map[string]string{}, Limits: ruleLimitsJSON{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency, leaveOf(r)},
@@ -206,7 +207,7 @@ func ruleOf(r *alerts.Rule) RuleJSON {
 		out.Match[name] = value
 	}
 	if out.NoData == "" {
-		out.NoData = string(alerts.NoDataKeep)
+		out.NoData = string(rule.NoDataKeep)
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/web/templates"
 )
 
@@ -15,11 +16,11 @@ func StepLinks(a *alerts.AlertView, base string) []templates.PageLink {
 		return nil
 	}
 	switch a.Key.Kind {
-	case alerts.OfPipeline:
+	case rule.OfPipeline:
 		return pipelineSteps(a.Rule, base+"/pipelines/"+url.PathEscape(a.Key.Subject))
-	case alerts.OfBroker, alerts.OfStore:
+	case rule.OfBroker, rule.OfStore:
 		return []templates.PageLink{{Label: "Brokers and stores", Href: base + "/#sources"}}
-	case alerts.OfQueue:
+	case rule.OfQueue:
 		return []templates.PageLink{{Label: "Dead letters", Href: base + "/dead-letters"}}
 	default:
 		return selfSteps(a.Rule, base)
@@ -27,7 +28,7 @@ func StepLinks(a *alerts.AlertView, base string) []templates.PageLink {
 }
 
 // pipelineSteps lead to the lists and charts of a pipeline, whose page has the path.
-func pipelineSteps(r *alerts.Rule, path string) []templates.PageLink {
+func pipelineSteps(r *rule.Rule, path string) []templates.PageLink {
 	markers := func(label string, list admin.List) templates.PageLink {
 		return templates.PageLink{Label: label, Href: path + "/markers?state=" + string(list)}
 	}
@@ -62,7 +63,7 @@ func pipelineSteps(r *alerts.Rule, path string) []templates.PageLink {
 }
 
 // selfSteps lead to what the dashboard shows of itself.
-func selfSteps(r *alerts.Rule, base string) []templates.PageLink {
+func selfSteps(r *rule.Rule, base string) []templates.PageLink {
 	switch r.Measure {
 	case "outbox_age", "deliveries_failed", "receiver_faults":
 		return []templates.PageLink{{Label: "Channels", Href: base + "/alerts#channels-title"}}

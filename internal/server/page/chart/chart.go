@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -25,7 +26,7 @@ type History interface {
 type Data struct {
 	history  History
 	pipeline *dedup.PipelineStatus
-	query    Query
+	query    web.Range
 	from     time.Time
 	to       time.Time
 	step     time.Duration
@@ -37,7 +38,7 @@ type Data struct {
 }
 
 // NewData is what the charts of a pipeline are drawn from, in the range of a query and the zone of now.
-func NewData(h History, p *dedup.PipelineStatus, q Query, interval time.Duration, now time.Time) Data {
+func NewData(h History, p *dedup.PipelineStatus, q web.Range, interval time.Duration, now time.Time) Data {
 	d := Data{history: h, pipeline: p, query: q, zone: now.Location()}
 	d.from, d.to, d.step = q.Window(interval)
 	d.from, d.to = d.from.In(d.zone), d.to.In(d.zone)
@@ -54,9 +55,9 @@ func IDs() []string {
 	return []string{"duplicates", "latency", "dead-letters", "backlog", "markers"}
 }
 
-// CSVAddress is where one chart of the pipeline whose page is at path is a table.
-func (d Data) CSVAddress(path, id string) string {
-	q := d.query.values()
+// csvAddress is where one chart of the pipeline whose page is at path is a table.
+func (d Data) csvAddress(path, id string) string {
+	q := d.query.Values()
 	q.Set("chart", id)
 	return path + "/chart.csv?" + q.Encode()
 }
@@ -120,8 +121,8 @@ func (d Data) knownNow(id string) bool {
 	}
 }
 
-// MissingText says why there is no history, in words for people.
-func MissingText(err error) string {
+// missingText says why there is no history, in words for people.
+func missingText(err error) string {
 	if errors.Is(err, series.ErrStarting) {
 		return "History unknown: it is still being opened after a start. The figures above do not need it."
 	}
@@ -168,7 +169,7 @@ func rateLimits(l dedup.Limits) []templates.Limit {
 
 func (d Data) latency(ctx context.Context, c *templates.Chart) error {
 	l := d.pipeline.Pipeline.Limits
-	c.Title, c.Unit, c.Log = "Ack latency", templates.UnitSeconds, !d.query.linear
+	c.Title, c.Unit, c.Log = "Ack latency", templates.UnitSeconds, !d.query.Linear
 	c.Limits = []templates.Limit{
 		{Value: l.LatencyWarning, Label: "warning " + templates.Latency(l.LatencyWarning), Tier: "warning"},
 		{Value: l.LatencySevere, Label: "severe " + templates.Latency(l.LatencySevere), Tier: "severe"},

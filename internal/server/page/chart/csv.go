@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -22,26 +23,40 @@ type Deps struct {
 	History   History
 }
 
-// pages answer with charts alone.
-type pages struct{ deps Deps }
+// Charts are the charts of pipelines. They are safe for concurrent use.
+type Charts struct{ deps Deps }
 
-// New returns the route of charts as tables.
-func New(deps Deps) web.Pages {
-	return func(web.Site) []web.Route {
-		s := pages{deps}
-		return []web.Route{{Method: http.MethodGet, Path: "/pipelines/{name}/chart.csv", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.csv}}
+// New returns what draws charts.
+func New(deps Deps) Charts { return Charts{deps} }
+
+// Pages returns the route of charts as tables.
+func (s Charts) Pages(web.Site) []web.Route {
+	return []web.Route{{Method: http.MethodGet, Path: "/pipelines/{name}/chart.csv", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.csv}}
+}
+
+// Draw draws the charts of the pipeline whose page is at path, all of them or none: missing says why.
+func (s Charts) Draw(ctx context.Context, p *dedup.PipelineStatus, q web.Range, path string, interval time.Duration, now time.Time) (drawn []templates.Chart, missing string) {
+	d := NewData(s.deps.History, p, q, interval, now)
+	for _, id := range IDs() {
+		c, err := d.Chart(ctx, id)
+		if err != nil {
+			return nil, missingText(err)
+		}
+		c.CSV = d.csvAddress(path, id)
+		drawn = append(drawn, c)
 	}
+	return drawn, ""
 }
 
 // csv answers one chart as a table: UTC times, ratios 0 to 1, seconds, and empty cells where nothing is known.
-func (s pages) csv(r *web.Request) (web.Response, error) {
+func (s Charts) csv(r *web.Request) (web.Response, error) {
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
 		return nil, web.NoPipeline(r.PathValue("name"))
 	}
 	now := time.Now().UTC()
-	q, err := ParseQuery(r.URL.Query(), now)
+	q, err := web.ParseRange(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +65,7 @@ func (s pages) csv(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: MissingText(err), Err: err}
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: missingText(err), Err: err}
 	}
 	rows := csvRows(c)
 	return web.CSV{Table: list.Table{Filename: p.Pipeline.Name + "-" + c.ID + ".csv", Heads: rows[0], Rows: rows[1:]}}, nil

@@ -48,6 +48,12 @@ type Service interface {
 // snapshots gives what is known now; never nil.
 type snapshots interface{ Snapshot() *dedup.Snapshot }
 
+// storyteller tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
+// them; missing is what cannot be asked.
+type storyteller interface {
+	Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) (all []web.Dated, missing string)
+}
+
 // Deps are what the pages of markers are made from.
 type Deps struct {
 	Snapshots snapshots
@@ -55,7 +61,9 @@ type Deps struct {
 	Markers Service
 	// Judge gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
 	Judge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
-	Log   *slog.Logger
+	// Stories tells what dead letters and jobs know of an id, message.Messages; without it nothing.
+	Stories storyteller
+	Log     *slog.Logger
 }
 
 // pages answer with markers. They are safe for concurrent use.

@@ -19,7 +19,10 @@ const timelineShown = 200
 // timeline tells everything that is known of an id, the newest first: its markers, its dead letters in the looks that are kept, what
 // jobs did with it, and what was done to its markers. What cannot be asked stands in missing.
 func (s *pages) timeline(r *web.Request, term string, result admin.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
-	stories, missing := s.site.Stories(r, term, result, now)
+	var stories []web.Dated
+	if s.deps.Stories != nil {
+		stories, missing = s.deps.Stories.Stories(r, s.site.Base, term, result, now)
+	}
 	all := append(s.markerEntries(r, result, now), stories...)
 	slices.SortStableFunc(all, func(a, b web.Dated) int {
 		return cmp.Or(list.Unknown(a.When.IsZero(), b.When.IsZero()), b.When.Compare(a.When))

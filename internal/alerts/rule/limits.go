@@ -1,0 +1,135 @@
+package rule
+
+import (
+	"math"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Limits are the limits at which a tier is entered: a value at or above one reaches its tier. A nil one is not given, and its
+// tier is never reached.
+type Limits struct {
+	Warning, Severe, Emergency *float64
+	// Leave is the share of a limit below which its tier is left; 0 is the usual 0.8.
+	Leave float64
+}
+
+// Limit returns a limit for Limits.
+func Limit(limit float64) *float64 { return &limit }
+
+// leave returns the value below which a tier is left that is entered at a limit.
+func (l Limits) leave(limit float64) float64 {
+	if l.Leave == 0 {
+		return limit * 8 / 10 // in this order 0.1 becomes 0.08, and not a little more
+	}
+	return limit * l.Leave
+}
+
+func (l Limits) of(t dedup.Tier) *float64 {
+	switch t {
+	case dedup.Warning:
+		return l.Warning
+	case dedup.Severe:
+		return l.Severe
+	case dedup.Emergency:
+		return l.Emergency
+	default:
+		return nil
+	}
+}
+
+func (l Limits) any() bool { return l.Warning != nil || l.Severe != nil || l.Emergency != nil }
+
+// lowest returns the lowest tier that the limits have; warning where they have none.
+func (l Limits) lowest() dedup.Tier {
+	for t := dedup.Warning; t <= dedup.Emergency; t++ {
+		if l.of(t) != nil {
+			return t
+		}
+	}
+	return dedup.Warning
+}
+
+// tiers judges a value: enters by the limits, holds by the shares of them at which a tier is left. The limit is that of the tier
+// entered, and for normal the lowest one, which the value is below.
+func (l Limits) tiers(value float64) (enters, holds dedup.Tier, limit float64) {
+	return l.decide(value, func(*float64, float64) bool { return true })
+}
+
+// ratioTiers judges a ratio over n events like a duplicate rate: beside the value a tier takes three hits, and a Wilson 95 % lower
+// bound above the limit of the tier below it, for the lowest tier above half its own.
+func (l Limits) ratioTiers(value, n float64) (enters, holds dedup.Tier, limit float64) {
+	const leastHits = 3
+	hits := math.Round(value * n)
+	lower := WilsonLower(hits, n)
+	return l.decide(value, func(below *float64, own float64) bool {
+		if below == nil {
+			return hits >= leastHits && lower > own/2
+		}
+		return hits >= leastHits && lower > *below
+	})
+}
+
+// decide finds the highest tier whose limit the value reaches and of which one can be sure, given the limit below it and its own.
+func (l Limits) decide(value float64, sure func(below *float64, own float64) bool) (enters, holds dedup.Tier, limit float64) {
+	enters, holds = dedup.Normal, dedup.Normal
+	var below, left *float64
+	for t := dedup.Warning; t <= dedup.Emergency; t++ {
+		own := l.of(t)
+		if own == nil {
+			continue
+		}
+		if below == nil {
+			limit = *own
+		}
+		leave := l.leave(*own)
+		if value >= *own && sure(below, *own) {
+			enters, limit = t, *own
+		}
+		if value >= leave && sure(left, leave) { // which is so wherever the tier is entered
+			holds = t
+		}
+		below, left = own, &leave
+	}
+	return enters, holds, limit
+}
+
+// check says what is wrong with limits. Those of a rule that is switched off may be missing.
+func (l Limits) check(say func(string, ...any), disabled bool) {
+	if !l.any() && !disabled {
+		say("limits: none is given; give at least one of warning, severe and emergency")
+	}
+	if l.Leave < 0 || l.Leave > 1 || math.IsNaN(l.Leave) {
+		say("limits.leave: %v is no share of a limit; write a number above 0 and up to 1", l.Leave)
+	}
+	last, lastTier := math.Inf(-1), dedup.Normal
+	for t := dedup.Warning; t <= dedup.Emergency; t++ {
+		limit := l.of(t)
+		if limit == nil {
+			continue
+		}
+		if !Finite(*limit) || *limit <= 0 {
+			say("limits: %s is %v; write a number above 0", t, *limit)
+		} else if *limit < last {
+			say("limits: %s (%v) is below %s (%v); write them in rising order", t, *limit, lastTier, last)
+		}
+		last, lastTier = *limit, t
+	}
+}
+
+// with returns the limits with those that another one gives.
+func (l Limits) with(o Limits) Limits {
+	if o.Warning != nil {
+		l.Warning = o.Warning
+	}
+	if o.Severe != nil {
+		l.Severe = o.Severe
+	}
+	if o.Emergency != nil {
+		l.Emergency = o.Emergency
+	}
+	if o.Leave != 0 {
+		l.Leave = o.Leave
+	}
+	return l
+}

@@ -1,0 +1,85 @@
+package rule
+
+import (
+	"maps"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// Self is what the engine knows of the dashboard itself. The zero value says that nothing is known, and nothing amiss.
+type Self struct {
+	// Interval is how often rules are evaluated, LastEvaluation when they were evaluated before this time; zero where never.
+	Interval       time.Duration
+	LastEvaluation time.Time
+	// OutboxOldest is when the oldest notification was put into the outbox that is not delivered yet; zero where none waits. OutboxChannel
+	// is where it is to go, OutboxError why that did not take it yet. OutboxWaiting counts those that wait.
+	OutboxOldest               time.Time
+	OutboxChannel, OutboxError string
+	OutboxWaiting              int64
+	// DiskFree is the share of the data directory's file system that is free, 0..1; nil where that is not known.
+	DiskFree *float64
+	// DeliveriesFailed counts the notifications that were given up, DeliveryErrors says why, as Failed and Errors of Backlog do.
+	DeliveriesFailed int64
+	DeliveryErrors   []string
+	// ReceiverFaults are the receivers that take nothing while another one of their channel does.
+	ReceiverFaults []ReceiverFault
+	// AuditRefused says why the audit log takes no entry; empty while it does.
+	AuditRefused string
+}
+
+// A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
+type ReceiverFault struct {
+	// Channel is the channel's name, Receiver its address, and Text says why it took nothing last, in words that may be shown.
+	Channel, Receiver, Text string
+	// Since is when it first took nothing while another one did, Last when it was last sent something.
+	Since, Last time.Time
+}
+
+// A Round is what one evaluation of the rules judges.
+type Round struct {
+	Now      time.Time
+	Snapshot *dedup.Snapshot
+	Self     Self
+	// labels are those of the pipelines, in the order of the snapshot.
+	labels []map[string]string
+}
+
+// NewRound returns the round of a snapshot; a nil one, as before the first reading, has no subjects but the dashboard.
+func NewRound(now time.Time, snapshot *dedup.Snapshot, self Self) *Round {
+	in := &Round{Now: now, Snapshot: snapshot, Self: self}
+	if snapshot == nil {
+		in.Snapshot = &dedup.Snapshot{}
+		return in
+	}
+	for i := range snapshot.Pipelines {
+		in.labels = append(in.labels, labelsOfPipeline(&snapshot.Pipelines[i].Pipeline))
+	}
+	return in
+}
+
+// labelsOfPipeline returns the labels that routes, silences and groups match: its own, and the names of what it is made of.
+func labelsOfPipeline(p *dedup.Pipeline) map[string]string {
+	labels := make(map[string]string, len(p.Labels)+3)
+	maps.Copy(labels, p.Labels)
+	labels["pipeline"], labels["broker"] = p.Name, p.Broker
+	if delete(labels, "store"); p.Store != "" {
+		labels["store"] = p.Store
+	}
+	return labels
+}
+
+// Stale says that the newest readings are too old to judge by; empty when they are not.
+func (in *Round) Stale() string {
+	const least = 30 * time.Second // a round of a short interval may take longer than three
+	age := in.Now.Sub(in.Snapshot.At)
+	if in.Snapshot.At.IsZero() || age <= max(3*in.Snapshot.Interval, least) {
+		return ""
+	}
+	return "the newest readings are " + Seconds(age) + " old: the dashboard does not finish its rounds, its log says why"
+}
+
+// judgement begins one of a rule.
+func (in *Round) judgement(r Rule, kind SubjectKind, subject string, labels map[string]string) Judgement {
+	return Judgement{Key: Key{Rule: r.Name, Kind: kind, Subject: subject}, At: in.Now, Labels: labels, Unit: r.Unit}
+}

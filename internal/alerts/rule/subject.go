@@ -1,0 +1,112 @@
+package rule
+
+import (
+	"maps"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// The labels that the dashboard gives to an alert. They win over labels of the same name in the configuration.
+const (
+	LabelRule     = "rule"
+	LabelKind     = "kind"
+	LabelTier     = "tier"
+	LabelPipeline = "pipeline"
+	LabelBroker   = "broker"
+	LabelStore    = "store"
+	LabelQueue    = "queue"
+)
+
+// Labels are the labels that the dashboard gives to alerts, in the order in which people are told of them.
+func Labels() []string {
+	return []string{LabelRule, LabelKind, LabelTier, LabelPipeline, LabelBroker, LabelStore, LabelQueue}
+}
+
+// A Subject is what a rule judges, as it stands in one snapshot.
+type Subject struct {
+	Kind   SubjectKind
+	Name   string
+	Labels map[string]string
+	// pipeline is set for a pipeline.
+	pipeline *dedup.PipelineStatus
+	// down are the sources of it that cannot be read now.
+	down []dedup.SourceHealth
+}
+
+// Key is the key of the alert of a rule on the subject.
+func (s *Subject) Key(rule string) Key { return Key{Rule: rule, Kind: s.Kind, Subject: s.Name} }
+
+// Subjects are those of one snapshot, in its order.
+type Subjects struct {
+	ByKind map[SubjectKind][]Subject
+	// queuesKnown: it is known which dead-letter queues are shared.
+	queuesKnown bool
+}
+
+// SubjectsOf lists what rules judge. Before the first round there is the dashboard alone.
+func SubjectsOf(snap *dedup.Snapshot) Subjects {
+	all := Subjects{ByKind: map[SubjectKind][]Subject{OfDashboard: {{Kind: OfDashboard, Labels: map[string]string{}}}}}
+	if snap == nil || snap.Round == 0 {
+		return all
+	}
+	all.queuesKnown = snap.SharedKnown
+	pipelines := make([]Subject, len(snap.Pipelines))
+	for i := range snap.Pipelines {
+		p := &snap.Pipelines[i]
+		pipelines[i] = Subject{Kind: OfPipeline, Name: p.Pipeline.Name, Labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down}
+	}
+	all.ByKind[OfPipeline] = pipelines
+	for i := range snap.SharedQueues {
+		q := &snap.SharedQueues[i]
+		all.ByKind[OfQueue] = append(all.ByKind[OfQueue], Subject{Kind: OfQueue, Name: q.Subject(), Labels: labelsOfQueue(snap, q), down: q.Down})
+	}
+	for i := range snap.Brokers {
+		b := &snap.Brokers[i]
+		all.ByKind[OfBroker] = append(all.ByKind[OfBroker],
+			Subject{Kind: OfBroker, Name: b.Name, Labels: map[string]string{LabelBroker: b.Name}, down: downOf(b.Health)})
+	}
+	for i := range snap.Stores {
+		s := &snap.Stores[i]
+		all.ByKind[OfStore] = append(all.ByKind[OfStore],
+			Subject{Kind: OfStore, Name: s.Name, Labels: map[string]string{LabelStore: s.Name}, down: downOf(s.Health)})
+	}
+	return all
+}
+
+// labelsOfQueue are the labels of a shared queue: its own, and those that all its pipelines have alike, so that it goes where theirs go.
+func labelsOfQueue(snap *dedup.Snapshot, q *dedup.SharedQueue) map[string]string {
+	var common map[string]string
+	for _, name := range q.Pipelines {
+		p, ok := snap.Pipeline(name)
+		if !ok {
+			continue
+		}
+		if common == nil {
+			common = make(map[string]string, len(p.Pipeline.Labels))
+			maps.Copy(common, p.Pipeline.Labels)
+		}
+		maps.DeleteFunc(common, func(label, value string) bool { return p.Pipeline.Labels[label] != value })
+	}
+	labels := make(map[string]string, len(common)+2)
+	maps.Copy(labels, common)
+	delete(labels, LabelPipeline)
+	delete(labels, LabelStore)
+	labels[LabelQueue], labels[LabelBroker] = q.Subject(), q.Broker
+	return labels
+}
+
+func downOf(h dedup.SourceHealth) []dedup.SourceHealth {
+	if h.Tried && !h.OK {
+		return []dedup.SourceHealth{h}
+	}
+	return nil
+}
+
+// Known reports whether the snapshot can tell which subjects there are: before the first round nothing has left, and no shared queue
+// before the topology of every broker was read.
+func (s Subjects) Known(kind SubjectKind) bool {
+	if kind == OfQueue {
+		return s.queuesKnown
+	}
+	return kind == OfDashboard || len(s.ByKind[OfPipeline])+len(s.ByKind[OfBroker])+len(s.ByKind[OfStore]) > 0
+}

@@ -1,0 +1,76 @@
+// Package deadletter is the pages of dead-letter queues: all of them, one of them with what a look found, and what of them is acknowledged.
+package deadletter
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/web"
+)
+
+// queues looks into dead-letter queues. Scan has side effects on the queue, which the page says before it; the others have none. WhyNot
+// says why nothing can be looked at or moved in a pipeline, "" when it can.
+type queues interface {
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
+	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
+	Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error)
+	WhyNot(pipeline string) string
+}
+
+// A Service is everything behind the pages of dead-letter queues; *admin.DeadLetters is one. Its errors are *dedup.Error.
+type Service interface {
+	queues
+	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
+}
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// Deps are what stands behind dead-letter queues.
+type Deps struct {
+	Snapshots snapshots
+	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	Letters Service
+	Log     *slog.Logger
+}
+
+// pages answer with dead-letter queues. They are safe for concurrent use.
+type pages struct {
+	deps Deps
+	site web.Site
+}
+
+// New returns the routes of dead-letter queues.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		s := pages{deps, site}
+		get := func(path string, h web.Handler) web.Route {
+			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
+		}
+		act := func(path string, h web.Handler) web.Route {
+			return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
+		}
+		api := func(r web.Route) web.Route {
+			r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
+			return r
+		}
+		const one = "/pipelines/{name}/dead-letters"
+		return []web.Route{
+			get("/dead-letters", s.deadOverview), get(one, s.deadQueue), act(one+"/scan", s.scan),
+			api(get(one, s.apiDeadLetters)), api(act(one+"/scan", s.apiScan)),
+		}
+	}
+}
+
+// service returns what is behind the pages of dead-letter queues.
+func (s pages) service() (Service, error) {
+	if s.deps.Letters == nil {
+		return nil, web.Unavailable(letter.NoAccess)
+	}
+	return s.deps.Letters, nil
+}

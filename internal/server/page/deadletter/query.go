@@ -1,0 +1,62 @@
+package deadletter
+
+import (
+	"net/url"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+)
+
+const (
+	lettersPerPage = 50
+	// groupsShown bounds the table of groups.
+	groupsShown = 12
+)
+
+// query is the state of a page of a dead-letter queue that lives in its address.
+type query struct {
+	queue   string
+	parking bool
+	by      admin.GroupKey
+	// text is the filter as it was written, filter what it means; wrong says why it means nothing.
+	text   string
+	filter admin.Filter
+	wrong  string
+	page   int
+}
+
+func (q *query) params() []list.Param {
+	return []list.Param{
+		list.Text("queue", &q.queue, web.MaxRef), list.Flag("parking", &q.parking),
+		list.Choice("by", &q.by, admin.ByReason, admin.GroupKeys(), "must be reason, source, route, exception, type or hour"),
+		list.Text("filter", &q.text, web.MaxHeaderBytes), list.PageNumber(&q.page),
+	}
+}
+
+// parseDeadQuery reads the parameters of a page of a dead-letter queue. A filter that cannot be read is no error: the page says so
+// beside the field. Its times are read in the zone of now.
+func parseDeadQuery(values url.Values, now time.Time) (query, error) {
+	var q query
+	if err := list.Read(values, q.params()...); err != nil {
+		return q, err
+	}
+	var err error
+	if q.filter, err = admin.ParseFilter(q.text, now); err != nil {
+		q.wrong = show.EndSentence(dedup.PublicText(err))
+		q.text = show.Clean(q.text, admin.MaxFilter)
+	}
+	return q, nil
+}
+
+// address is the page with this query.
+func (q query) address(path string) string { return list.Address(path, q.params()...) }
+
+// with returns the first page of the same queue under another filter.
+func (q query) with(filter string) query {
+	q.text, q.page = filter, 1
+	return q
+}

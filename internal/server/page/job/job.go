@@ -1,0 +1,102 @@
+// Package job is the pages of jobs, which move dead letters, and what jobs did as events of their pipelines.
+package job
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/web"
+)
+
+// queues looks into dead-letter queues. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
+type queues interface {
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
+	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
+	Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error)
+	WhyNot(pipeline string) string
+}
+
+// reader tells what became of moves.
+type reader interface {
+	Job(ctx context.Context, who admin.Caller, id string) (admin.Job, error)
+	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
+	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error)
+	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]admin.JobItem, error)
+	BackOf(ctx context.Context, who admin.Caller, id string) (scan string, refs []string, err error)
+}
+
+// steerer holds jobs up, lets them go on and ends them.
+type steerer interface {
+	PauseJob(ctx context.Context, who admin.Caller, id string) error
+	ResumeJob(ctx context.Context, who admin.Caller, id string) error
+	CancelJob(ctx context.Context, who admin.Caller, id string) error
+}
+
+// planning plans messages of a job again.
+type planning interface {
+	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
+}
+
+// A Service is everything behind the pages of jobs; *admin.DeadLetters is one. Its errors are *dedup.Error.
+type Service interface {
+	queues
+	reader
+	steerer
+	planning
+}
+
+// Deps are what stands behind jobs.
+type Deps struct {
+	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	Letters Service
+	Log     *slog.Logger
+}
+
+// Jobs are what pages show of jobs. They are safe for concurrent use.
+type Jobs struct{ deps Deps }
+
+// New returns what shows jobs.
+func New(deps Deps) Jobs { return Jobs{deps} }
+
+// pages answer with jobs.
+type pages struct {
+	Jobs
+	site web.Site
+}
+
+// Pages returns the routes of jobs.
+func (j Jobs) Pages(site web.Site) []web.Route {
+	s := pages{j, site}
+	get := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Operator, Kind: web.PageKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
+	}
+	api := func(r web.Route) web.Route {
+		r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
+		return r
+	}
+	const one = "/jobs/{id}"
+	return []web.Route{
+		get("/jobs", s.jobs), get(one, s.job), get(one+"/items", s.jobItems), get(one+"/items.csv", s.jobItemsCSV), act(one+"/pause", s.pauseJob),
+		act(one+"/resume", s.resumeJob), act(one+"/cancel", s.cancelJob), act(one+"/retry", s.retryJob), act(one+"/again", s.againJob),
+		api(get("/jobs", s.apiJobs)), api(get(one, s.apiJob)), api(get(one+"/items", s.apiJobItems)), api(act(one+"/pause", s.apiPauseJob)),
+		api(act(one+"/resume", s.apiResumeJob)), api(act(one+"/cancel", s.apiCancelJob)),
+	}
+}
+
+// service returns what is behind the pages of jobs.
+func (j Jobs) service() (Service, error) {
+	if j.deps.Letters == nil {
+		return nil, web.Unavailable(letter.NoAccess)
+	}
+	return j.deps.Letters, nil
+}
+
+// planner plans messages of a job again.
+func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.deps.Letters} }

@@ -1,0 +1,109 @@
+package message
+
+import (
+	"iter"
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// scanAndFilter reads which letters of which scan are asked for.
+func scanAndFilter(r *web.Request) (scan string, filter admin.Filter, err error) {
+	values := r.URL.Query()
+	if scan = values.Get("scan"); scan == "" || len(scan) > web.MaxRef {
+		return "", filter, list.Bad("scan", "must name one")
+	}
+	filter, err = admin.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
+	return scan, filter, err
+}
+
+// lettersCSV answers with the business keys of the letters that a look found: whom to tell, and what to check elsewhere.
+func (s pages) lettersCSV(r *web.Request) (web.Response, error) {
+	id, filter, err := scanAndFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	scan, err := service.Kept(r.Context(), r.Asker(), id)
+	if err != nil {
+		return nil, scanGone(err)
+	}
+	var matching []admin.Letter
+	for _, l := range scan.Letters {
+		if filter.Matches(l) {
+			matching = append(matching, l)
+		}
+	}
+	return web.CSV{Table: list.NewTable("affected-keys-"+r.PathValue("name")+".csv", letterColumns(scan), matching)}, nil
+}
+
+func letterColumns(scan admin.Scan) []list.Column[admin.Letter] {
+	column := func(head string, cell func(admin.Letter) string) list.Column[admin.Letter] {
+		return list.Column[admin.Letter]{Head: head, Cell: func(l admin.Letter) string { return templates.Escape(cell(l)) }}
+	}
+	return []list.Column[admin.Letter]{
+		column("id", func(l admin.Letter) string { return l.ID }),
+		column("business_key", func(l admin.Letter) string {
+			if l.Marker == nil {
+				return ""
+			}
+			return l.Marker.BusinessKey
+		}),
+		column("class", func(l admin.Letter) string { return string(l.Prediction.Class) }),
+		column("why", func(l admin.Letter) string {
+			if len(l.Prediction.Reasons) == 0 {
+				return ""
+			}
+			return l.Prediction.Reasons[0]
+		}),
+		column("marker", func(l admin.Letter) string { word, _ := letter.MarkerWord(l, scan, ""); return word }),
+		column("reason", func(l admin.Letter) string {
+			if len(l.Deaths) == 0 {
+				return ""
+			}
+			return l.Deaths[0].Reason
+		}),
+		column("source", func(l admin.Letter) string { source, _ := l.Source(); return source }),
+		column("first_died", func(l admin.Letter) string { return list.Seconds(l.FirstDied()) }),
+		column("last_died", func(l admin.Letter) string { return list.Seconds(l.LastDied()) }),
+		column("exception", func(l admin.Letter) string { return l.Exception }),
+		column("type", admin.Letter.MessageType),
+		column("bytes", func(l admin.Letter) string { return list.Whole(l.Size) }),
+		column("ref", func(l admin.Letter) string { return l.Ref }),
+	}
+}
+
+// lettersNDJSON answers with whole letters, one a line: as they are for admins, masked for operators. It leaves an entry in the audit, which
+// says that it failed when not all of them were sent.
+func (s pages) lettersNDJSON(r *web.Request) (web.Response, error) {
+	id, filter, err := scanAndFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	if r.Method == http.MethodHead {
+		return web.Attachment{Name: "dead-letters.ndjson", Type: web.NDJSONType}, nil
+	}
+	return web.Lines{Name: "dead-letters.ndjson", Open: func(send func(iter.Seq[any]) error) error {
+		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []admin.Letter) error {
+			return send(func(yield func(any) bool) {
+				for _, l := range letters {
+					if !yield(exportOf(s.site.Masker, r.Who, l)) {
+						return
+					}
+				}
+			})
+		}))
+	}}, nil
+}

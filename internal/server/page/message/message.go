@@ -1,0 +1,105 @@
+// Package message is the pages of one dead letter: what it holds, its edit, its download and exports, and what is told of a message elsewhere.
+package message
+
+import (
+	"context"
+	"net/http"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/web"
+)
+
+// scans are looks into dead-letter queues that are kept. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
+type scans interface {
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
+	Kept(ctx context.Context, who admin.Caller, scanID string) (admin.Scan, error)
+	WhyNot(pipeline string) string
+}
+
+// letters gives single dead letters of a scan that is kept. Reveal and Export leave an entry in the audit.
+type letters interface {
+	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
+	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
+	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]admin.Letter) error) error
+}
+
+// planning plans the requeue of an edited message.
+type planning interface {
+	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
+}
+
+// tracer follows one message id: through the looks that are kept, and through jobs.
+type tracer interface {
+	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
+	IDsOfKey(ctx context.Context, who admin.Caller, key string, most int) ([]string, error)
+	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
+	JobSummary(ctx context.Context, who admin.Caller, id string) (admin.JobSummary, error)
+}
+
+// A Service is everything behind the pages of single dead letters; *admin.DeadLetters is one. Its errors are *dedup.Error.
+type Service interface {
+	scans
+	letters
+	planning
+	tracer
+}
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// Deps are what stands behind single dead letters.
+type Deps struct {
+	Snapshots snapshots
+	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	Letters Service
+}
+
+// Messages are what pages show of single messages. They are safe for concurrent use.
+type Messages struct{ deps Deps }
+
+// New returns what shows single messages.
+func New(deps Deps) Messages { return Messages{deps} }
+
+// pages answer with single dead letters.
+type pages struct {
+	Messages
+	site web.Site
+}
+
+// Pages returns the routes of single dead letters.
+func (m Messages) Pages(site web.Site) []web.Route {
+	s := pages{m, site}
+	route := func(path string, needs auth.Role, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: path, Needs: needs, Kind: web.PageKind, Handler: h}
+	}
+	act := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Admin, Kind: web.PageKind, Acts: true, Handler: h}
+	}
+	audited := func(r web.Route) web.Route {
+		r.OwnPages = true
+		return r
+	}
+	api := func(path string, h web.Handler) web.Route {
+		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Handler: h}
+	}
+	return []web.Route{
+		route("/pipelines/{name}/dead-letters.csv", auth.Operator, s.lettersCSV), audited(route("/pipelines/{name}/dead-letters.ndjson", auth.Operator, s.lettersNDJSON)),
+		route("/dead-letters/message", auth.Operator, s.letter), act("/dead-letters/reveal", s.reveal), audited(route("/dead-letters/download", auth.Admin, s.download)),
+		audited(route("/dead-letters/edit", auth.Admin, s.editForm)), act("/dead-letters/edit", s.edit),
+		api("/dead-letters/message", s.apiLetter), audited(api("/dead-letters/export", s.lettersNDJSON)),
+	}
+}
+
+// service returns what is behind the pages of single dead letters.
+func (m Messages) service() (Service, error) {
+	if m.deps.Letters == nil {
+		return nil, web.Unavailable(letter.NoAccess)
+	}
+	return m.deps.Letters, nil
+}
+
+// planner plans the requeue of an edited message.
+func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.deps.Letters} }

@@ -1,0 +1,329 @@
+package move
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/list"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
+// messages.
+// Times in its filter are read in the zone of now.
+func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
+	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+	if strings.HasPrefix(form.Get("do"), "requeue-") {
+		req.Target = form.Get("target")
+	}
+	if !web.IsPipeline(req.Pipeline) {
+		return req, web.NoPipeline(req.Pipeline)
+	}
+	if req.Queue == "" || len(req.Queue) > web.MaxRef || len(req.Scan) > web.MaxRef {
+		return req, list.Bad("queue", "must name one, with at most 255 bytes")
+	}
+	verb, which, _ := strings.Cut(form.Get("do"), "-")
+	switch verb {
+	case "requeue":
+		req.Do = admin.Requeue
+	case "discard":
+		req.Do = admin.Discard
+	case "restore":
+		req.Do = admin.RestoreLetters
+	default:
+		return req, list.Bad("do", "must be one of the buttons of the page")
+	}
+	var err error
+	switch which {
+	case "selected":
+		req.Refs, err = selectedRefs(form)
+	case "all":
+		var filter admin.Filter
+		filter, err = admin.ParseFilter(form.Get("filter"), now)
+		req.Filter, req.Whole = filter.String(), filter.Empty()
+	case "first": // the look says which they are
+	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
+		req.Whole = true
+	default:
+		return req, list.Bad("do", "must be one of the buttons of the page")
+	}
+	if req.Whole {
+		req.Scan = ""
+	}
+	if err != nil {
+		return req, err
+	}
+	if req.Do == admin.Requeue {
+		req.Canary = admin.PresetCanary
+	}
+	req.Most, err = letter.Most(form, 0)
+	return req, err
+}
+
+// selectedRefs are the messages that were ticked.
+func selectedRefs(form url.Values) ([]string, error) {
+	for _, ref := range form["sel"] {
+		if ref == "" || len(ref) > web.MaxRef {
+			return nil, list.Bad("sel", "must be the reference of a message")
+		}
+	}
+	if len(form["sel"]) == 0 {
+		return nil, &web.Error{
+			Status: http.StatusBadRequest, Kind: dedup.Invalid, Heading: "No message was selected",
+			Message: "Go back and tick the messages that you mean, or preview all that match. Nothing was moved.",
+		}
+	}
+	return slices.Clone(form["sel"]), nil
+}
+
+// planMove freezes a selection and leads to its review.
+func (s pages) planMove(r *web.Request) (web.Response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, web.FormError(err)
+	}
+	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(r.PostForm.Get("do"), "-first") {
+		service, err := s.service()
+		if err != nil {
+			return nil, err
+		}
+		if req.Refs, err = s.firstRefs(r, service, req, r.PostForm.Get("filter")); err != nil {
+			return nil, err
+		}
+	}
+	if r.PostForm.Get("do") == "requeue-head" && req.Most == 0 {
+		service, err := s.service()
+		if err != nil {
+			return nil, err
+		}
+		view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+		if err != nil {
+			return nil, err
+		}
+		req.Most = int64(view.OperatorLimit)
+	}
+	return s.planner().Plan(r, req)
+}
+
+// changeMove plans again with other choices: a plan itself never changes.
+func (s pages) changeMove(r *web.Request) (web.Response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, web.FormError(err)
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
+	}
+	req, err := changedMove(plan, r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	again, err := service.PlanMove(r.Context(), r.Asker(), req)
+	if err != nil {
+		return nil, err
+	}
+	return web.Redirect{To: web.KeepZone(r, letter.MoveAddress(s.site.Base, again.ID))}, nil
+}
+
+// changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
+// taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
+func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
+	req := plan.Request
+	switch {
+	case plan.Edited != nil:
+		req.Edit = &plan.Edited.Edit
+	case plan.IDChange != "": // without its edit, the message as it was would be planned
+		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
+	}
+	req.Choices = map[admin.Class]admin.Choice{}
+	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
+		maps.Copy(req.Choices, plan.Request.Choices)
+	}
+	for _, c := range admin.Classes() {
+		chosen := admin.Choice(form.Get("choice-" + string(c)))
+		if chosen == "" || chosen == plan.Choices[c] {
+			continue
+		}
+		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
+		}
+		req.Choices[c] = chosen
+	}
+	canary, err := letter.WholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
+	if err != nil {
+		return req, err
+	}
+	if req.Most, err = letter.Most(form, req.Most); err != nil {
+		return req, err
+	}
+	req.Canary = canary
+	req.Rate, err = rateOf(form, req.Rate)
+	return req, err
+}
+
+// rateOf reads the most messages per second of a form: -1 for no limit, and fractions of one, which a program may have asked for.
+func rateOf(form url.Values, otherwise float64) (float64, error) {
+	text := form.Get("rate")
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || n > 100_000 || n < 0 && n != -1 {
+		return 0, list.Bad("rate", "must be a number from 0 to 100000, or -1 for no limit")
+	}
+	return n, nil
+}
+
+// unstarted leads to the review: whoever loads the address of a start again, which a refused one leaves in the browser, means that.
+func (s pages) unstarted(r *web.Request) (web.Response, error) {
+	return web.Redirect{To: web.KeepZone(r, letter.MoveAddress(s.site.Base, r.PathValue("id")))}, nil
+}
+
+// move answers the review page. A plan that was started leads to its job.
+func (s pages) move(r *web.Request) (web.Response, error) {
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	if job != "" {
+		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
+	}
+	return web.Page{Component: templates.Move(s.moveView(r, plan))}, nil
+}
+
+// moveView is the review page of a plan.
+func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
+	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	v := templates.MoveView{
+		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(letter.Title(p)), Sentence: templates.Sentence(letter.Sentence(p)), Facts: moveFacts(p, now),
+		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
+		Change: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/change"), Action: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/start"), Button: letter.Title(p), Confirm: p.Confirm, Key: rand.Text(),
+		Back: letter.QueueAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
+		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, p.Request.Pipeline)),
+	}
+	if p.Edited != nil {
+		v.Heading, v.Button, v.Diff = "Review: requeue 1 edited message", "Requeue 1 edited message", diffOf(p.Edited.Edit, p.Edited.Was, p)
+	}
+	if p.Request.Do == admin.RestoreLetters {
+		v.Back = letter.ParkingAddress(base, p.Request.Pipeline, p.Request.Queue)
+	}
+	if len(p.Letters) > 0 {
+		v.CSV = letter.MoveAddress(base, p.ID) + "/keys.csv"
+	}
+	for _, g := range p.Guards {
+		tier := dedup.Warning
+		if g.Blocking {
+			tier, v.Blocked = dedup.Severe, true
+		}
+		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
+	}
+	v.Back = web.KeepZone(r, v.Back)
+	for i := range v.Crumbs {
+		if v.Crumbs[i].Href != "" {
+			v.Crumbs[i].Href = web.KeepZone(r, v.Crumbs[i].Href)
+		}
+	}
+	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
+	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
+	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
+		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
+	}
+	if p.IDChange != "" && v.Diff == nil {
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(p.IDChange)))})
+	}
+	if n, known := p.Fits(); known && n > 0 {
+		v.Fit = s.fewerForm(r, p, n)
+	}
+	return v
+}
+
+// fewerForm plans the same move of fewer messages.
+func (s pages) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
+	return &templates.FormAgain{Action: web.KeepZone(r, letter.MoveAddress(s.site.Base, p.ID)+"/change"), Label: letter.FewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
+}
+
+// startMove carries a plan out and leads to the job.
+func (s pages) startMove(r *web.Request) (web.Response, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, web.FormError(err)
+	}
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	job, err := service.StartJob(r.Context(), r.Asker(), req)
+	if err == nil {
+		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
+	}
+	var many *admin.TooMany
+	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
+		return nil, err
+	}
+	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
+	plan, done, again := service.PlannedMove(r.Context(), r.Asker(), req.PlanID)
+	if again != nil || done != "" {
+		return nil, err
+	}
+	v := s.moveView(r, plan)
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
+	if many != nil {
+		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
+		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
+	}
+	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Move(v)}, nil
+}
+
+// moveKeysCSV answers with the business keys that a plan touches.
+func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
+	service, err := s.service()
+	if err != nil {
+		return nil, err
+	}
+	p, _, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[admin.PlannedLetter]{
+		{Head: "id", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.ID) }},
+		{Head: "business_key", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
+		{Head: "target", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.Target) }},
+		{Head: "class", Cell: func(l admin.PlannedLetter) string { return string(l.Prediction.Class) }},
+		{Head: "choice", Cell: func(l admin.PlannedLetter) string { return string(l.Choice) }},
+		{Head: "what_will_happen", Cell: func(l admin.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
+		{Head: "bytes", Cell: func(l admin.PlannedLetter) string { return list.Whole(l.Bytes) }},
+		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
+	}, p.Letters)
+	if more := p.Matching - len(p.Letters); more > 0 {
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
+	}
+	return web.CSV{Table: table}, nil
+}

@@ -1,0 +1,59 @@
+package move
+
+import (
+	"slices"
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
+func (s pages) firstRefs(r *web.Request, service Service, req admin.MoveRequest, filter string) ([]string, error) {
+	f, err := admin.ParseFilter(filter, time.Now().In(web.Zone(r)))
+	if err != nil {
+		return nil, err
+	}
+	view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+	if err != nil {
+		return nil, err
+	}
+	scan, err := service.Kept(r.Context(), r.Asker(), req.Scan)
+	if err != nil {
+		return nil, err
+	}
+	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l admin.Letter) bool { return !f.Matches(l) })
+	var refs []string
+	for _, l := range letter.First(matching, view.OperatorLimit, req.Target) {
+		refs = append(refs, l.Ref)
+	}
+	if len(refs) == 0 {
+		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "No message of this look matches the filter"}
+	}
+	return refs, nil
+}
+
+// allowedChoices marks the choices that only an admin may make, and says why; empty where there are none.
+func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
+	why := ""
+	for i := range classes {
+		for j := range classes[i].Choices {
+			if c := &classes[i].Choices[j]; c.Value == string(admin.ClearFirst) && !who.Can(auth.Admin) {
+				c.Off, why = true, letter.NeedsAdmin(who, "Clearing markers first")
+			}
+		}
+	}
+	return why
+}
+
+// mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
+func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
+	if who.Can(p.Needs) {
+		return ""
+	}
+	return "Changing this plan needs the role " + p.Needs.String() + "; you are signed in as " + who.Role.String() + "."
+}

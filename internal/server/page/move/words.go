@@ -1,0 +1,73 @@
+package move
+
+import (
+	"time"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/server/letter"
+	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/web/templates"
+)
+
+func targetLines(p admin.MovePlan) []templates.GroupLine {
+	const most = 10
+	var lines []templates.GroupLine
+	for _, name := range letter.TargetNames(p) {
+		if len(lines) == most {
+			break
+		}
+		n := p.Targets[name]
+		if p.Most > 0 {
+			n = min(n, int(p.Most))
+		}
+		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, show.KeyLimit), Count: n})
+	}
+	return lines
+}
+
+func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+	facts := []templates.Fact{
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
+		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
+		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+	}
+	if f, err := admin.ParseFilter(p.Request.Filter, now); err == nil {
+		facts = append(facts, letter.BoundFacts(f, now)...)
+	}
+	if p.Scanned > 0 {
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + show.Moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+	}
+	if p.Most > 0 {
+		facts = append(facts, templates.Fact{Label: "At most", Value: letter.Messages(p.Most)})
+	}
+	if p.Takes > 0 {
+		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+	}
+	return facts
+}
+
+// foretoldWords say for which times the classes of a plan hold. The rate is part of the plan: another one makes another plan.
+func foretoldWords(p admin.MovePlan, now time.Time) string {
+	if p.Request.Do != admin.Requeue || len(p.Letters) == 0 || p.Letters[0].Expected.IsZero() {
+		return ""
+	}
+	first, last := p.Letters[0].Expected, p.Letters[len(p.Letters)-1].Expected
+	times := "the first is expected at its consumer at " + show.Moment(first, now).Text
+	if len(p.Letters) > 1 {
+		times += ", the last that is listed at " + show.Moment(last, now).Text
+	}
+	return "The classes are foretold for this rate and canary, as if it were started at once: " + times + ". Another rate can change them. Each marker is read again right before its message is sent; " +
+		"one that may run twice only by then is left, and the job says so."
+}
+
+// moveDanger reports whether a plan does what cannot be taken back and costs something.
+func moveDanger(p admin.MovePlan) bool {
+	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+			return true
+		}
+	}
+	return p.Confirm != "" || p.MayRepeat > 0
+}

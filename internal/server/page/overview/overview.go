@@ -1,0 +1,65 @@
+// Package overview is the first page: every pipeline, the worst first, with the sources that their figures rest on.
+package overview
+
+import (
+	"net/http"
+	"time"
+
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/web/templates"
+)
+
+// snapshots gives what is known now; never nil.
+type snapshots interface{ Snapshot() *dedup.Snapshot }
+
+// judge judges, *alerts.Engine: View is what it knows now, never nil.
+type judge interface{ View() *alerts.View }
+
+// measured tells which pipelines who asks can measure exactly.
+type measured interface {
+	Measurable(r *web.Request) func(pipeline string) bool
+}
+
+// Deps are what the overview is made from. Without Alerts none is acknowledged, and without Measured no pipeline can be measured.
+type Deps struct {
+	Snapshots snapshots
+	Alerts    judge
+	Measured  measured
+}
+
+// pages answer with the overview. They are safe for concurrent use.
+type pages struct {
+	deps Deps
+	site web.Site
+}
+
+// New returns the route of the overview.
+func New(deps Deps) web.Pages {
+	return func(site web.Site) []web.Route {
+		s := pages{deps, site}
+		return []web.Route{{Method: http.MethodGet, Path: "/", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.overview}}
+	}
+}
+
+// overview answers the first page.
+func (s pages) overview(r *web.Request) (web.Response, error) {
+	q, err := ParseQuery(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	frame := s.site.Frame(r, "Overview")
+	frame.Live = web.Live("overview")
+	now := time.Now().In(web.Zone(r))
+	snap, measurable := s.deps.Snapshots.Snapshot(), func(string) bool { return false }
+	if s.deps.Measured != nil {
+		measurable = s.deps.Measured.Measurable(r)
+	}
+	view := View(snap, s.site.Judge(now), q, now, frame, measurable)
+	if s.deps.Alerts != nil && snap != nil {
+		noteAttended(view.Tiers, snap, s.site.Verdicts(snap, now), s.deps.Alerts.View())
+	}
+	return web.Page{Component: templates.Overview(view)}, nil
+}

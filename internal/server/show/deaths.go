@@ -1,0 +1,75 @@
+package show
+
+import (
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/web/templates"
+)
+
+// Deaths shows the dead letters of a whole broker by reason.
+func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
+	var v templates.Deaths
+	if d == nil {
+		return v
+	}
+	for _, r := range d.Reasons {
+		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: InflowFigure(Blameless(r.PerHour), now)})
+	}
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Figure(Blameless(d.Discarded), "unknown", now)})
+	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
+	if !d.Discarded.Known() {
+		v.Why = templates.Sentence(EndSentence(Capital(d.Discarded.Why))).Short
+	}
+	return v
+}
+
+// reasonWord is why a message died, for people.
+func reasonWord(reason string) string {
+	switch reason {
+	case dedup.DeathRejected:
+		return "Rejected"
+	case dedup.DeathExpired:
+		return "Expired"
+	case dedup.DeathMaxLength:
+		return "Queue full"
+	case dedup.DeathDeliveryLimit:
+		return "Delivery limit"
+	default:
+		return templates.Plain(reason, NameLimit).Short
+	}
+}
+
+// DeathsFact is the dead letters of a broker in one line, for its card.
+func DeathsFact(d *dedup.BrokerDeaths) string {
+	var parts []string
+	for _, r := range d.Reasons {
+		if !r.PerHour.Known() {
+			return "unknown"
+		}
+		if r.PerHour.Value > 0 {
+			parts = append(parts, strings.ToLower(reasonWord(r.Reason))+" "+inflowText(r.PerHour))
+		}
+	}
+	if len(parts) == 0 {
+		return "0"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// DeathsProblem tells of messages that the broker discarded, and of nodes that are not read.
+func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
+	switch {
+	case d == nil:
+		return nil
+	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
+		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + EndSentence(d.Discarded.Why)),
+			Mend: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
+	case d.Discarded.Known() && d.Discarded.Value >= 1:
+		return []templates.Problem{{Tier: dedup.Warning.String(),
+			Text: templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Mend: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
+	}
+	return nil
+}
