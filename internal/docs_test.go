@@ -82,7 +82,7 @@ func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 		}
 		return strings.ToLower(string(text))
 	}
-	formula := regexp.MustCompile(`failurerate\.formula = "([^"]+)"`).FindStringSubmatch(read("collector/reported.go"))
+	formula := regexp.MustCompile(`failurerate\.formula = "([^"]+)"`).FindStringSubmatch(read("collector/rate/reported.go"))
 	if formula == nil {
 		t.Fatal("the formula of the failure rate was not found")
 	}

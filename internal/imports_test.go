@@ -41,9 +41,12 @@ var allowed = map[string][]string{
 	"internal/server/api":              {"internal/admin", "internal/server/web", "internal/server/list", "internal/server/show", "internal/alerts", "internal/auth", "internal/dedup"},
 	"internal/server/metrics":          {"internal/alerts", "internal/dedup", "internal/series", "internal/server/show"},
 	"internal/server":                  {"internal/server/list", "internal/server/show", "internal/server/web", "internal/server/session", "internal/server/metrics", "internal/server/api", "internal/server/page/alert", "internal/series", "internal/alerts", "internal/admin", "internal/auth", "internal/dedup", "web/templates", "web/static", "internal/alerts/cause", "internal/alerts/rule"},
-	"internal/collector":               {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate", "internal/collector/finding", "internal/collector/topology", "internal/text"},
+	"internal/collector":               {"internal/series", "internal/dedup", "internal/secret", "internal/collector/estimate", "internal/collector/figure", "internal/collector/finding", "internal/collector/rate", "internal/collector/sample", "internal/collector/topology", "internal/text"},
 	"internal/collector/estimate":      {"internal/dedup"},
+	"internal/collector/figure":        {"internal/collector/rate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/finding":       {"internal/dedup", "internal/text"},
+	"internal/collector/rate":          {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
+	"internal/collector/sample":        {"internal/collector/estimate", "internal/dedup", "internal/text"},
 	"internal/collector/topology":      {"internal/dedup", "internal/text"},
 	"internal/collector/session":       {"internal/dedup", "internal/collector/estimate"},
 	"internal/alerts":                  {"internal/alerts/cause", "internal/alerts/rule", "internal/text", "internal/dedup"},
@@ -89,6 +92,7 @@ var allowed = map[string][]string{
 
 	"internal/broker/brokertest":   {"*"},
 	"internal/markers/markerstest": {"*"},
+	"internal/collector/shoptest":  {"*"},
 }
 
 // homes says where a library may be imported: moving off it is then the work of those packages alone.

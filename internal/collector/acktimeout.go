@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -154,7 +155,7 @@ type timeoutSample struct {
 	// Why says why nothing can be told now, Better what to do; both empty when it can.
 	Why, Better string
 	// Own are the timeouts of the pipeline's queues, All those of the broker, Unnamed those of them without a queue.
-	Own, All, Unnamed gain
+	Own, All, Unnamed sample.Increase
 	// Named: this broker names queues. Logged: it writes every timeout.
 	Named, Logged bool
 	// Gap is when lines were last missed.

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
-func known(delta float64) gain {
-	return gain{Delta: delta, Covered: 15 * time.Minute, At: time.Unix(1000, 0), Known: true}
+func known(delta float64) sample.Increase {
+	return sample.Increase{Delta: delta, Covered: 15 * time.Minute, At: time.Unix(1000, 0), Known: true}
 }
 
 func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
@@ -52,7 +53,7 @@ func TestAckTimeoutsAreCountedOrSaidToBeUnknown(t *testing.T) {
 
 // TestAPaceDoesNotJumpWhenTheLastNodeIsHeard: a lower bound is over the time that is covered, as it says, like the figure it becomes.
 func TestAPaceDoesNotJumpWhenTheLastNodeIsHeard(t *testing.T) {
-	six := gain{Delta: 6, Covered: 10 * time.Minute, At: time.Unix(1000, 0), Known: true}
+	six := sample.Increase{Delta: 6, Covered: 10 * time.Minute, At: time.Unix(1000, 0), Known: true}
 	s := timeoutSample{Now: time.Unix(1_800_000_000, 0), Window: 24 * time.Hour, Own: six, All: six, Named: true, Logged: true}
 	heard := ackTimeoutFigure(s)
 	s.Silent = "no line of node b"

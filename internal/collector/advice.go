@@ -1,44 +1,26 @@
 package collector
 
-import "dedup-dashboard/internal/dedup"
-
-const (
-	reportsStopped = "consumers reported nothing in the window although the broker counted acks"
-	betterResume   = "See why the consumers stopped to report: they did before (docs/consumers.md)."
-	betterBack     = "Bring the source of the reported counters back: what consumers count is read there."
-	betterStore    = "Bring the store back: then its markers tell it again."
+import (
+	"dedup-dashboard/internal/collector/rate"
 )
 
-// reportAdvice is what betterReport comes to for a pipeline: who reports already must not be told to.
-func (p *pipeline) reportAdvice(v view, rep reportedResult) string {
+const (
+	betterResume = "See why the consumers stopped to report: they did before (docs/consumers.md)."
+	betterBack   = "Bring the source of the reported counters back: what consumers count is read there."
+	betterStore  = "Bring the store back: then its markers tell it again."
+)
+
+// reportAdvice is what rate.BetterReport comes to for a pipeline: who reports already must not be told to.
+func (p *pipeline) reportAdvice(v view, rep rate.ReportedResult) string {
 	switch {
 	case p.report != nil && v.reportDown != "" && (p.present || v.storeDown == ""):
 		return betterBack
 	case v.storeDown != "":
 		return betterStore // nothing was ever reported: that is not what is amiss now
-	case p.present && rep.Rate.Why == reportsStopped:
+	case p.present && rep.Rate.Why == rate.ReportsStopped:
 		return betterResume
 	case p.present:
 		return ""
 	}
-	return betterReport
-}
-
-// advise replaces the advice to report in all figures of a window.
-func advise(out *dedup.WindowFigures, advice string) {
-	if advice == betterReport {
-		return
-	}
-	figures := []*dedup.Figure{
-		&out.Messages, &out.Duplicates, &out.DuplicateRate, &out.CrossCheck, &out.Redeliveries, &out.InFlightHits, &out.Failures, &out.FailureRate,
-		&out.GaveUp, &out.ProducerSent, &out.Redelivered, &out.Swallowed, &out.Looping, &out.DoubleEffects, &out.Lost, &out.MeanRetries,
-	}
-	for i := range out.Estimates {
-		figures = append(figures, &out.Estimates[i].Rate)
-	}
-	for _, f := range figures {
-		if f.Better == betterReport {
-			f.Better = advice
-		}
-	}
+	return rate.BetterReport
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -20,7 +21,7 @@ func TestOnlyPipelinesThatDoNotReportAreToldTo(t *testing.T) {
 		method         dedup.Method
 		better         string
 	}{
-		"never reported": {acking(0, 0, 0), acking(9, 9, 0), dedup.MethodResidual, betterReport},
+		"never reported": {acking(0, 0, 0), acking(9, 9, 0), dedup.MethodResidual, rate.BetterReport},
 		"reporting": {seen, func(b *testBench) {
 			acking(9, 9, 0)(b)
 			b.store.set(func(f *fakeSource) { f.reported.Outcomes = map[string]int64{"processed": 16} })
@@ -43,7 +44,7 @@ func TestOnlyPipelinesThatDoNotReportAreToldTo(t *testing.T) {
 						t.Errorf("%s of %s: %q with %q, want %q", e.Method, w.Window, e.Rate.Why, e.Rate.Better, tt.better)
 					}
 				}
-				if tt.better != betterReport && w.Swallowed.Better == betterReport {
+				if tt.better != rate.BetterReport && w.Swallowed.Better == rate.BetterReport {
 					t.Errorf("Swallowed advises to report")
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -48,7 +49,7 @@ type tally struct {
 }
 
 // take adds one step of a raw counter.
-func (t *tally) take(s step) {
+func (t *tally) take(s sample.Step) {
 	t.open = true
 	t.total += float64(s.Delta)
 }

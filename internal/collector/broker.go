@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -75,14 +76,14 @@ type brokerWatch struct {
 	links     links
 	node      string
 	moved     bool
-	closed    counter
+	closed    sample.Counter
 	closures  *tally
-	owners    closureBook
+	owners    sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
 	deaths      deaths
 	timeouts    ackTimeouts
-	loss        lossMeter
+	loss        sample.LossMeter
 	// closed channels are told of in bursts.
 	burst  burst
 	alarms map[string]bool
@@ -168,13 +169,13 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		anew := b.countClosures(&sample.BrokerSample)
 		for _, list := range b.lister.take() {
 			if !anew || list.At.After(sample.At) {
-				b.owners.absorb(list)
+				b.owners.Absorb(list)
 			}
 		}
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
 		b.noteTimeouts(&sample.BrokerSample)
-		b.loss.absorb(&sample, b.moved)
+		b.loss.Absorb(&sample.BrokerSample, sample.counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
@@ -183,15 +184,15 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 // countClosures takes the broker's count of closed channels, and reports whether it was begun anew.
 func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 	was := b.closed
-	st := b.closed.observe(s.ChannelsClosed)
-	if b.closed.known() {
+	st := b.closed.Observe(s.ChannelsClosed)
+	if b.closed.Known() {
 		b.closures.take(st)
 	}
 	if st.Dropped {
-		b.owners.restart()
+		b.owners.Restart()
 		b.closureGaps++
 	}
-	if was.state == counterCounting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.raw {
+	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
 		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
@@ -315,13 +316,13 @@ func (b *brokerWatch) store(into batch) {
 
 func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: newLossMeter()}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
 	patience := staleAfter * cfg.Interval
 	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
 		patience: patience, read: b.readSample, turned: turned, place: placeOf(br)}
 	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
 		patience: patience, read: b.readTotals, pace: b.pace, sway: totalsSway, place: placeOf(br)}
-	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*listSlowest), patience: patience, read: b.readChannels}
+	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*sample.ListSlowest), patience: patience, read: b.readChannels}
 	return b
 }
 

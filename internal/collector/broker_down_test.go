@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -13,7 +14,7 @@ func TestNothingIsZeroWhileASourceIsDown(t *testing.T) {
 		t.Run(down, func(t *testing.T) {
 			during(t, func(t *testing.T, b *testBench) {
 				pass(2 * testInterval)
-				if f := b.pipeline(t, "orders").Windows[0].Swallowed; !f.Known() || f.Source != rulesSource {
+				if f := b.pipeline(t, "orders").Windows[0].Swallowed; !f.Known() || f.Source != figure.RulesSource {
 					t.Fatalf("before: %+v; want 0 by the rules of the scheme", f)
 				}
 				source := b.broker

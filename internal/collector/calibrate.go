@@ -19,12 +19,12 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 	}
 	p := c.pipelines[i]
 	now := time.Now()
-	p.joints.add(p.joint.drain(), now)
+	p.joints.Add(p.joint.drain(), now)
 	v := c.view(p, now)
 	if why, _ := c.liveRefusal(p, v); why != "" {
 		return dedup.Calibration{}, false
 	}
-	readings := p.joints.readings
+	readings := p.joints.Readings
 	n := len(readings)
 	for n > 0 && readings[n-1].At.After(to) {
 		n--

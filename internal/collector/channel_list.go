@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,9 +19,6 @@ const (
 	// listCost is the share of the time that listing channels may take: 5 %. A busy broker takes 0.2 s for a hundred
 	// channels.
 	listCost = 20
-	// listRefresh is how old a list may become while nothing happens: a window must begin before the list from which a channel
-	// vanished.
-	listRefresh = time.Minute
 	// listRetry is how long a broker is left alone that did not list its channels.
 	listRetry = 3 * time.Minute
 	// listAgain is how long after one that failed the next is tried: clients reconnect just when a broker does not answer.
@@ -62,7 +60,7 @@ func (l *channelLister) due(now time.Time) bool {
 	if !l.listable || now.Before(l.next) {
 		return false
 	}
-	stale, shown := now.Sub(l.listed) >= listRefresh, l.listed.After(l.stirred.Add(depthLag))
+	stale, shown := now.Sub(l.listed) >= sample.ListRefresh, l.listed.After(l.stirred.Add(sample.DepthLag))
 	return stale || !shown
 }
 
@@ -110,8 +108,8 @@ func (b *brokerWatch) readChannels(ctx context.Context) error {
 	case list.Channels == nil:
 		b.log.Debug("channels of the broker could not be listed: all that are closed count for each pipeline", "broker", b.broker.Name())
 		b.lister.took(nil, began, took, listRetry)
-	case took > listSlowest: // what the broker gathers for long it answers at once from a cache, for five times as long
-		b.lister.took(nil, began, took, listRefresh)
+	case took > sample.ListSlowest: // what the broker gathers for long it answers at once from a cache, for five times as long
+		b.lister.took(nil, began, took, sample.ListRefresh)
 	default:
 		b.lister.took(&list, began, took, 0)
 	}

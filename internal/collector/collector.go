@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -185,7 +186,7 @@ func (c *Collector) wire(deps Deps) error {
 		if p.broker = brokers[cfg.Broker]; p.broker == nil {
 			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
 		}
-		p.own = p.broker.owners.follow(cfg.Vhost, p.refs)
+		p.own = p.broker.owners.Follow(cfg.Vhost, p.refs)
 		if cfg.Store != "" {
 			if p.store = stores[cfg.Store]; p.store == nil {
 				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
@@ -240,11 +241,11 @@ func (c *Collector) pair() {
 		b.live.watch = make(map[string][]dedup.QueueRef)
 		b.live.totals = make(map[string]estimate.Held)
 		b.live.meters = make(map[string]meter)
-		b.live.out = make(map[string][]outSample)
-		b.live.shores = make(map[string]*shore)
+		b.live.out = make(map[string][]sample.OutSample)
+		b.live.calms = make(map[string]*sample.Calms)
 	}
 	for _, w := range c.stores {
-		w.findShores()
+		w.findQueues()
 	}
 	for _, p := range c.pipelines {
 		p.broker.live.watch[p.Name] = p.refs

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -198,7 +199,7 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first := newBench(t, testInterval)
 		first.round(t.Context(), time.Now())
 		one := first.pipelines[0]
-		one.outcomes["processed"].take(step{Delta: 40})
+		one.outcomes["processed"].take(sample.Step{Delta: 40})
 		one.report.src.finish(time.Now(), 0, nil)
 		first.round(t.Context(), time.Now().Add(time.Second))
 

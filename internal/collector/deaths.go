@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -15,7 +16,7 @@ const deathsWindow = time.Hour
 
 // deaths follow the dead letters of a whole broker by reason and strategy, which each node counts by itself.
 type deaths struct {
-	nodes map[string]map[dedup.DeathKey]*counter
+	nodes map[string]map[dedup.DeathKey]*sample.Counter
 	sums  map[dedup.DeathKey]*tally
 	// asked: the broker's nodes are asked. missing says why the newest counts are not those of all nodes.
 	asked   bool
@@ -23,7 +24,7 @@ type deaths struct {
 }
 
 func newDeaths(b *book, broker string) deaths {
-	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*counter), sums: make(map[dedup.DeathKey]*tally)}
+	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*tally)}
 	for _, reason := range dedup.DeathReasons() {
 		for _, strategy := range dedup.DeathStrategies() {
 			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
@@ -42,18 +43,18 @@ func (d *deaths) absorb(s *dedup.BrokerSample) {
 		}
 		of := d.nodes[n.URL]
 		if of == nil {
-			of = make(map[dedup.DeathKey]*counter)
+			of = make(map[dedup.DeathKey]*sample.Counter)
 			d.nodes[n.URL] = of
 		}
 		for key, sum := range d.sums {
 			if of[key] == nil {
-				of[key] = &counter{}
+				of[key] = &sample.Counter{}
 			}
 			var value *int64
 			if v, ok := n.Counts[key]; ok {
 				value = &v
 			}
-			if st := of[key].observe(value); of[key].known() {
+			if st := of[key].Observe(value); of[key].Known() {
 				sum.take(st)
 			}
 		}

@@ -4,11 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 // liveDepths are the depths of queues as their own processes told them when they were asked, unlike those of a sample,
-// which are up to depthLag old. The map is never changed once made.
+// which are up to sample.DepthLag old. The map is never changed once made.
 type liveDepths struct {
 	at     time.Time // when they were asked; zero when they never were
 	queues map[dedup.QueueRef]*dedup.Queue
@@ -32,7 +33,7 @@ type depthSource struct {
 
 // depthsOf returns the live depths where every queue of the pipeline has one, else those of the sample.
 func (p *pipeline) depthsOf(s *brokerReading) depthSource {
-	sampled := depthSource{from: s.At.Add(-depthLag)}
+	sampled := depthSource{from: s.At.Add(-sample.DepthLag)}
 	if s.depths.at.Before(sampled.from) || s.depths.at.After(s.At) {
 		return sampled
 	}
@@ -69,7 +70,7 @@ func (d depthSource) of(q *dedup.Queue) *dedup.Queue {
 }
 
 // measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
-func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
+func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
 	depths := p.depthsOf(s)
 	f.DepthFrom, f.Whole, f.Blind, f.Depth, f.Unacked = depths.from, p.keeps != keepsNot, false, 0, 0
 	for _, ref := range p.refs {
@@ -92,18 +93,18 @@ func (p *pipeline) measureDepths(f *frame, s *brokerReading) {
 // completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
 // after it.
 func (p *pipeline) completeFrame(s *brokerReading) {
-	n := len(p.frames.frames)
+	n := len(p.frames)
 	if n == 0 {
 		return
 	}
-	if f := &p.frames.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+	if f := &p.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
 		p.measureDepths(f, s)
 	}
 }
 
 // absorbDeadLetters follows the dead-letter queues, notes in a frame what they hold and what went in and out of them otherwise than by
 // dead-lettering, and reports whether that is known and complete.
-func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSource) bool {
+func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths depthSource) bool {
 	whole := len(p.targets) > 0 && s.counting()
 	f.Dead, f.DeadSettled, f.DeadPublished = 0, 0, 0
 	for _, t := range p.targets {
@@ -155,8 +156,8 @@ func (p *pipeline) absorbDeadLetters(f *frame, s *brokerReading, depths depthSou
 // count takes the counters of a dead-letter queue, and reports whether events may have been dropped: those of before its first value
 // may be later than the first frame.
 func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
-	take := func(raw *counter, value *int64, sum *float64) {
-		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
+	take := func(raw *sample.Counter, value *int64, sum *float64) {
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
 		st := p.observe(raw, value)
 		*sum += float64(st.Delta)
 		dropped = dropped || st.Dropped || late

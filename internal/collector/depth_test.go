@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -22,11 +23,11 @@ func TestDepthsAreLiveOnlyWhereEveryQueueAnswersItself(t *testing.T) {
 		from     time.Time
 	}{
 		{"all classic", "classic", at.Add(-time.Second), false, 3, at.Add(-time.Second)},
-		{"a quorum queue among them", "quorum", at.Add(-time.Second), false, 40, at.Add(-depthLag)},
-		{"a queue that did not answer", "classic", at.Add(-time.Second), true, 40, at.Add(-depthLag)},
-		{"an answer older than the sample can be", "classic", at.Add(-time.Minute), false, 40, at.Add(-depthLag)},
-		{"an answer from after the sample, as when the clock was set back", "classic", at.Add(time.Minute), false, 40, at.Add(-depthLag)},
-		{"never asked", "classic", time.Time{}, false, 40, at.Add(-depthLag)},
+		{"a quorum queue among them", "quorum", at.Add(-time.Second), false, 40, at.Add(-sample.DepthLag)},
+		{"a queue that did not answer", "classic", at.Add(-time.Second), true, 40, at.Add(-sample.DepthLag)},
+		{"an answer older than the sample can be", "classic", at.Add(-time.Minute), false, 40, at.Add(-sample.DepthLag)},
+		{"an answer from after the sample, as when the clock was set back", "classic", at.Add(time.Minute), false, 40, at.Add(-sample.DepthLag)},
+		{"never asked", "classic", time.Time{}, false, 40, at.Add(-sample.DepthLag)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			live := map[dedup.QueueRef]*dedup.Queue{
@@ -41,7 +42,7 @@ func TestDepthsAreLiveOnlyWhereEveryQueueAnswersItself(t *testing.T) {
 					source: {QueueRef: source, Type: "classic", Messages: number(40), Unacked: number(4)},
 					dead:   {QueueRef: dead, Type: tt.deadType, Messages: number(5), Unacked: number(0)},
 				}}}
-			var f frame
+			var f sample.Frame
 			p.measureDepths(&f, &brokerReading{BrokerSample: dedup.BrokerSample{At: at}, depths: liveDepths{tt.asked, live}})
 			if f.Depth != tt.depth || !f.DepthFrom.Equal(tt.from) || !f.Whole || f.Blind {
 				t.Errorf("depth %v from %v, whole %v, blind %v; want %v from %v", f.Depth, f.DepthFrom, f.Whole, f.Blind, tt.depth, tt.from)
@@ -63,42 +64,11 @@ func TestFramesWaitUntilTheDeadLettersAreKnownToBeKept(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &pipeline{keeps: keepsPerhaps, broker: &brokerWatch{}}
-			p.frames.add(frame{Presumed: true})
+			p.frames.Add(sample.Frame{Presumed: true})
 			p.settleKeeping(tt.then, &brokerReading{BrokerSample: dedup.BrokerSample{At: time.Unix(1, 0)}})
-			if f := p.frames.frames[0]; f.Whole != tt.want {
+			if f := p.frames[0]; f.Whole != tt.want {
 				t.Errorf("whole %v, want %v", f.Whole, tt.want)
 			}
 		})
-	}
-}
-
-// A completion whose ack was lost is redelivered after the window; the channel that acks it then dies with both counts.
-func TestAnAckThatIsLostAfterTheWindowIsARepeat(t *testing.T) {
-	start := time.Unix(1_800_000_000, 0)
-	var frames reel
-	for i := range 12 {
-		at := start.Add(time.Duration(i) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at.Add(-time.Second), Whole: true}
-		if i >= 4 {
-			f.Publishes, f.Acks, f.Depth, f.Unacked, f.Closures = 100, 99, 1, 1, 1
-		}
-		if i >= 9 {
-			f.Depth, f.Unacked, f.Closures = 0, 0, 2 // acked by a channel whose counts nobody saw
-		}
-		frames = append(frames, f)
-	}
-	var published meterReel
-	for _, f := range frames {
-		published = append(published, meterFrame{Began: f.Began, Ended: f.Ended, True: f.Publishes, Counted: f.Publishes})
-	}
-	s := residualSample{Frames: frames, Pass: &dedup.Pass{}, Interval: 5 * time.Second, Meter: lostCounts{Publishes: published}}
-	from, ok1 := cutAt(s, frames[2].Ended)
-	to, ok2 := cutAt(s, frames[6].Ended)
-	if !ok1 || !ok2 || !from.Published.Known || !to.Published.Known {
-		t.Fatal("the ends of the window are not bounded")
-	}
-	b, why := repeats(s, from, to)
-	if b < 1 || why != "" {
-		t.Errorf("at most %v repeats (%s), want 1 or more", b, why)
 	}
 }

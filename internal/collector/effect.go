@@ -260,7 +260,7 @@ func (p *pipeline) doubledShown(since time.Time) (again, twice float64) {
 	if p.store == nil {
 		return 0, 0
 	}
-	r := p.store.tape.epoch()
+	r := p.store.told.Epoch()
 	if len(r) == 0 {
 		return 0, 0
 	}

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -9,82 +8,6 @@ import (
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
-
-func TestReported(t *testing.T) {
-	outcomes := func(v map[string]float64) map[string]gain {
-		out := map[string]gain{}
-		for k, n := range v {
-			out[k] = gain{Delta: n, Known: true, Covered: time.Minute}
-		}
-		return out
-	}
-	tests := map[string]struct {
-		sample reportedSample
-		rate   float64 // negative: unknown
-		n      float64
-		why    string
-	}{
-		"150 of 10000 are 1.5 %":              {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 9850, "duplicate_done": 150})}, 0.015, 10000, ""},
-		"returned in-flight hits are no part": {reportedSample{Present: true, Scheme: dedup.Scheme{OnInFlight: "nack"}, Outcomes: outcomes(map[string]float64{"processed": 90, "duplicate_done": 10, "duplicate_in_flight": 9000})}, 0.1, 100, ""},
-		"acked in-flight hits are messages":   {reportedSample{Present: true, Scheme: dedup.Scheme{OnInFlight: "ack"}, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "duplicate_in_flight": 10})}, 0.1, 100, ""},
-		"acked failures are messages":         {reportedSample{Present: true, Scheme: dedup.Scheme{OnFail: "ack"}, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "failed": 10})}, 0.1, 100, ""},
-		"illegal states are acked":            {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 80, "duplicate_done": 10, "illegal_state": 10})}, 0.1, 100, ""},
-		"reported acks count what outcomes cannot": {reportedSample{Present: true, Acked: gain{Delta: 200, Known: true},
-			Outcomes: outcomes(map[string]float64{"processed": 150, "duplicate_done": 20, "failed": 60})}, 0.1, 200, ""},
-		"nobody reports":              {reportedSample{}, -1, 0, "report no counters"},
-		"no history yet":              {reportedSample{Present: true}, -1, 0, "no history"},
-		"a window without messages":   {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 0})}, -1, 0, "no messages in the window"},
-		"silence while broker counts": {reportedSample{Present: true, Outcomes: outcomes(map[string]float64{"processed": 0}), BrokerAcks: gain{Delta: 900, Known: true}}, -1, 0, "although the broker counted"},
-		"a reset is said":             {reportedSample{Present: true, Dropped: true, Outcomes: outcomes(map[string]float64{"processed": 10})}, 0, 10, "were reset"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			tt.sample.Window = 15 * time.Minute
-			r := reported(tt.sample)
-			if r.Rate.Known() != (tt.rate >= 0) || (tt.rate >= 0 && math.Abs(r.Rate.Value-tt.rate) > 1e-12) || r.Rate.N != tt.n {
-				t.Errorf("rate %+v, want %v of %v", r.Rate, tt.rate, tt.n)
-			}
-			if !strings.Contains(r.Rate.Why, tt.why) {
-				t.Errorf("why %q, want it to say %q", r.Rate.Why, tt.why)
-			}
-		})
-	}
-}
-
-func TestLatency(t *testing.T) {
-	n := len(dedup.LatencyBounds())
-	cumulated := func(counts map[int]float64) []float64 {
-		out, sum := make([]float64, n), 0.0
-		for i := range out {
-			sum += counts[i]
-			out[i] = sum
-		}
-		return out
-	}
-	r := latency(latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{1: 50, 4: 50}), Sum: 5, N: 100})
-	for what, got := range map[string][2]float64{
-		"mean is sum / count":              {r.Mean.Value, 0.05},
-		"p50 is the end of the lower half": {r.P50.Value, 0.01},
-		"p95 is linear in its bucket":      {r.P95.Value, 0.05 + 0.05*0.9},
-	} {
-		if math.Abs(got[0]-got[1]) > 1e-9 {
-			t.Errorf("%s: got %v, want %v", what, got[0], got[1])
-		}
-	}
-	slow := latency(latencySample{Bounds: dedup.LatencyBounds(), Buckets: cumulated(map[int]float64{n - 1: 10}), Sum: 500, N: 10})
-	if slow.P95.Value != 10 || !strings.Contains(slow.P95.Why, "at least") {
-		t.Errorf("beyond the last bound: %+v, want at least 10 s", slow.P95)
-	}
-	if mean := latency(latencySample{Sum: 5, N: 100}); mean.Mean.Value != 0.05 || mean.P95.Known() {
-		t.Errorf("of a sum and a count alone: %+v", mean)
-	}
-	if none := latency(latencySample{}); none.Mean.Known() || none.Mean.Why == "" {
-		t.Errorf("without buckets: %+v", none.Mean)
-	}
-	if empty := latency(latencySample{Buckets: make([]float64, n)}); empty.Mean.Known() {
-		t.Errorf("without observations: %+v", empty.Mean)
-	}
-}
 
 func TestInflow(t *testing.T) {
 	type reading struct{ messages, settled float64 }
@@ -114,82 +37,6 @@ func TestInflow(t *testing.T) {
 	}
 }
 
-func TestResidualRefusals(t *testing.T) {
-	calm := simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
-		interval: 5 * time.Second, passAt: time.Minute, channels: 2}
-	shop := runSim(calm)
-	tests := map[string]struct {
-		change func(*residualSample)
-		why    string // empty: known
-	}{
-		"a calm shop is judged": {func(*residualSample) {}, ""},
-		"acked in-flight hits":  {func(s *residualSample) { s.Scheme.OnInFlight = "ack" }, "lost messages look like duplicates"},
-		"acked failures":        {func(s *residualSample) { s.Scheme.OnFail, s.Scheme.GiveUp = "ack", 0 }, "ack failed messages"},
-		"markers that do not tell of done work": {func(s *residualSample) {
-			s.Scheme.Mark, s.Scheme.States = "before", []dedup.State{dedup.Present}
-		}, "do not tell whether their work was done"},
-		"no pass":                {func(s *residualSample) { s.Pass = nil }, "no complete pass"},
-		"markers without expiry": {func(s *residualSample) { s.Scheme.DoneTTL = 0 }, "never expire"},
-		"a pass before the first reading": {func(s *residualSample) {
-			s.Frames = s.Frames[len(s.Frames)-3:]
-			s.Pass.Started = s.Frames[0].Began.Add(-time.Hour)
-		}, "read often enough"},
-		"a reset in the window":        {func(s *residualSample) { tail(s, func(f *frame) { f.Gaps = 1 }) }, "were reset"},
-		"automatic acks in the window": {func(s *residualSample) { tail(s, func(f *frame) { f.AutoAcks = 9 }) }, "automatic acks"},
-		"evictions in the window": {func(s *residualSample) {
-			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store evicted keys in the window"
-		}, "evicted"},
-		"closed channels, no meter, no balance": {func(s *residualSample) {
-			s.Meter = lostCounts{}
-			tail(s, func(f *frame) { f.Closures, f.Whole = 3, false })
-		}, "nothing tells how many"},
-		"closed channels, a balance, and no meter of publishes": {func(s *residualSample) {
-			s.Meter = lostCounts{}
-			tail(s, func(f *frame) { f.Closures = 3 })
-		}, "nothing tells how many"},
-		"more acks are missing than the nodes lost": {func(s *residualSample) {
-			tail(s, func(f *frame) { f.Closures, f.Acks = 3, f.Acks-500 })
-		}, "the balance of messages does not close: at least"},
-		"more acks than messages that were published": {func(s *residualSample) {
-			tail(s, func(f *frame) { f.Closures, f.Publishes = 3, f.Publishes-500 })
-		}, "more acks than messages that left the queues"},
-		"more completions than acks": {func(s *residualSample) {
-			for i := range s.Frames {
-				s.Frames[i].Acks /= 2
-			}
-		}, "markers of other work"},
-		"an interval that is too wide": {func(s *residualSample) { s.Pass.UndatedCompletions = 900 }, "too wide"},
-		"nothing acked": {func(s *residualSample) {
-			for i := range s.Frames {
-				s.Frames[i].Acks = 0
-			}
-		}, "no message was acked"},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s, _ := shop.sample(15 * time.Minute)
-			tt.change(&s)
-			f := residual(s)
-			if f.Known() != (tt.why == "") || !strings.Contains(f.Why, tt.why) {
-				t.Errorf("got %+v, want %q", f, tt.why)
-			}
-			if !f.Known() && f.Better == "" {
-				t.Error("a refusal that does not say what would help")
-			}
-			if meter := strings.Contains(f.Why, "nothing tells how many"); meter != (f.Better == betterMeter) {
-				t.Errorf("%q, but %q", f.Why, f.Better)
-			}
-		})
-	}
-}
-
-// tail changes the last two thirds of the frames.
-func tail(s *residualSample, change func(*frame)) {
-	for i := len(s.Frames) / 3; i < len(s.Frames); i++ {
-		change(&s.Frames[i])
-	}
-}
-
 func TestHostileTextIsBoundedAndPlain(t *testing.T) {
 	for _, s := range []string{strings.Repeat("é", 1<<20), "a\x1b[31m\u202eb\x00", "\xff\xfe", strings.Repeat("x", 299) + "é"} {
 		got := plain(s, 300)
@@ -206,32 +53,5 @@ func TestLatencyFieldsThatCannotBeReadAreAFinding(t *testing.T) {
 	got := finding.ReportUnreadable("orders", []string{"ack_le_1", "ack_le_<b>", "a", "b", "c", "d"})
 	if len(got) != 1 || got[0].Tier != dedup.Warning || !strings.Contains(got[0].Text, "6 latency fields") || strings.Contains(got[0].Evidence, "\"d\"") {
 		t.Errorf("six bad fields give %+v", got)
-	}
-}
-
-func TestGivenUpCoversOnlyWhatThePassCanVouchFor(t *testing.T) {
-	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
-	tests := map[string]struct {
-		since   time.Duration
-		change  func(*dedup.Pass)
-		covered time.Duration
-		atLeast bool
-	}{
-		"a store followed for a day":      {25 * time.Hour, func(*dedup.Pass) {}, time.Hour, false},
-		"a store followed for 10 minutes": {10 * time.Minute, func(*dedup.Pass) {}, 9 * time.Minute, false},
-		"a pass from before":              {0, func(*dedup.Pass) {}, 0, false},
-		"retry counters without expiry":   {25 * time.Hour, func(p *dedup.Pass) { p.UndatedGaveUp = 3 }, time.Hour, true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			p := &dedup.Pass{Started: now.Add(-time.Minute), Ended: now, Matched: 700}
-			p.GaveUp.Add(now.Add(-2 * time.Minute))
-			p.GaveUp.Freeze()
-			tt.change(p)
-			f := gaveUp(markerSample{Now: now, Scheme: nackScheme, Stats: dedup.StoreStats{Pass: p}, Since: now.Add(-tt.since)}, time.Hour)
-			if f.Value != 1 || f.Covered != tt.covered || f.N != 700 || f.AtLeast != tt.atLeast || f.Low != f.Value {
-				t.Errorf("got %+v, want 1 of 700 markers over %s, at least %v", f, tt.covered, tt.atLeast)
-			}
-		})
 	}
 }

@@ -1,75 +1,11 @@
 package collector
 
 import (
-	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/sample"
 )
-
-const (
-	workSource  = "store events: claim to completion, without prefetch wait"
-	workFormula = "%s of the times from claim to completion, within 2 %%"
-)
-
-// A storeSpan is what the events of a store told between two readings of one epoch, at most a window apart.
-type storeSpan struct {
-	From, To storeReading
-	Window   time.Duration
-}
-
-// spanOf returns the newest span of at most a window, and false when there is none.
-func spanOf(readings []storeReading, window time.Duration) (storeSpan, bool) {
-	n := len(readings)
-	if n < 2 {
-		return storeSpan{}, false
-	}
-	s := storeSpan{From: readings[0], To: readings[n-1], Window: window}
-	start := s.To.At.Add(-window)
-	for i := n - 2; i >= 0 && !readings[i].At.Before(start); i-- {
-		s.From = readings[i]
-	}
-	return s, s.From.At.Before(s.To.At)
-}
-
-// figure returns a figure of the span.
-func (s storeSpan) figure(q dedup.Quality, u dedup.Unit, v, n float64, source, formula string) dedup.Figure {
-	f := dedup.Exact(q, u, v, s.To.At, source)
-	f.Window, f.Covered, f.N, f.Formula = s.Window, min(s.To.At.Sub(s.From.At), s.Window), n, formula
-	return f
-}
-
-// eventQuality is that of what the events of a scheme count.
-func eventQuality(s dedup.Scheme) dedup.Quality {
-	if provenEvents(s) {
-		return dedup.Measured
-	}
-	return dedup.Derived
-}
-
-// workOf computes the processing time of the messages that were completed in a span.
-func workOf(s storeSpan, scheme dedup.Scheme) latencyResult {
-	to, from := s.To.Work.Sketch(), s.From.Work.Sketch()
-	times := to.Since(from)
-	n := float64(times.Count())
-	if n <= 0 {
-		return unknownLatency(s.Window, "no work was seen from its claim to its completion in the window")
-	}
-	q := eventQuality(scheme)
-	quantile := func(share float64, word string) dedup.Figure {
-		v := times.Quantile(share).Seconds()
-		f := s.figure(q, dedup.Seconds, v, n, workSource, fmt.Sprintf(workFormula, word))
-		f.Error = v * sketchError
-		return f
-	}
-	return latencyResult{
-		Mean: s.figure(q, dedup.Seconds, times.Sum().Seconds()/n, n, workSource, "mean of the times from claim to completion"),
-		P50:  quantile(0.50, "p50"), P95: quantile(0.95, "p95"), P99: quantile(0.99, "p99"),
-	}
-}
-
-// sketchError is the largest relative error of a quantile of dedup.Sketch.
-const sketchError = 0.02
 
 // whyNoWork says why store events tell no work of the pipeline's own; a blank where they never could.
 func (p *pipeline) whyNoWork(v view) string {
@@ -87,19 +23,19 @@ func (p *pipeline) whyNoWork(v view) string {
 
 // eventWork is the processing time by store events; where they cannot tell it is what was known before, with their reason
 // where they could be had.
-func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without latencyResult) latencyResult {
+func (c *Collector) eventWork(p *pipeline, v view, w time.Duration, without figure.Latencies) figure.Latencies {
 	switch why := p.whyNoWork(v); why {
 	case "":
 	case " ":
 		return without
 	default:
-		return unknownLatency(w, joinReasons(without.Mean.Why, why))
+		return figure.UnknownLatency(w, joinReasons(without.Mean.Why, why))
 	}
-	s, ok := spanOf(p.store.tape.epoch(), w)
+	s, ok := sample.SpanOf(p.store.told.Epoch(), w)
 	if !ok {
-		return unknownLatency(w, joinReasons(without.Mean.Why, "the store's events were read only once yet"))
+		return figure.UnknownLatency(w, joinReasons(without.Mean.Why, "the store's events were read only once yet"))
 	}
-	if got := workOf(s, v.scheme); got.Mean.Known() {
+	if got := figure.OfWork(s, v.scheme); got.Mean.Known() {
 		return got
 	}
 	return without

@@ -4,15 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
-// A storeShore is what a store keeps of the queues of one broker whose messages have their markers in it. It belongs to
-// the round, but for the shore, which belongs to the broker's occupancy.
-type storeShore struct {
+// A storeQueues is what a store keeps of the queues of one broker whose messages have their markers in it. It belongs to
+// the round, but for the calms, which belongs to the broker's occupancy.
+type storeQueues struct {
 	broker   *brokerWatch
 	users    []*pipeline
-	shore    *shore
+	calms    *sample.Calms
 	sampled  uint64
 	closings closings
 	// gets: messages of the queues are or were taken by basic.get. ungot is up to when it is known that none was.
@@ -22,28 +23,28 @@ type storeShore struct {
 	consumers *int64
 }
 
-// findShores groups the pipelines of the store by broker.
-func (w *storeWatch) findShores() {
+// findQueues groups the pipelines of the store by broker.
+func (w *storeWatch) findQueues() {
 	for _, p := range w.users {
-		i := slices.IndexFunc(w.shores, func(s *storeShore) bool { return s.broker == p.broker })
+		i := slices.IndexFunc(w.queues, func(s *storeQueues) bool { return s.broker == p.broker })
 		if i < 0 {
-			i = len(w.shores)
-			s := &storeShore{broker: p.broker, shore: &shore{}}
-			w.shores = append(w.shores, s)
-			p.broker.live.shores[w.store.Name()] = s.shore
+			i = len(w.queues)
+			s := &storeQueues{broker: p.broker, calms: &sample.Calms{}}
+			w.queues = append(w.queues, s)
+			p.broker.live.calms[w.store.Name()] = s.calms
 		}
-		s := w.shores[i]
+		s := w.queues[i]
 		s.users = append(s.users, p)
 		for _, ref := range p.refs {
-			if !slices.Contains(s.shore.sources, ref) {
-				s.shore.sources = append(s.shore.sources, ref)
+			if !slices.Contains(s.calms.Sources, ref) {
+				s.calms.Sources = append(s.calms.Sources, ref)
 			}
 		}
 	}
 }
 
 // absorb takes the newest sample and topology of the broker.
-func (s *storeShore) absorb(now time.Time) {
+func (s *storeQueues) absorb(now time.Time) {
 	b := s.broker
 	sample, count := b.sample.get()
 	if count == 0 {
@@ -51,10 +52,10 @@ func (s *storeShore) absorb(now time.Time) {
 	}
 	dead := s.deadLetterQueues()
 	b.live.mu.Lock()
-	s.shore.dead = dead
+	s.calms.Dead = dead
 	// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
 	if count != s.sampled && !b.totals.status(now).OK && !late(&sample.BrokerSample) {
-		s.shore.take(b.queues, sample.At, sample.At.Add(sample.Took), true)
+		s.calms.Take(b.queues, sample.At, sample.At.Add(sample.Took), true)
 	}
 	b.live.mu.Unlock()
 	if count != s.sampled {
@@ -63,7 +64,7 @@ func (s *storeShore) absorb(now time.Time) {
 	}
 	s.sampled = count
 	if !s.gets {
-		s.closings.take(b.links.closing(s.shore.sources, b.queues))
+		s.closings.take(b.links.closing(s.calms.Sources, b.queues))
 	}
 }
 
@@ -74,11 +75,11 @@ func late(s *dedup.BrokerSample) bool {
 
 // noteGets learns whether anybody takes messages by basic.get. Such a worker holds its delivery on a connection that is no
 // consumer's, so that closed connections of consumers say nothing of it. The broker's own counters tell, whenever it was
-// and however often we were restarted; they are late by counterLag.
-func (s *storeShore) noteGets(queues map[dedup.QueueRef]*dedup.Queue, at time.Time, counting bool) {
+// and however often we were restarted; they are late by sample.CounterLag.
+func (s *storeQueues) noteGets(queues map[dedup.QueueRef]*dedup.Queue, at time.Time, counting bool) {
 	positive := func(n *int64) bool { return n != nil && *n > 0 }
 	s.gets = false
-	for _, ref := range s.shore.sources {
+	for _, ref := range s.calms.Sources {
 		q := queues[ref]
 		counting = counting && q != nil
 		s.gets = s.gets || q != nil && (positive(q.Counters.Get) || positive(q.Counters.GetNoAck))
@@ -88,12 +89,12 @@ func (s *storeShore) noteGets(queues map[dedup.QueueRef]*dedup.Queue, at time.Ti
 		s.closings.forget()
 		s.ungot = time.Time{}
 	case counting:
-		s.ungot = at.Add(-counterLag).Round(0)
+		s.ungot = at.Add(-sample.CounterLag).Round(0)
 	}
 }
 
-func (s *storeShore) noteConsumers(at time.Time) {
-	n, known := sumOver(s.broker.queues, s.shore.sources, func(q *dedup.Queue) *int64 { return q.Consumers })
+func (s *storeQueues) noteConsumers(at time.Time) {
+	n, known := sample.SumOver(s.broker.queues, s.calms.Sources, func(q *dedup.Queue) *int64 { return q.Consumers })
 	s.consumers = nil
 	if known {
 		s.consumers = &n
@@ -107,7 +108,7 @@ func (s *storeShore) noteConsumers(at time.Time) {
 }
 
 // deadLetterQueues returns the dead-letter queues of every pipeline; nil unless all of them are known for sure.
-func (s *storeShore) deadLetterQueues() []dedup.QueueRef {
+func (s *storeQueues) deadLetterQueues() []dedup.QueueRef {
 	var all []dedup.QueueRef
 	for _, p := range s.users {
 		if !p.found.Complete || len(p.targets) == 0 {
@@ -151,7 +152,7 @@ func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.Pipeline
 	if e.Missing = w.missing(now); e.Missing != "" {
 		return e
 	}
-	for i, s := range w.shores {
+	for i, s := range w.queues {
 		s.testify(&e, i == 0)
 	}
 	return e
@@ -162,7 +163,7 @@ func (w *storeWatch) missing(now time.Time) string {
 	if len(w.users) == 0 {
 		return "no pipeline keeps its markers in this store"
 	}
-	for _, s := range w.shores {
+	for _, s := range w.queues {
 		if why := down("broker "+name(s.broker.broker.Name()), s.broker.samples.status(now)); why != "" {
 			return why
 		}
@@ -182,20 +183,20 @@ func (w *storeWatch) missing(now time.Time) string {
 
 // testify adds what one broker says. A living owner holds its delivery on one of the brokers, so that moments of calm
 // need not be common to them: the earlier of each two counts.
-func (s *storeShore) testify(e *dedup.Evidence, first bool) {
+func (s *storeQueues) testify(e *dedup.Evidence, first bool) {
 	s.broker.live.mu.Lock()
-	still, last := s.shore.until(e.At), s.shore.last
+	still, last := s.calms.Until(e.At), s.calms.Last
 	s.broker.live.mu.Unlock()
 	closed := s.closings.until(e.At, s.ungot)
 	if first {
-		e.NothingOut, e.Empty, e.DeadLetters = still.nothingOut, still.empty, still.dead
+		e.NothingOut, e.Empty, e.DeadLetters = still.NothingOut, still.Empty, still.Dead
 		e.Closed, e.ClosedSince, e.NoConsumersSince = closed.At, closed.Since, s.deserted
-		e.Consumers, e.Ready, e.Unacked, e.DeadLettersNow = s.consumers, last.ready, last.unacked, last.dead
+		e.Consumers, e.Ready, e.Unacked, e.DeadLettersNow = s.consumers, last.Ready, last.Unacked, last.Dead
 		return
 	}
 	for i := range e.NothingOut {
-		e.NothingOut[i] = earlier(e.NothingOut[i], still.nothingOut[i])
-		e.Empty[i] = earlier(e.Empty[i], still.empty[i])
+		e.NothingOut[i] = earlier(e.NothingOut[i], still.NothingOut[i])
+		e.Empty[i] = earlier(e.Empty[i], still.Empty[i])
 	}
 	e.ClosedSince = earlier(e.ClosedSince, closed.Since)
 	if e.Closed.Before(closed.At) {
@@ -204,8 +205,8 @@ func (s *storeShore) testify(e *dedup.Evidence, first bool) {
 	if e.NoConsumersSince = later(e.NoConsumersSince, s.deserted); s.deserted.IsZero() {
 		e.NoConsumersSince = time.Time{}
 	}
-	e.Consumers, e.Ready, e.Unacked = both(e.Consumers, s.consumers), both(e.Ready, last.ready), both(e.Unacked, last.unacked)
-	e.DeadLetters, e.DeadLettersNow = both(e.DeadLetters, still.dead), both(e.DeadLettersNow, last.dead)
+	e.Consumers, e.Ready, e.Unacked = both(e.Consumers, s.consumers), both(e.Ready, last.Ready), both(e.Unacked, last.Unacked)
+	e.DeadLetters, e.DeadLettersNow = both(e.DeadLetters, still.Dead), both(e.DeadLettersNow, last.Dead)
 }
 
 // autoAcked reports whether any delivery of the pipeline is acked when it is sent, as far as the readings reach back.
@@ -213,13 +214,13 @@ func (p *pipeline) autoAcked() bool {
 	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
 		return true
 	}
-	f := p.frames.frames
+	f := p.frames
 	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
 }
 
 // redelivering reports whether messages of the pipeline were redelivered in the last minute.
 func (p *pipeline) redelivering(now time.Time) bool {
-	frames := p.frames.frames
+	frames := p.frames
 	if len(frames) == 0 || now.Sub(frames[len(frames)-1].Began) > time.Minute {
 		return false
 	}

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -10,8 +11,12 @@ import (
 func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, stats dedup.StoreStats, w time.Duration) (rate, duplicates, swallowed, lost, work dedup.Figure) {
 	watch := &storeWatch{}
 	for _, s := range readings {
-		watch.inserts.add(s)
+		watch.inserts.Add(s)
 	}
-	r := (&Collector{}).idGapFigures(&pipeline{store: watch}, view{now: time.Now(), scheme: scheme, stats: stats}, w)
+	p := &pipeline{store: watch}
+	if len(readings) > 0 { // the queues were empty then
+		p.frames = sample.Frames{{Ended: readings[0].At}}
+	}
+	r := (&Collector{}).idGapFigures(p, view{now: time.Now(), scheme: scheme, stats: stats}, w)
 	return r.Rate, r.Duplicates, r.Swallowed, r.Lost, r.Work
 }

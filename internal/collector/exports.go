@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	exportSource       = "exported counters"
-	exportFormula      = "(S - U - G +- band) / S; S deliveries handled by the consumers' own counters, U completions, G given up"
-	exportExactFormula = "duplicates / handled, both as the consumers' framework counts them"
-	betterRecipe       = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
+	betterRecipe = "Correct reported.prometheus of the pipeline: dashboard check shows what the recipe finds (docs/consumers.md)."
 	// exportStale is the age from which on the newest reading says nothing of the present, exportPatience how long one waits for what store
 	// and broker came to by then.
 	exportStale    = 5 * time.Minute
@@ -97,8 +97,8 @@ func (t *exportTape) add(r exportReading, now time.Time) {
 		t.readings = t.readings[:0] // the clock was set back
 	}
 	t.readings = append(t.readings, r)
-	t.readings = thinned(t.readings, now, func(r *exportReading) time.Time { return r.At },
-		grain{exportNew, tapeStep}, grain{exportOld, exportStep})
+	t.readings = sample.Thin(t.readings, now, func(r *exportReading) time.Time { return r.At },
+		sample.OlderThan(exportNew, sample.OldStep), sample.OlderThan(exportOld, exportStep))
 	t.agrees, t.compared = estimate.Compare(handledOf(t.readings[max(0, len(t.readings)-exportsCompared):]))
 }
 
@@ -162,19 +162,19 @@ func (p *pipeline) settleCompletions(r *exportReading) {
 // settleAcks bounds the acks that the broker had counted when the processes were read: by live counts where there are any, else by its
 // counters, which come late. What was handled may be unacked for a while more.
 func (p *pipeline) settleAcks(r *exportReading) {
-	frames := reel(p.frames.frames)
-	low, okLow := frames.before(r.first)
-	high, okHigh := frames.after(r.end.Add(counterLag))
+	frames := p.frames
+	low, okLow := frames.Before(r.first)
+	high, okHigh := frames.After(r.end.Add(sample.CounterLag))
 	if !okLow || !okHigh || low.Gaps != high.Gaps || high.Blind {
 		return
 	}
 	r.AckedLow, r.AckedHigh = low.Acks+low.AutoAcks, high.Acks+high.AutoAcks+high.Unacked
 	r.RedeliveredLow, r.RedeliveredHigh = low.Redeliveries, high.Redeliveries
 	r.AckRun = 2 + 2*int(low.Gaps)
-	if live := p.joints.readings; high.AutoAcks == 0 && len(live) > 0 {
+	if live := p.joints.Readings; high.AutoAcks == 0 && len(live) > 0 {
 		i := sort.Search(len(live), func(i int) bool { return live[i].At.After(r.first) }) - 1
 		j := sort.Search(len(live), func(i int) bool { return !live[i].At.Before(r.end) })
-		if i >= 0 && j < len(live) && live[i].Run == live[j].Run && live[j].At.Sub(live[i].At) < counterLag {
+		if i >= 0 && j < len(live) && live[i].Run == live[j].Run && live[j].At.Sub(live[i].At) < sample.CounterLag {
 			r.AckedLow, r.AckedHigh = live[i].Acked, live[j].Acked+live[j].Unsure+live[j].Open+high.Unacked
 			r.RedeliveredLow, r.RedeliveredHigh = live[i].Redelivered, live[j].Redelivered
 			r.AckRun = 1 + 2*live[j].Run
@@ -195,44 +195,30 @@ func (c *Collector) exportRefusal(p *pipeline, v view) (why, better string) {
 	case v.brokerDown != "":
 		return v.brokerDown, betterBack
 	case !t.compared:
-		return "what consumers handled could not be compared with the broker's acks yet", betterReport
+		return "what consumers handled could not be compared with the broker's acks yet", rate.BetterReport
 	case t.agrees.Refuted:
-		return exportRefuted(t.agrees, t.latest, v.now), betterRecipe
+		return rate.ExportsRefuted(t.agrees, t.latest, v.now), betterRecipe
 	}
 	return "", ""
 }
 
-// exportRefuted says what does not agree, with both numbers.
-func exportRefuted(a estimate.Agreement, e *dedup.Exports, now time.Time) string {
-	acks := counted(whole(max(0, a.Low)), "ack")
-	if low, high := whole(max(0, a.Low)), whole(a.High); low < high {
-		acks = fmt.Sprintf("%s to %s", grouped(low), counted(high, "ack"))
-	}
-	words := fmt.Sprintf("from %s to %s consumers handled %s by the recipe %s, but the broker took %s for that: ",
-		clock(a.From, now), clock(a.To, now), counted(whole(a.Handled), "message"), e.Recipe, acks)
-	if a.Handled > a.High {
-		return words + "its series count other queues too, or tries inside of the process"
-	}
-	return words + "its series count another queue, or not all processes are read"
-}
-
 // exportEstimate estimates the rate from the deliveries that the consumers' framework counts.
-func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live liveResult) dedup.Figure {
+func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live rate.LiveResult) dedup.Figure {
 	why, better := c.exportRefusal(p, v)
 	if why != "" {
-		return refusedRate(w, exportSource, exportFormula, why, better)
+		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, better)
 	}
 	t := &p.exports
 	exact := t.latest.TellsDuplicates
-	f := dedup.Figure{Unit: dedup.Ratio, Source: exportSource, Formula: exportFormula, Window: w, Better: betterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.ExportsSource, Formula: rate.ExportsFormula, Window: w, Better: rate.BetterReport}
 	readings := handledOf(t.readings)
 	if exact {
-		f.Formula = exportExactFormula
+		f.Formula = rate.ExportsExactFormula
 		for i := range readings {
 			readings[i].Settled, readings[i].Spread, readings[i].Run = readings[i].Handled-t.readings[i].Duplicates, 0, 1
 		}
 	} else if why := exportless(p, v); why != "" {
-		return refusedRate(w, exportSource, exportFormula, why, "")
+		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, "")
 	}
 	r, ok := estimate.SentOf(readings, w)
 	switch {
@@ -256,7 +242,7 @@ func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live li
 			r.Doubled = p.doubledUnseen(r.From)
 			r = r.Widened(t.agrees.Slack)
 		}
-		f = judgeExports(f, r, v, exact, live)
+		f = rate.JudgeExports(f, r, v.scheme, exact, live)
 	}
 	return f
 }
@@ -276,40 +262,18 @@ func exportless(p *pipeline, v view) string {
 	return ""
 }
 
-// judgeExports turns the residual into the interval of the rate. Where live counts give one too the truth is in both.
-func judgeExports(f dedup.Figure, r estimate.Residual, v view, exact bool, live liveResult) dedup.Figure {
-	low, likely, high := r.Rate(0)
-	if l := live.Rate; !exact && live.Told && l.Low <= high && low <= l.High {
-		low, high = max(low, l.Low), min(high, l.High)
-	}
-	f.N, f.Hits = r.Acked, math.Round(likely*r.Acked)
-	f.Low, f.High = low, high
-	f.Value = clamp(f.Hits/f.N, low, high)
-	width := high - low
-	switch {
-	case width > residualWidest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*low, 100*high, counted(whole(f.N), "message"))
-	case !exact && width <= measuredWidest && provenEvents(v.scheme):
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	f.Why = joinReasons(f.Why, doubledWords(r.Doubled))
-	return f
-}
-
 // exportLatency is what a distribution of the framework tells of one window.
-func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(*exportReading) *dedup.Distribution) latencyResult {
+func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(*exportReading) *dedup.Distribution) figure.Latencies {
 	t := &p.exports
 	if why, _ := c.exportRefusal(p, v); why != "" {
 		if t.latest == nil {
 			why = "consumers report no latencies"
 		}
-		return unknownLatency(w, why)
+		return figure.UnknownLatency(w, why)
 	}
 	n := len(t.readings)
 	if n == 0 {
-		return unknownLatency(w, "consumers report no latencies")
+		return figure.UnknownLatency(w, "consumers report no latencies")
 	}
 	last := &t.readings[n-1]
 	first := n - 1
@@ -318,17 +282,17 @@ func (c *Collector) exportLatency(p *pipeline, v view, w time.Duration, of func(
 	}
 	from, to := of(&t.readings[first]), of(last)
 	if to == nil {
-		return unknownLatency(w, t.latest.Framework+" publishes none")
+		return figure.UnknownLatency(w, t.latest.Framework+" publishes none")
 	}
 	if from == nil {
 		from = &dedup.Distribution{}
 	}
-	s := latencySample{Window: w, Covered: last.At.Sub(t.readings[first].At), At: last.At, Sum: to.Sum - from.Sum, N: to.Count - from.Count,
+	s := figure.Latency{Window: w, Covered: last.At.Sub(t.readings[first].At), At: last.At, Sum: to.Sum - from.Sum, N: to.Count - from.Count,
 		Source: "exported by " + t.latest.Framework}
 	if len(from.Bounds) == len(to.Bounds) {
 		for i, bound := range to.Bounds {
 			s.Bounds, s.Buckets = append(s.Bounds, bound), append(s.Buckets, to.Counts[i]-from.Counts[i])
 		}
 	}
-	return latency(s)
+	return s.Figures()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -73,7 +75,7 @@ func (s *exportSim) run(p *pipeline, seconds int, of func(handled float64) dedup
 	for second := 5; second <= seconds; second += 5 {
 		now = s.start.Add(time.Duration(second) * time.Second)
 		counted := now.Add(-5 * time.Second)
-		p.frames.add(frame{Began: now, Ended: now.Add(10 * time.Millisecond), Acks: s.until(s.acked, counted), Redeliveries: s.until(s.redelivered, counted)})
+		p.frames.Add(sample.Frame{Began: now, Ended: now.Add(10 * time.Millisecond), Acks: s.until(s.acked, counted), Redeliveries: s.until(s.redelivered, counted)})
 		if second%15 == 0 {
 			e := of(s.until(s.handled, now))
 			e.Recipe, e.Framework = "spring-rabbit", "Spring AMQP"
@@ -102,7 +104,7 @@ func TestDeliveriesThatConsumersCountHoldTheRateThatLostAcksHide(t *testing.T) {
 		s := simulateExports(seed, 600, 0.03, 0.01)
 		c, p, scheme := newExportPipeline(s)
 		now := s.run(p, 640, func(handled float64) dedup.Exports { return dedup.Exports{Handled: handled} })
-		f := c.exportEstimate(p, exportView(now, scheme), 5*time.Minute, liveResult{})
+		f := c.exportEstimate(p, exportView(now, scheme), 5*time.Minute, rate.LiveResult{})
 		from := f.At.Add(-f.Covered)
 		handled := s.until(s.handled, f.At) - s.until(s.handled, from)
 		truth := (handled - s.until(s.done, f.At) + s.until(s.done, from)) / handled
@@ -132,7 +134,7 @@ func TestARecipeThatCountsSomethingElseIsRefusedWithBothNumbers(t *testing.T) {
 			c, p, scheme := newExportPipeline(s)
 			now := s.run(p, 640, tt.of)
 			v := exportView(now, scheme)
-			f := c.exportEstimate(p, v, 5*time.Minute, liveResult{})
+			f := c.exportEstimate(p, v, 5*time.Minute, rate.LiveResult{})
 			if f.Known() || !strings.Contains(f.Why, tt.why) || !strings.Contains(f.Why, "acks") || f.Better != betterRecipe {
 				t.Errorf("%+v", f)
 			}
@@ -149,7 +151,7 @@ func TestNothingIsToldBeforeConsumersAndBrokerCouldBeCompared(t *testing.T) {
 	s := simulateExports(3, 60, 0.03, 0)
 	c, p, scheme := newExportPipeline(s)
 	now := s.run(p, 15, func(n float64) dedup.Exports { return dedup.Exports{Handled: n} })
-	if f := c.exportEstimate(p, exportView(now, scheme), 5*time.Minute, liveResult{}); f.Known() || !strings.Contains(f.Why, "could not be compared") {
+	if f := c.exportEstimate(p, exportView(now, scheme), 5*time.Minute, rate.LiveResult{}); f.Known() || !strings.Contains(f.Why, "could not be compared") {
 		t.Errorf("%+v", f)
 	}
 }
@@ -163,7 +165,7 @@ func TestDuplicatesThatTheFrameworkCountsNeedNoStore(t *testing.T) {
 		return dedup.Exports{Handled: n, Duplicates: math.Floor(n / 25), TellsDuplicates: true, Work: &dedup.Distribution{Sum: n / 20, Count: n}}
 	})
 	v := view{now: now, storeDown: "the pipeline has no store"}
-	f := c.exportEstimate(p, v, 5*time.Minute, liveResult{})
+	f := c.exportEstimate(p, v, 5*time.Minute, rate.LiveResult{})
 	if !f.Known() || f.Low > 0.04 || f.High < 0.04 || f.High-f.Low > 0.002 || f.Quality != dedup.Derived {
 		t.Errorf("%+v", f)
 	}
@@ -179,7 +181,7 @@ func TestWhatLiveCountsExcludeIsNoPartOfTheInterval(t *testing.T) {
 	s := simulateExports(5, 600, 0.03, 0)
 	c, p, scheme := newExportPipeline(s)
 	now := s.run(p, 640, func(n float64) dedup.Exports { return dedup.Exports{Handled: n} })
-	live := liveResult{Told: true, Rate: dedup.Figure{Low: 0.0285, High: 0.0315}}
+	live := rate.LiveResult{Told: true, Rate: dedup.Figure{Low: 0.0285, High: 0.0315}}
 	f := c.exportEstimate(p, exportView(now, scheme), 5*time.Minute, live)
 	if !f.Known() || f.Low < live.Rate.Low || f.High > live.Rate.High {
 		t.Errorf("%+v", f)

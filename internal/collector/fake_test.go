@@ -314,3 +314,5 @@ func (b *testBench) pipeline(t *testing.T, name string) *dedup.PipelineStatus {
 	}
 	return p
 }
+
+func ptr(n int64) *int64 { return &n }

@@ -70,7 +70,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.growth, EvictedAt: p.store.evictedAt, Now: v.now,
 		MaxProcessing: p.MaxProcessing, IDFrom: p.IDFrom, Listed: p.DeadLetterQueues,
 	})
-	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.tape.anew()}
+	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Anew()}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
 		use.Work = w.WorkP99
 	}
@@ -83,9 +83,9 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 
 // sharing are the source queues of this broker whose markers are in the pipeline's store.
 func (p *pipeline) sharing() []dedup.QueueRef {
-	for _, s := range p.store.shores {
+	for _, s := range p.store.queues {
 		if s.broker == p.broker {
-			return s.shore.sources
+			return s.calms.Sources
 		}
 	}
 	return nil

@@ -76,7 +76,7 @@ func kindsOf(p *dedup.PipelineStatus) []string {
 func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
 		b.pipelines[0].DeadLetterQueues = []string{"orders.dlq"}
-		b.stores[0].shores[0].shore.sources = append(b.stores[0].shores[0].shore.sources, ref("more"))
+		b.stores[0].queues[0].calms.Sources = append(b.stores[0].queues[0].calms.Sources, ref("more"))
 		everythingWrong(b)
 		b.brokers[0].wantTopology()
 		goRound(b, topologyInterval)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -28,11 +29,11 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 			}
 			held = held.Take(now, at, 0)
 			if delivered += pace; live && second <= until {
-				p.flows.add([]flowReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: liveSum{Count: delivered, Unsure: lost * delivered}, Delivered: liveSum{Count: delivered, Unsure: lost * delivered}}}, at)
+				p.flows.Add([]sample.LiveReading{{At: at.Add(-100 * time.Millisecond), Since: began, Quiet: at, Acked: sample.LiveSum{Count: delivered, Unsure: lost * delivered}, Delivered: sample.LiveSum{Count: delivered, Unsure: lost * delivered}}}, at)
 			}
 			if second%15 == 0 && second > 0 {
 				counted := delivered - 5*pace // as old as counters are
-				p.frames.add(frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
+				p.frames.Add(sample.Frame{Began: at, Ended: at, Deliveries: counted, Acks: counted, Held: held})
 			}
 		}
 		f := p.estimatedLatency(view{now: began.Add(121 * time.Second)}, 100*time.Second).Mean
@@ -55,59 +56,3 @@ func TestLatencyCountsByTheBrokersLiveCounts(t *testing.T) {
 }
 
 // TestLiveCountsTellOfTheirOwnTimeAlone: where they begin within a window, count anew, or have ended, the counters of the management API are used.
-func TestLiveCountsTellOfTheirOwnTimeAlone(t *testing.T) {
-	began := time.Unix(1_800_000_000, 0)
-	second := func(n int) time.Time { return began.Add(time.Duration(n) * time.Second) }
-	var frames reel
-	for i := range 21 {
-		frames = append(frames, frame{Began: second(15 * i)})
-	}
-	readings := func(from, to, anew int) flowTape {
-		var t flowTape
-		for i := from; i <= to; i++ {
-			r := flowReading{At: second(i), Since: began}
-			if i >= anew {
-				r.Since = second(anew)
-			}
-			t.readings = append(t.readings, r)
-		}
-		return t
-	}
-	for name, c := range map[string]struct {
-		tape flowTape
-		want int
-	}{
-		"all the way":               {readings(0, 300, 999), 21},
-		"from shortly after on":     {readings(3, 300, 999), 20},
-		"the second half":           {readings(150, 300, 999), 0},
-		"up to just before the end": {readings(0, 298, 999), 21},
-		"they ended":                {readings(0, 240, 999), 0},
-		"counted anew at once":      {readings(0, 300, 20), 19},
-		"counted anew half way":     {readings(0, 300, 150), 0},
-		"none":                      {flowTape{}, 0},
-		"one":                       {readings(300, 300, 999), 0},
-	} {
-		if got := c.tape.within(frames, second(0)); len(got) != c.want {
-			t.Errorf("%s: %d frames, want %d", name, len(got), c.want)
-		} else if c.want > 0 {
-			tape := heldTape{got, &c.tape}
-			tape.Moment(0)
-			tape.Moment(len(got) - 1)
-		}
-	}
-}
-
-// TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted: a burst in that second was all before it, or all after it.
-func TestAMomentBetweenTwoCountsMayLieBeforeOrAfterWhatTheyCounted(t *testing.T) {
-	began := time.Unix(1_800_000_000, 0)
-	var tape flowTape
-	for i, n := range []float64{100, 140, 140} {
-		tape.readings = append(tape.readings, flowReading{At: began.Add(time.Duration(i) * time.Second), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}})
-	}
-	for after, want := range map[time.Duration][3]float64{0: {100, 0, 40}, 250 * time.Millisecond: {110, 10, 30}, 1500 * time.Millisecond: {140, 0, 0}, 2 * time.Second: {140, 0, 0}} {
-		_, acked, less, more := tape.counted(began.Add(after))
-		if got := [3]float64{acked.Count, less, more}; got != want {
-			t.Errorf("after %s: %v, want %v", after, got, want)
-		}
-	}
-}

@@ -2,16 +2,15 @@ package collector
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	hitsName    = "store hits"
-	hitsFormula = "(H - I) / A; H questions that met a marker, I those of work that was not done, A acks"
 	// hitsEnds is how many readings back the end of the window may lie until the broker's counts reach beyond it.
 	hitsEnds = 12
 )
@@ -20,49 +19,16 @@ const (
 type hitsSource struct {
 	n       int
 	at      func(int) time.Time
-	between func(i, j int) hitsSpan
+	between func(i, j int) rate.HitsSpan
 	// earlier are readings up to i to compare with j, where questions are those of a whole server; nil else.
 	earlier     func(i, j int) []int
 	why, better string
 }
 
-// A hitsSpan is what a store counted between two of its readings. Pairs are bounds.
-type hitsSpan struct {
-	From, To time.Time
-	// FromTook and ToTook are how long before these times the counts may be true.
-	FromTook, ToTook time.Duration
-	// Asked are the questions of consumers, one for each delivery, Hits those that met a marker.
-	Asked, Hits [2]float64
-	// Missed are the questions that met none, and OfServer is true where Asked are those of everybody on the server. Failed are the claims that
-	// consumers gave back.
-	Missed   [2]float64
-	OfServer bool
-	Failed   float64
-	// OnServer are the questions of everybody, where OfServer.
-	OnServer float64
-	// Written are at most the inserts that wrote their row, where inserts were counted. ByIDs is true where those that wrote none are the ids that a
-	// sequence gave beyond these.
-	Written float64
-	ByIDs   bool
-	// FirstIDs and LastIDs bound, where ByIDs, the last ids whose inserts had ended when the span began and when it ended.
-	FirstIDs, LastIDs [2]int64
-	// What is how consumers ask.
-	What string
-	// Why says why the span tells nothing, and Better what would help.
-	Why, Better string
-}
-
-// A hitsResult is the estimate from store hits. Told is false when there is none.
-type hitsResult struct {
-	Rate dedup.Figure
-	Told bool
-	Hits estimate.Hits
-}
-
 // hitsEstimate estimates the rate from what the store itself counted of its consumers' questions.
-func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResult {
-	refuse := func(why, better string) hitsResult {
-		return hitsResult{Rate: refusedRate(w, hitsName, hitsFormula, why, better)}
+func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) rate.HitsResult {
+	refuse := func(why, better string) rate.HitsResult {
+		return rate.HitsResult{Rate: rate.Refused(w, rate.HitsSource, rate.HitsFormula, why, better)}
 	}
 	switch {
 	case p.store == nil || v.storeDown != "":
@@ -70,9 +36,9 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 	case v.scheme.Refuses(dedup.MethodStoreHits) != "":
 		return refuse(v.scheme.Refuses(dedup.MethodStoreHits), "")
 	case v.brokerDown != "":
-		return refuse(v.brokerDown, betterReport)
+		return refuse(v.brokerDown, rate.BetterReport)
 	case !p.acks.open:
-		return refuse(c.noCounters(p), betterReport)
+		return refuse(c.noCounters(p), rate.BetterReport)
 	}
 	source := p.statementHits(v)
 	if _, ok := p.store.store.(eventful); ok {
@@ -83,7 +49,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 	}
 	span, gain, ok := p.hitsSpan(source, w)
 	if !ok {
-		return refuse("the broker was not read often enough yet", betterReport)
+		return refuse("the broker was not read often enough yet", rate.BetterReport)
 	}
 	if other := c.askingPartner(p, span); other != "" {
 		return c.judgeShared(p, v, span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", name(other)))
@@ -93,7 +59,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) hitsResul
 
 // askingPartner names a pipeline with the same store whose consumers may have asked in the time; empty where none has: whose hits they were
 // does not show. One to whose consumers nothing was delivered asked nothing, as one of a dead-letter queue in which nothing dies.
-func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
+func (c *Collector) askingPartner(p *pipeline, span rate.HitsSpan) string {
 	if p.partner == "" {
 		return ""
 	}
@@ -101,7 +67,7 @@ func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
 		if other == p || other.store != p.store {
 			continue
 		}
-		if g, ok := other.flows.between(span.From.Add(-span.FromTook), span.To); !ok || g.Delivered[1] > 0 || g.Acked[1] > 0 {
+		if g, ok := other.flows.Between(span.From.Add(-span.FromTook), span.To); !ok || g.Delivered[1] > 0 || g.Acked[1] > 0 {
 			return other.Name
 		}
 	}
@@ -109,19 +75,19 @@ func (c *Collector) askingPartner(p *pipeline, span hitsSpan) string {
 }
 
 // hitsSpan returns what the store counted in the newest window on whose both sides the broker was read.
-func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain, bool) {
+func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (rate.HitsSpan, sample.Gain, bool) {
 	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
-		if n := len(p.joints.readings); n > 0 && j > s.n-3 && p.joints.readings[n-1].At.Before(s.at(j)) {
+		if n := len(p.joints.Readings); n > 0 && j > s.n-3 && p.joints.Readings[n-1].At.Before(s.at(j)) {
 			continue // soon it can be held against acks and completions, too
 		}
-		i := newestWithin(s.n, s.at, s.at(j).Add(-w))
-		if len(p.flows.readings) > 0 { // live counts are narrower than any that reach further back
-			i = max(i, newestWithin(s.n, s.at, p.flows.readings[0].At))
+		i := sample.FirstSince(s.n, s.at, s.at(j).Add(-w))
+		if len(p.flows.Readings) > 0 { // live counts are narrower than any that reach further back
+			i = max(i, sample.FirstSince(s.n, s.at, p.flows.Readings[0].At))
 		}
 		for ; i < j; i++ {
 			if gain, ok := p.brokerBetween(s.at(i), s.at(j)); ok {
 				if gain.Live {
-					begin, end := p.quieterEnds(s.at, i, j)
+					begin, end := rate.QuietEnds(p.unrest, s.at, i, j)
 					if quiet, ok := p.brokerBetween(s.at(begin), s.at(end)); ok && quiet.Live {
 						i, j, gain = begin, end, quiet
 					}
@@ -138,11 +104,11 @@ func (p *pipeline) hitsSpan(s hitsSource, w time.Duration) (hitsSpan, brokerGain
 			}
 		}
 	}
-	return hitsSpan{}, brokerGain{}, false
+	return rate.HitsSpan{}, sample.Gain{}, false
 }
 
 // widenByAnswers bounds what the broker did between two counts of the store, of which each may be as old as its answer took.
-func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
+func (p *pipeline) widenByAnswers(g *sample.Gain, s rate.HitsSpan) {
 	if inner, ok := p.brokerBetween(s.From, s.To.Add(-s.ToTook)); ok && s.ToTook > 0 {
 		g.Acked[0], g.Delivered[0] = min(g.Acked[0], inner.Acked[0]), min(g.Delivered[0], inner.Delivered[0])
 	}
@@ -152,82 +118,31 @@ func (p *pipeline) widenByAnswers(g *brokerGain, s hitsSpan) {
 	}
 }
 
-// figure is a rate of the span of which nothing is known yet.
-func (s hitsSpan) figure(w time.Duration) dedup.Figure {
-	return dedup.Figure{Unit: dedup.Ratio, Source: hitsName, Formula: hitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: betterReport}
-}
-
 // judgeHits turns what the store counted into the interval of the rate.
-func (p *pipeline) judgeHits(v view, span hitsSpan, gain brokerGain, w time.Duration) hitsResult {
-	f := span.figure(w)
+func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.HitsResult {
+	f := span.Figure(w)
 	waiting := [2]float64{p.unackedAround(span.From), p.unackedAround(span.To)}
 	f.Why = span.Why
 	if span.Why != "" {
 		f.Better = span.Better
-		return hitsResult{Rate: f}
+		return rate.HitsResult{Rate: f}
 	}
-	if f.Why = span.strangers(gain, waiting); f.Why != "" {
-		return hitsResult{Rate: f}
+	if f.Why = span.Strangers(gain, waiting); f.Why != "" {
+		return rate.HitsResult{Rate: f}
 	}
-	h := estimate.Hits{Least: span.meetWritten(v.scheme, gain, waiting[0])}
+	h := estimate.Hits{Least: span.MeetWritten(v.scheme, gain, waiting[0])}
 	died := p.diedAsking(v, span, gain)
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
 		again := p.comeAgain(v, span, gain, died)
-		h.Undone = undoneRows(v, span, gain, again)
+		h.Undone = rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, again)
 		h.Least = max(h.Least, p.leastByRows(v, span, gain, again))
 	}
 	// Each message that was acked was asked for once, before it was.
 	h.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
 	if f.Why = p.meetAcks(v, span, &h); f.Why != "" {
-		return hitsResult{Rate: f}
+		return rate.HitsResult{Rate: f}
 	}
-	return rateOfHits(f, h, provenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
-}
-
-// rateOfHits is the rate of hits, and how far it is to be believed.
-func rateOfHits(f dedup.Figure, h estimate.Hits, proven bool) hitsResult {
-	low, likely, high, ok := h.Rate()
-	if !ok {
-		f.Why = "no message was acked in the window"
-		return hitsResult{Rate: f}
-	}
-	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
-	f.Hits = likely * f.N
-	out := hitsResult{Told: true, Hits: h}
-	switch width := f.High - f.Low; {
-	case width > residualWidest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case width <= measuredWidest && proven:
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	out.Rate = f
-	return out
-}
-
-// strangers names questions that do not fit the broker's counts: then others ask too, or not all consumers do.
-func (s hitsSpan) strangers(g brokerGain, waiting [2]float64) string {
-	slack := func(n float64) float64 { return 2 + 3*math.Sqrt(n)/10 }
-	switch {
-	case s.OfServer && s.Hits[1] <= 0 && s.Missed[0] > s.Asked[1]+waiting[0]+slack(s.Asked[1]):
-		return fmt.Sprintf("the store shows %s, but %s was called only %s times: something else asks for the markers or writes them",
-			counted(whole(s.Missed[0]), "message"), s.What, grouped(whole(s.Asked[1])))
-	case s.Asked[0] > g.Delivered[1]+waiting[0]+slack(g.Delivered[1]):
-		return fmt.Sprintf("%s was sent %s times while the broker delivered %s: others ask too", s.What, grouped(whole(s.Asked[0])), counted(whole(g.Delivered[1]), "message"))
-	case s.Asked[1]+waiting[0]+slack(s.Asked[1]) < g.Acked[0], s.Asked[1] <= 0 && g.Acked[0] > 0:
-		return fmt.Sprintf("%s were acked while %s was sent %s times: some consumers do not ask this store, or in a way that it does not count",
-			counted(whole(g.Acked[0]), "message"), s.What, grouped(whole(s.Asked[1])))
-	}
-	return ""
-}
-
-// messages are those behind the rate: as many as were acked.
-func (r hitsResult) messages(rate dedup.Figure) dedup.Figure {
-	f := rate
-	f.Unit, f.Formula, f.Why, f.Hits = dedup.Count, "acks of the source queues", "", 0
-	f.Quality, f.Low, f.Value, f.High = dedup.Derived, r.Hits.Messages[0], rate.N, r.Hits.Messages[1]
-	return f
+	return rate.OfHits(f, h, rate.ProvenHits(v.scheme, v.stats.Health.Version) && !span.ByIDs)
 }

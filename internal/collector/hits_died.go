@@ -3,22 +3,25 @@ package collector
 import (
 	"math"
 	"time"
+
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // diedAsking bounds the deliveries that asked the store, and whose consumers died before the ack: each comes again and asks again, so that two hits
 // are of one ack.
-func (p *pipeline) diedAsking(v view, span hitsSpan, gain brokerGain) float64 {
+func (p *pipeline) diedAsking(v view, span rate.HitsSpan, gain sample.Gain) float64 {
 	if gain.Closed <= 0 {
 		return 0
 	}
-	s := residualSample{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}
-	return gain.diedAsking(s.lostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
+	s := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}
+	return gain.DiedAsking(s.LostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
 }
 
 // closedSinceTaken counts the channels that were closed up to a time whose deliveries may wait yet: those since the newest moment of which all that
 // was ready then has been delivered. They wait as long as no consumer is there, or none has room. It is infinite where no moment since from is one.
 func (p *pipeline) closedSinceTaken(from, to time.Time) float64 {
-	frames := reel(p.frames.frames).span(from, to)
+	frames := p.frames.Span(from, to)
 	for i := len(frames) - 1; i >= 0; i-- {
 		f := &frames[i]
 		if f.Blind || f.DepthFrom.Before(from) || f.Ended.After(to) {
@@ -37,20 +40,4 @@ func (p *pipeline) closedSinceTaken(from, to time.Time) float64 {
 		}
 	}
 	return math.Inf(1)
-}
-
-// diedAsking is the most of them where a channel asked for so many that it did not ack, and held so many; 0 where nothing bounds these. Those
-// of the channels that were closed lately may not have come back yet.
-func (g brokerGain) diedAsking(asked, held int64, lately float64) float64 {
-	most, waiting := math.Inf(1), math.Inf(1)
-	if asked > 0 {
-		most = g.Closed * float64(asked)
-	}
-	switch {
-	case lately <= 0:
-		waiting = 0
-	case held > 0:
-		waiting = lately * float64(held)
-	}
-	return min(most, g.Redelivered+waiting)
 }

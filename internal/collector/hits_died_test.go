@@ -7,28 +7,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
-
-func TestDeliveriesThatDiedAskingAreBounded(t *testing.T) {
-	for name, c := range map[string]struct {
-		gain        brokerGain
-		asked, held int64
-		lately      float64
-		most        float64
-	}{
-		"nothing died":                         {brokerGain{Redelivered: 9}, 10, 10, 0, 0},
-		"all that died came back":              {brokerGain{Redelivered: 9, Closed: 4}, 10, 10, 0, 9},
-		"some may not have come back yet":      {brokerGain{Redelivered: 9, Closed: 4}, 10, 10, 1, 19},
-		"channels held fewer than came back":   {brokerGain{Redelivered: 90, Closed: 4}, 10, 10, 1, 40},
-		"each is acked before the next":        {brokerGain{Redelivered: 90, Closed: 4}, 1, 10, 1, 4},
-		"nothing bounds what one channel held": {brokerGain{Redelivered: 9, Closed: 4}, 0, 0, 0, 9},
-	} {
-		if got := c.gain.diedAsking(c.asked, c.held, c.lately); got != c.most {
-			t.Errorf("%s: %v, want %v", name, got, c.most)
-		}
-	}
-}
 
 // TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt: all consumers die at second 100, and the next one comes at 160.
 func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
@@ -51,13 +33,13 @@ func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
 			if s > 100 {
 				n = 100 + float64(max(0, s-160))
 			}
-			r := flowReading{At: at(s), Acked: liveSum{Count: n}, Delivered: liveSum{Count: n}}
+			r := sample.LiveReading{At: at(s), Acked: sample.LiveSum{Count: n}, Delivered: sample.LiveSum{Count: n}}
 			if s > 100 {
 				r.Closed = 4
 			}
-			p.flows.readings = append(p.flows.readings, r)
+			p.flows.Readings = append(p.flows.Readings, r)
 			if s%5 == 0 {
-				p.frames.frames = append(p.frames.frames, frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
+				p.frames = append(p.frames, sample.Frame{Began: at(s), Ended: at(s), DepthFrom: at(s), Depth: 7 + c.ready(s), Unacked: 7, Blind: c.blind})
 			}
 		}
 		if got := p.closedSinceTaken(at(50), at(c.to).Add(time.Second/2)); got != c.waiting {
@@ -171,14 +153,14 @@ func TestDyingConsumersThatLookFirstAreWithinTheHits(t *testing.T) {
 					l.step(r, &next, later, c.deaths)
 				}
 				acked, hits := l.acked-a.acked, l.hits-a.hits
-				gain := brokerGain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
-				span := hitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
-				h := estimate.Hits{Least: span.meetWritten(scheme, gain, waiting), Messages: gain.Acked}
+				gain := sample.Gain{Live: true, Acked: [2]float64{acked, acked}, Redelivered: l.back - a.back, Closed: l.closed - a.closed}
+				span := rate.HitsSpan{Hits: [2]float64{hits, hits}, Written: l.wrote - a.wrote}
+				h := estimate.Hits{Least: span.MeetWritten(scheme, gain, waiting), Messages: gain.Acked}
 				died := 0.0
 				if gain.Closed > 0 {
-					died = gain.diedAsking(10, 10, 1)
+					died = gain.DiedAsking(10, 10, 1)
 				}
-				h.Hits, h.Undone = span.Hits, undoneRows(view{scheme: scheme}, span, gain, comeAgain{Died: died, Returned: gain.Redelivered + waiting})
+				h.Hits, h.Undone = span.Hits, rate.UndoneRows(scheme, nil, span, gain, rate.HitsAgain{Died: died, Returned: gain.Redelivered + waiting})
 				low, _, high := h.Duplicates()
 				windows++
 				if truth := l.copies - a.copies; low <= truth && truth <= high {

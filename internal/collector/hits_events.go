@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,21 +18,21 @@ const (
 
 // eventHits are what the commands of the pipeline's consumers met, by the store's own counts.
 func (p *pipeline) eventHits(v view) hitsSource {
-	e, readings := v.stats.Events, p.store.tape.epoch()
+	e, readings := v.stats.Events, p.store.told.Epoch()
 	n := len(readings)
 	switch {
 	case e == nil:
-		return hitsSource{why: "store events are off", better: betterEvents}
+		return hitsSource{why: "store events are off", better: rate.BetterEvents}
 	case !e.Listening:
-		return hitsSource{why: joinReasons("store events do not come", e.Why), better: betterEvents}
+		return hitsSource{why: joinReasons("store events do not come", e.Why), better: rate.BetterEvents}
 	case v.scheme.Ask == "":
 		return hitsSource{why: "the store does not say with which command consumers ask", better: betterAsk}
 	case n < 2 || !readings[n-1].AskedKnown:
-		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: betterReport}
-	case asksByReading(v.scheme) && !readings[n-1].MissedKnown:
+		return hitsSource{why: "the store has not told often enough yet how often consumers asked it", better: rate.BetterReport}
+	case rate.AsksByReading(v.scheme) && !readings[n-1].MissedKnown:
 		return hitsSource{why: "the server does not tell which questions found nothing", better: betterMisses}
 	}
-	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) hitsSpan { return eventSpan(v, readings, i, j) },
+	return hitsSource{n: n, at: func(i int) time.Time { return readings[i].At }, between: func(i, j int) rate.HitsSpan { return rate.EventHits(v.scheme, readings, i, j) },
 		earlier: func(i, j int) []int {
 			var all []int
 			for k := range triedEarlier {
@@ -45,33 +47,8 @@ func (p *pipeline) eventHits(v view) hitsSource {
 // triedEarlier is how many earlier times are looked at for what others ask.
 const triedEarlier = 24
 
-// asksByReading reports whether consumers ask by a command that changes nothing, which the server tells of where it finds nothing.
-func asksByReading(s dedup.Scheme) bool { return s.Ask == "GET" || s.Ask == "EXISTS" }
-
-// eventSpan bounds what consumers asked and met between two readings, of which each counted questions and answers at one instant. Questions are
-// those of the whole server.
-func eventSpan(v view, readings []storeReading, i, j int) hitsSpan {
-	from, to := &readings[i], &readings[j]
-	s := hitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: v.scheme.Ask, OfServer: true, Failed: to.Failures - from.Failures}
-	asked := to.Asked - from.Asked
-	s.Asked, s.OnServer = [2]float64{asked, asked}, asked
-	if !asksByReading(v.scheme) {
-		begun := to.Claims - from.Claims
-		s.Missed = [2]float64{begun, begun}
-	} else {
-		if !from.MissedKnown {
-			s.Why, s.Better = "the server has not told for long enough yet which questions found nothing", betterReport
-			return s
-		}
-		missed := to.Missed - from.Missed
-		s.Missed = [2]float64{missed - (to.OwnMissed[1] - from.OwnMissed[0]), missed - (to.OwnMissed[0] - from.OwnMissed[1])}
-	}
-	s.Hits = [2]float64{max(0, asked-s.Missed[1]), max(0, asked-s.Missed[0])}
-	return s
-}
-
 // withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
-func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gain brokerGain) {
+func (p *pipeline) withinServer(source hitsSource, span *rate.HitsSpan, i, j int, gain sample.Gain) {
 	asked := span.Asked[1]
 	most := min(asked, gain.Delivered[1]+p.unackedAround(span.From)+gain.Slack)
 	strange := asked
@@ -84,7 +61,7 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 		if all <= 0 {
 			continue
 		}
-		others := max(0, all-g.asksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
+		others := max(0, all-g.AsksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
 		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
 		pace := max(asked/all, span.To.Sub(span.From).Seconds()/source.at(j).Sub(source.at(k)).Seconds())
 		strange = min(strange, min(others, others*pace+4*math.Sqrt(others*pace*(1-min(1, pace)))))
@@ -95,21 +72,9 @@ func (p *pipeline) withinServer(source hitsSource, span *hitsSpan, i, j int, gai
 	span.Hits = [2]float64{max(0, least-span.Missed[1]-gain.Slack), max(0, most-span.Missed[0]+gain.Slack)}
 }
 
-// asksLeast is how many deliveries asked the store at least: those that were acked, and those that came back, save what waited in the
-// prefetch of channels that were closed.
-func (g brokerGain) asksLeast(prefetch int64) float64 {
-	switch {
-	case g.Closed == 0:
-		return g.Acked[0] + g.Redelivered
-	case prefetch > 0:
-		return g.Acked[0] + max(0, g.Redelivered-g.Closed*float64(prefetch))
-	}
-	return g.Acked[0]
-}
-
 // undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
 // so many died.
-func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died float64) [2]float64 {
+func (p *pipeline) undoneMarkers(v view, span rate.HitsSpan, gain sample.Gain, died float64) [2]float64 {
 	s, hits := v.scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after":
@@ -130,8 +95,8 @@ func (p *pipeline) undoneMarkers(v view, span hitsSpan, gain brokerGain, died fl
 // consumersMost is how many consumers the source queues had at most since a time; infinitely many where that is not known.
 func (p *pipeline) consumersMost(since time.Time) float64 {
 	most := 0.0
-	for i := len(p.frames.frames) - 1; i >= 0; i-- {
-		f := &p.frames.frames[i]
+	for i := len(p.frames) - 1; i >= 0; i-- {
+		f := &p.frames[i]
 		if !f.ConsumersKnown {
 			return math.Inf(1)
 		}
@@ -143,7 +108,7 @@ func (p *pipeline) consumersMost(since time.Time) float64 {
 }
 
 // meetAcks narrows the duplicates by acks less completions of the same time: both hold, and where they exclude each other it says so.
-func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
+func (p *pipeline) meetAcks(v view, span rate.HitsSpan, h *estimate.Hits) string {
 	if p.joint == nil || v.scheme.Refuses(dedup.MethodLive) != "" || v.scheme.OnInFlight == "ack" {
 		return ""
 	}
@@ -167,9 +132,9 @@ func (p *pipeline) meetAcks(v view, span hitsSpan, h *estimate.Hits) string {
 }
 
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
-func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, bool) {
-	all := p.joints.readings
-	first, last := p.joints.after(span.From), p.joints.after(span.To.Add(-span.ToTook))-1
+func (p *pipeline) residualWithin(v view, span rate.HitsSpan) (estimate.Residual, bool) {
+	all := p.joints.Readings
+	first, last := p.joints.After(span.From), p.joints.After(span.To.Add(-span.ToTook))-1
 	if last <= first {
 		return estimate.Residual{}, false
 	}
@@ -179,10 +144,10 @@ func (p *pipeline) residualWithin(v view, span hitsSpan) (estimate.Residual, boo
 }
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
-func (p *pipeline) residualAround(v view, span hitsSpan) (estimate.Residual, bool) {
-	all, from := p.joints.readings, span.From.Add(-span.FromTook)
+func (p *pipeline) residualAround(v view, span rate.HitsSpan) (estimate.Residual, bool) {
+	all, from := p.joints.Readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
-		first, last := p.joints.after(from)-1-more, p.joints.after(span.To)+more
+		first, last := p.joints.After(from)-1-more, p.joints.After(span.To)+more
 		if first < 0 || last >= len(all) {
 			break
 		}

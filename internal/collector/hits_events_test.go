@@ -7,46 +7,26 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
-
-func TestHitsAreQuestionsLessMissesOfConsumers(t *testing.T) {
-	at := time.Unix(1000, 0)
-	reads, claims := dedup.Scheme{Ask: "EXISTS", Mark: "after"}, dedup.Scheme{Ask: "SETNX", Mark: "before"}
-	for name, c := range map[string]struct {
-		scheme   dedup.Scheme
-		from, to storeReading
-		hits     [2]float64
-		why      string
-	}{
-		"misses":               {reads, storeReading{At: at, Asked: 10, Missed: 10, MissedKnown: true}, storeReading{At: at.Add(time.Minute), Asked: 110, Missed: 107, MissedKnown: true}, [2]float64{3, 3}, ""},
-		"ours are no misses":   {reads, storeReading{At: at, MissedKnown: true, OwnMissed: [2]float64{1, 2}}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 107, MissedKnown: true, OwnMissed: [2]float64{12, 13}}, [2]float64{3, 5}, ""},
-		"not told at first":    {reads, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Missed: 5, MissedKnown: true}, [2]float64{}, "not told for long enough"},
-		"claims":               {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 100, Claims: 96}, [2]float64{4, 4}, ""},
-		"never less than none": {claims, storeReading{At: at}, storeReading{At: at.Add(time.Minute), Asked: 90, Claims: 96}, [2]float64{0, 0}, ""},
-	} {
-		got := eventSpan(view{scheme: c.scheme}, []storeReading{c.from, c.to}, 0, 1)
-		if got.Hits != c.hits || !strings.Contains(got.Why, c.why) || (got.Why == "") != (c.why == "") {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
 
 // flowing is a pipeline whose broker delivered and took back so many a second, as live counts told it.
 func flowing(delivered, acked, redelivered float64, seconds int) *pipeline {
 	p := &pipeline{broker: &brokerWatch{}}
 	for s := range seconds + 1 {
 		n := float64(s)
-		p.flows.readings = append(p.flows.readings, flowReading{At: time.Unix(1000+int64(s), 0), Acked: liveSum{Count: acked * n}, Delivered: liveSum{Count: delivered * n}, Redelivered: redelivered * n})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sample.LiveSum{Count: acked * n}, Delivered: sample.LiveSum{Count: delivered * n}, Redelivered: redelivered * n})
 	}
 	return p
 }
 
 func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
-	readings := func(asked, claims float64) []storeReading {
-		var all []storeReading
+	readings := func(asked, claims float64) []sample.EventReading {
+		var all []sample.EventReading
 		for s := 0; s <= 300; s += 5 {
-			all = append(all, storeReading{At: time.Unix(1000+int64(s), 5e8), Asked: asked * float64(s), AskedKnown: true, Claims: claims * float64(s)})
+			all = append(all, sample.EventReading{At: time.Unix(1000+int64(s), 5e8), Asked: asked * float64(s), AskedKnown: true, Claims: claims * float64(s)})
 		}
 		return all
 	}
@@ -60,7 +40,7 @@ func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
 	} {
 		p := flowing(50, 50, 0, 302)
 		p.store = &storeWatch{}
-		p.store.tape.readings = readings(c.asked, 49)
+		p.store.told.Readings = readings(c.asked, 49)
 		v := view{scheme: dedup.Scheme{Ask: "SETNX", Mark: "before"}, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}
 		source := p.eventHits(v)
 		span, gain, ok := p.hitsSpan(source, 150*time.Second)
@@ -74,12 +54,12 @@ func TestQuestionsOfOthersOnTheServerAreBoundedByDeliveries(t *testing.T) {
 }
 
 func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
-	gain := brokerGain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
+	span := rate.HitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 10}
+	gain := sample.Gain{Acked: [2]float64{5100, 5100}, Delivered: [2]float64{5112, 5112}, Redelivered: 12}
 	one, two := flowing(1, 1, 0, 300), flowing(1, 1, 0, 300)
 	for n, p := range map[float64]*pipeline{1: one, 2: two} {
 		for s := 0; s < 300; s += 5 {
-			p.frames.frames = append(p.frames.frames, frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
+			p.frames = append(p.frames, sample.Frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
 		}
 	}
 	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
@@ -104,7 +84,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 // TestHitsAndAcksOfTheSameTimeAreBothHeld: where the store's hits tell less than acks and completions, these narrow them; where the two
 // exclude each other, nothing is shown.
 func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
-	span := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	span := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
 	for name, c := range map[string]struct {
 		hits      [2]float64
 		low, high float64
@@ -115,11 +95,11 @@ func TestHitsAndAcksOfTheSameTimeAreBothHeld(t *testing.T) {
 		"they exclude each other":              {[2]float64{600, 600}, 0, 0, "exclude each other"},
 	} {
 		p := flowing(50, 50, 0, 300)
-		p.joint, p.own = &jointPair{}, &ownClosures{}
+		p.joint, p.own = &jointPair{}, &sample.OwnClosures{}
 		p.store = &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack", OnFail: "delete"}}, "orders"}}
 		for s := range 300 {
 			n := float64(s)
-			p.joints.readings = append(p.joints.readings, estimate.Joint{At: time.Unix(1000+int64(s), 0), Run: 1, Acked: 50 * n, Settled: 49 * n})
+			p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: time.Unix(1000+int64(s), 0), Run: 1, Acked: 50 * n, Settled: 49 * n})
 		}
 		h := estimate.Hits{Hits: c.hits, Messages: [2]float64{13500, 13500}}
 		why := p.meetAcks(view{scheme: p.store.store.Scheme()}, span, &h)
@@ -137,7 +117,7 @@ func TestAnswersThatCameLateWidenWhatTheBrokerDid(t *testing.T) {
 	from, to := time.Unix(1050, 2e8), time.Unix(1250, 2e8)
 	prompt, _ := p.brokerBetween(from, to)
 	late := prompt
-	p.widenByAnswers(&late, hitsSpan{From: from, To: to, FromTook: 3 * time.Second, ToTook: 2 * time.Second})
+	p.widenByAnswers(&late, rate.HitsSpan{From: from, To: to, FromTook: 3 * time.Second, ToTook: 2 * time.Second})
 	if late.Acked[0] != prompt.Acked[0]-100 || late.Acked[1] != prompt.Acked[1]+150 || late.Delivered[1] != prompt.Delivered[1]+150 {
 		t.Errorf("%+v, with late answers %+v", prompt, late)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -157,7 +159,7 @@ func (s *insertFirst) watch(seconds int) *pipeline {
 		s.step()
 		now := at(s.tick)
 		if s.tick%ticks == 0 {
-			p.flows.readings = append(p.flows.readings, flowReading{At: now, Acked: liveSum{Count: s.acked}, Delivered: liveSum{Count: s.delivered}, Redelivered: s.redelivered, Closed: s.closed})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: now, Acked: sample.LiveSum{Count: s.acked}, Delivered: sample.LiveSum{Count: s.delivered}, Redelivered: s.redelivered, Closed: s.closed})
 		}
 		if s.tick%(5*ticks) != 37 {
 			continue
@@ -166,12 +168,12 @@ func (s *insertFirst) watch(seconds int) *pipeline {
 		for i := range s.held {
 			unacked += len(s.held[i])
 		}
-		p.frames.frames = append(p.frames.frames, frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked), Consumers: float64(len(s.held)), ConsumersKnown: true})
+		p.frames = append(p.frames, sample.Frame{Began: now, Ended: now, DepthFrom: now, Whole: true, Depth: float64(len(s.queue) + unacked), Unacked: float64(unacked), Consumers: float64(len(s.held)), ConsumersKnown: true})
 		given := int64(len(s.tries))
-		p.store.statements.add(&dedup.StatementStats{At: now, Epoch: 1, Unfailed: int64(s.wrote), IDs: &[2]int64{given - int64(s.r.IntN(2)), given}})
+		p.store.statements.Add(&dedup.StatementStats{At: now, Epoch: 1, Unfailed: int64(s.wrote), IDs: &[2]int64{given - int64(s.r.IntN(2)), given}})
 		if s.tick > 60*ticks {
 			c := s.inserts(at)
-			p.store.inserts.add(&c)
+			p.store.inserts.Add(&c)
 		}
 	}
 	return p
@@ -223,7 +225,7 @@ func TestConsumersWhoseFailuresDeleteTheirRowAreWithinTheHits(t *testing.T) {
 			f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
 			windows++
 			told += f.High
-			if truth := s.truth(span.From, span.To) / f.N; (f.Quality == dedup.Derived || c.widest > residualWidest) && f.Low <= truth+1e-9 && truth <= f.High+1e-9 {
+			if truth := s.truth(span.From, span.To) / f.N; (f.Quality == dedup.Derived || c.widest > rate.Widest) && f.Low <= truth+1e-9 && truth <= f.High+1e-9 {
 				held++
 			} else {
 				t.Errorf("%s, seed %d: %v to %v %s, the truth is %v: %s", name, seed, f.Low, f.High, f.Quality, truth, f.Why)

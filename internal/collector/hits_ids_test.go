@@ -5,69 +5,38 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
-
-func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
-	ids := func(least, most int64) *[2]int64 { return &[2]int64{least, most} }
-	begun := dedup.StatementStats{IDs: ids(1000, 1000)}
-	for name, c := range map[string]struct {
-		from, to    dedup.StatementStats
-		asked, hits [2]float64
-	}{
-		"each wrote a row or met one":              {begun, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{100, 100}, [2]float64{10, 10}},
-		"two had not ended":                        {begun, dedup.StatementStats{Unfailed: 90, IDs: ids(1098, 1100)}, [2]float64{98, 100}, [2]float64{8, 10}},
-		"three were under way when the time began": {dedup.StatementStats{IDs: ids(997, 1000)}, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{100, 103}, [2]float64{10, 13}},
-		"some insert or do nothing":                {begun, dedup.StatementStats{Inserts: 50, Met: 4, Unfailed: 44, IDs: ids(1100, 1100)}, [2]float64{100, 100}, [2]float64{10, 10}},
-		"none met a row":                           {begun, dedup.StatementStats{Unfailed: 100, IDs: ids(1099, 1100)}, [2]float64{99, 100}, [2]float64{0, 0}},
-		"no sequence gives ids":                    {dedup.StatementStats{}, dedup.StatementStats{Unfailed: 90}, [2]float64{}, [2]float64{}},
-		"the ids were not read at first":           {dedup.StatementStats{}, dedup.StatementStats{Unfailed: 90, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
-		"a row brought its id along":               {begun, dedup.StatementStats{Unfailed: 90, OwnIDs: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
-		"one inserted several rows":                {begun, dedup.StatementStats{Unfailed: 90, Unclear: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
-		"the server dropped counts":                {begun, dedup.StatementStats{Unfailed: 90, Drops: 1, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
-		"more rows than ids":                       {begun, dedup.StatementStats{Unfailed: 101, IDs: ids(1100, 1100)}, [2]float64{}, [2]float64{}},
-	} {
-		got := statementSpan(view{scheme: dedup.Scheme{InsertFirst: true}}, &c.from, &c.to, 0)
-		switch counted := c.asked != [2]float64{}; {
-		case counted && (got.Why != "" || !got.ByIDs || got.Asked != c.asked || got.Hits != c.hits):
-			t.Errorf("%s: %+v", name, got)
-		case !counted && (got.ByIDs || got.Why != uncountedFailures || got.Better != betterIDs):
-			t.Errorf("%s is not refused: %+v", name, got)
-		}
-	}
-	looks := statementSpan(view{scheme: dedup.Scheme{Mark: "after"}}, &begun, &dedup.StatementStats{Questions: 100, Found: 6, Unfailed: 92, IDs: ids(1095, 1095)}, 0)
-	if looks.ByIDs || looks.Hits != [2]float64{6, 8} {
-		t.Errorf("consumers that look first: %+v", looks)
-	}
-}
 
 // A plainShop is fifteen minutes of a queue whose consumers insert first, by the second.
 type plainShop struct{ ids, wrote, rows, done, acked, closed float64 }
 
 const shopSeconds = 900
 
-func (s plainShop) pipeline() (*pipeline, hitsSpan) {
+func (s plainShop) pipeline() (*pipeline, rate.HitsSpan) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
 	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
 	p.capacities.add(at(0), 3)
 	for i := range shopSeconds {
 		n := float64(i)
-		p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: s.acked * n}, Delivered: liveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Acked: sample.LiveSum{Count: s.acked * n}, Delivered: sample.LiveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
 		if i%5 != 0 {
 			continue
 		}
-		p.frames.frames = append(p.frames.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
+		p.frames = append(p.frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2})
 		now := int64(s.ids * n)
-		p.store.statements.readings = append(p.store.statements.readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
+		p.store.statements.Readings = append(p.store.statements.Readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(s.wrote * n), IDs: &[2]int64{now, now}})
 		if i >= 60 {
 			then := n - 60
-			p.store.inserts.readings = append(p.store.inserts.readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then), Next: int64(s.ids*then) + 1,
+			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: int64(s.ids * then), Next: int64(s.ids*then) + 1,
 				Rows: int64(s.rows * then), Done: int64(s.done * then), Undone: int64(s.rows*then) - int64(s.done*then)})
 		}
 	}
-	r := p.store.statements.readings
-	return p, statementSpan(plainView(), &r[len(r)-62], &r[len(r)-2], 0)
+	r := p.store.statements.Readings
+	return p, rate.StatementHits(plainView().scheme, &r[len(r)-62], &r[len(r)-2], 0)
 }
 
 func plainView() view {
@@ -99,27 +68,27 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 	}{
 		// In 300 s 30 channels are closed, 6 of them since rows were counted. 4 messages waited when it began.
 		"a row may be left by all that a channel held": {func(p *pipeline, v *view) { v.scheme.AcksEach = false }, max(none, -9*6)},
-		"no channel was closed":                        {func(p *pipeline, v *view) { raiseFlows(p, func(r *flowReading) { r.Closed = 0 }) }, 6},
+		"no channel was closed":                        {func(p *pipeline, v *view) { raiseFlows(p, func(r *sample.LiveReading) { r.Closed = 0 }) }, 6},
 		"failures keep their rows": {func(p *pipeline, v *view) {
 			v.scheme.OnFail = "keep"
-			for i := range p.store.inserts.readings { // one in ten seconds of those that were not done
-				r := &p.store.inserts.readings[i]
+			for i := range p.store.inserts.Readings { // one in ten seconds of those that were not done
+				r := &p.store.inserts.Readings[i]
 				r.Failed, r.Rows, r.Undone = int64(i)/2, r.Rows+int64(i)/2, r.Undone+int64(i)/2
 			}
 		}, -24 + 16}, // each may have come back, and copies met no rows of work that failed but these
-		"nobody counts rows":                      {func(p *pipeline, v *view) { p.store.inserts.readings = nil }, none},
+		"nobody counts rows":                      {func(p *pipeline, v *view) { p.store.inserts.Readings = nil }, none},
 		"no row was read yet":                     {func(p *pipeline, v *view) { v.stats.Pass = nil }, none},
-		"rows are counted since the window began": {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[125:] }, none},
-		"rows are counted since shortly before":   {func(p *pipeline, v *view) { p.store.inserts.readings = p.store.inserts.readings[117:] }, 0},
+		"rows are counted since the window began": {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[125:] }, none},
+		"rows are counted since shortly before":   {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[117:] }, 0},
 		"nothing waited": {func(p *pipeline, v *view) {
 			p.capacities = nil
 			p.capacities.add(time.Unix(1000, 0), 1)
-			raise(p.frames.frames, func(f *frame) { f.Depth, f.Unacked = 0, 0 })
+			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
 		}, 4},
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, none},
 		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, none},
-		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames.frames[150:], func(f *frame) { f.DeadSettled += 20 }) }, -20},
-		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.readings = p.flows.readings[:800] }, -24},
+		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 20 }) }, -20},
+		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.Readings = p.flows.Readings[:800] }, -24},
 	} {
 		if got := least(c.change); math.Abs(got-all-c.more) > 3 {
 			t.Errorf("%s: %v more than %v, want %v", name, got-all, all, c.more)
@@ -127,21 +96,21 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 	}
 }
 
-func raiseFlows(p *pipeline, by func(*flowReading)) {
-	for i := range p.flows.readings {
-		by(&p.flows.readings[i])
+func raiseFlows(p *pipeline, by func(*sample.LiveReading)) {
+	for i := range p.flows.Readings {
+		by(&p.flows.Readings[i])
 	}
 }
 
 func TestWhatMetUndoneRowsCameBack(t *testing.T) {
 	v := plainView()
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 10_000}}
-	span, gain := hitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, brokerGain{Redelivered: 90, Closed: 4}
-	if got := undoneRows(v, span, gain, comeAgain{Strange: 6}); got != [2]float64{0, 90 + 6 + 3} {
+	span, gain := rate.HitsSpan{Hits: [2]float64{200, 200}, ByIDs: true}, sample.Gain{Redelivered: 90, Closed: 4}
+	if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Strange: 6}); got != [2]float64{0, 90 + 6 + 3} {
 		t.Errorf("what came back, and what failed otherwise: %v", got)
 	}
 	v.scheme.Transactional, v.scheme.OnInFlight = true, "wait"
-	if got := undoneRows(v, span, gain, comeAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
+	if got := rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, rate.HitsAgain{Died: 4, Returned: 95, Strange: 6}); got != [2]float64{0, 95 + 4 + 6} {
 		t.Errorf("a wait that failed comes back: %v", got)
 	}
 }
@@ -150,15 +119,15 @@ func TestWhatMetUndoneRowsCameBack(t *testing.T) {
 func TestRatesByIDsAreNeverMeasured(t *testing.T) {
 	p, _ := plainShop{ids: 20.6, wrote: 20, rows: 20, done: 20, acked: 20.6}.pipeline()
 	v := plainView()
-	r := p.store.statements.readings
-	span := statementSpan(v, &r[14], &r[len(r)-2], 0)
+	r := p.store.statements.Readings
+	span := rate.StatementHits(v.scheme, &r[14], &r[len(r)-2], 0)
 	v.scheme.Transactional, v.scheme.OnInFlight, v.stats.Health.Version = true, "wait", "PostgreSQL 15.4"
 	gain, _ := p.brokerBetween(span.From, span.To)
 	f := p.judgeHits(v, span, gain, 15*time.Minute).Rate
-	if f.Quality != dedup.Derived || f.Width() > measuredWidest || f.High < 0.6/20.6 {
+	if f.Quality != dedup.Derived || f.Width() > rate.MeasuredWidest || f.High < 0.6/20.6 {
 		t.Errorf("%v to %v %s: %s", f.Low, f.High, f.Quality, f.Why)
 	}
-	if v.scheme.Preset = "sql-unique-row"; !provenHits(v.scheme, v.stats.Health.Version) {
+	if v.scheme.Preset = "sql-unique-row"; !rate.ProvenHits(v.scheme, v.stats.Health.Version) {
 		t.Error("the test itself: nothing of this scheme is measured")
 	}
 }

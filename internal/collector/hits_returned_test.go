@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -15,21 +16,21 @@ func TestCopiesThatWereReturnedAndWaitAreNoDuplicates(t *testing.T) {
 		at := func(s int) time.Time { return time.Unix(100_000+int64(s), 0) }
 		p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 50}}}
 		p.capacities.add(at(0), 250)
-		var samples []outSample
+		var samples []sample.OutSample
 		for i := range 300 {
 			acked, copies := 20*float64(min(i, 288)), 0.0
 			if i >= 287 {
 				copies = 100
 			}
-			p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Began: at(i), Ended: at(i), Acked: liveSum{Count: acked}, Delivered: liveSum{Count: acked + copies}})
-			samples = append(samples, outSample{at(i).Add(-100 * time.Millisecond), at(i).Add(-90 * time.Millisecond), 0})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Began: at(i), Ended: at(i), Acked: sample.LiveSum{Count: acked}, Delivered: sample.LiveSum{Count: acked + copies}})
+			samples = append(samples, sample.OutSample{Began: at(i).Add(-100 * time.Millisecond), Ended: at(i).Add(-90 * time.Millisecond), Unacked: 0})
 			if i%5 == 0 {
-				p.frames.frames = append(p.frames.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: copies})
-				p.store.statements.add(&dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Inserts: int64(acked + copies), Met: int64(copies)})
+				p.frames = append(p.frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: copies})
+				p.store.statements.Add(&dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Inserts: int64(acked + copies), Met: int64(copies)})
 			}
 		}
 		if sampled {
-			p.flows.meet(samples)
+			p.flows.AddOut(samples)
 		}
 		v := view{scheme: dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "nack", OnFail: "delete", InsertFirst: true, AcksEach: true}}
 		span, gain, ok := p.hitsSpan(p.statementHits(v), 4*time.Minute)

@@ -5,28 +5,30 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 // TestAllHitsOfASharedStoreBoundEachOfItsPipelines: whose they were does not show, and none has more than there are.
 func TestAllHitsOfASharedStoreBoundEachOfItsPipelines(t *testing.T) {
 	const why = "the store is shared with pipeline emails"
-	base := hitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8), What: "SETNX"}
-	server := func(asked, missed float64) hitsSpan {
+	base := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8), What: "SETNX"}
+	server := func(asked, missed float64) rate.HitsSpan {
 		s := base
 		s.OfServer, s.OnServer, s.Asked, s.Missed = true, asked, [2]float64{0, 13500}, [2]float64{missed, missed}
 		return s
 	}
 	for name, c := range map[string]struct {
-		span   hitsSpan
+		span   rate.HitsSpan
 		shared bool
 		most   float64 // hits at most; below 0 where it refuses
 	}{
-		"statements on one table":                       {hitsSpan{From: base.From, To: base.To, Asked: [2]float64{27000, 27000}, Hits: [2]float64{200, 200}}, true, 200},
+		"statements on one table":                       {rate.HitsSpan{From: base.From, To: base.To, Asked: [2]float64{27000, 27000}, Hits: [2]float64{200, 200}}, true, 200},
 		"questions to a server of their own":            {server(27000, 26800), true, 200},
 		"questions to a server with others":             {server(90000, 26950), true, 50},
 		"fewer questions than acks":                     {server(13000, 12900), true, -1},
-		"a store that tells nothing of the time":        {hitsSpan{From: base.From, To: base.To, Why: "it was restarted"}, true, -1},
+		"a store that tells nothing of the time":        {rate.HitsSpan{From: base.From, To: base.To, Why: "it was restarted"}, true, -1},
 		"a partner of whom the broker tells nothing":    {server(27000, 26800), false, -1},
 		"hits beyond what a number is worth showing of": {server(27000, 20000), true, 7000},
 	} {
@@ -34,7 +36,7 @@ func TestAllHitsOfASharedStoreBoundEachOfItsPipelines(t *testing.T) {
 		p, other := flowing(50, 50, 0, 300), flowing(50, 50, 0, 300)
 		p.store, other.store, p.Name, other.Name = store, store, "orders", "emails"
 		if !c.shared {
-			other.flows.readings = nil
+			other.flows.Readings = nil
 		}
 		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "payments"}, store: &storeWatch{}}}}
 		gain, ok := p.brokerBetween(c.span.From, c.span.To)
@@ -54,6 +56,50 @@ func TestAllHitsOfASharedStoreBoundEachOfItsPipelines(t *testing.T) {
 			t.Errorf("%s: %+v", name, f)
 		case c.most > 200 && f.Known():
 			t.Errorf("%s: %+v is shown as a number", name, f)
+		}
+	}
+}
+
+// TestWhatStatementsAskedIsBoundedByAnswersThatCameLate: counts of a reading may be as old as its answer took.
+func TestWhatStatementsAskedIsBoundedByAnswersThatCameLate(t *testing.T) {
+	p := flowing(50, 50, 0, 302)
+	p.store = &storeWatch{}
+	for s := int64(0); s <= 300; s += 5 {
+		p.store.statements.Add(&dedup.StatementStats{At: time.Unix(1000+s, 5e8), Took: 2 * time.Second, Epoch: 1, Inserts: 50 * s, Met: s})
+	}
+	span, gain, ok := p.hitsSpan(p.statementHits(view{scheme: dedup.Scheme{InsertFirst: true}}), 150*time.Second)
+	if !ok || span.FromTook != 2*time.Second || span.ToTook != 2*time.Second || gain.Acked[0] > 50*148 || gain.Acked[1] < 50*152 {
+		t.Errorf("%v: %+v, %+v", ok, span, gain)
+	}
+}
+
+func TestHitsAreTheirsAloneWhileAPartnerIsDeliveredNothing(t *testing.T) {
+	span := rate.HitsSpan{From: time.Unix(1010, 3e8), To: time.Unix(1280, 3e8)}
+	delivered := func(from, until int) []sample.LiveReading {
+		var all []sample.LiveReading
+		for s := range 301 {
+			n := float64(max(0, min(s, until)-from))
+			all = append(all, sample.LiveReading{At: time.Unix(1000+int64(s), 0), Acked: sample.LiveSum{Count: n}, Delivered: sample.LiveSum{Count: n}})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		readings []sample.LiveReading
+		asks     bool
+	}{
+		"nothing dies":                    {delivered(0, 0), false},
+		"one died long before":            {delivered(3, 4), false},
+		"one dies in the window":          {delivered(100, 101), true},
+		"one died just before the end":    {delivered(279, 280), true},
+		"the broker does not tell":        {nil, true},
+		"its counts began anew meanwhile": {append(delivered(0, 0)[:150:150], sample.LiveReading{At: time.Unix(1281, 0), Since: time.Unix(1150, 0)}), true},
+	} {
+		store := &storeWatch{}
+		p, other := flowing(50, 50, 0, 300), &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: store}
+		p.store, p.partner, other.flows.Readings = store, other.Name, c.readings
+		collector := &Collector{pipelines: []*pipeline{p, other, {Pipeline: dedup.Pipeline{Name: "emails"}, store: &storeWatch{}}}}
+		if got := collector.askingPartner(p, span); (got == "morgue") != c.asks || got != "" && got != "morgue" {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -34,21 +35,21 @@ func (s oddShop) pipeline() (*pipeline, view) {
 			back = n
 		}
 		if s.live {
-			p.flows.readings = append(p.flows.readings, flowReading{At: at(i), Acked: liveSum{Count: acked}, Delivered: liveSum{Count: delivered}, Redelivered: back})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Acked: sample.LiveSum{Count: acked}, Delivered: sample.LiveSum{Count: delivered}, Redelivered: back})
 		}
 		if i%5 != 0 {
 			continue
 		}
-		p.frames.frames = append(p.frames.frames, frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2, Acks: acked, Deliveries: delivered, Redeliveries: back})
+		p.frames = append(p.frames, sample.Frame{Began: at(i), Ended: at(i), DepthFrom: at(i), Whole: true, Depth: 3, Unacked: 2, Acks: acked, Deliveries: delivered, Redeliveries: back})
 		last := int64(21*n + odd[i])
-		p.store.statements.readings = append(p.store.statements.readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(20.4 * n), IDs: &[2]int64{last, last}})
+		p.store.statements.Readings = append(p.store.statements.Readings, dedup.StatementStats{At: at(i).Add(time.Second / 2), Epoch: 1, Unfailed: int64(20.4 * n), IDs: &[2]int64{last, last}})
 		if i >= 60 {
 			then, ids := n-60, int64(21*(n-60)+odd[i-60])
-			p.store.inserts.readings = append(p.store.inserts.readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: ids, Next: ids + 1,
+			p.store.inserts.Readings = append(p.store.inserts.Readings, dedup.InsertStats{At: at(i - 60), Last: at(i - 60), Epoch: 1, IDs: ids, Next: ids + 1,
 				Rows: int64(19.4 * then), Done: int64(19.4 * then)})
 		}
 	}
-	p.store.statements.told = true
+	p.store.statements.Told = true
 	v := plainView()
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 100_000}}
 	return p, v

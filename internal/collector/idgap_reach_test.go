@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -15,17 +17,17 @@ func TestRowsFromBeforeTheFirstCountMayBeMet(t *testing.T) {
 	p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: begin.Add(-time.Hour), bound: 10}}}
 	for i := -60; i < 60; i++ {
 		at := begin.Add(time.Duration(i) * 10 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Redeliveries: 140}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Redeliveries: 140}
 		if i <= 0 {
 			f.Depth, f.Redeliveries = 40, 100
 		}
-		p.frames.add(f)
+		p.frames.Add(f)
 	}
 	for i := range 31 {
 		n, at := int64(i)*1000/30, begin.Add(time.Duration(i)*10*time.Second)
-		p.store.inserts.add(&dedup.InsertStats{At: at, Last: at, Epoch: 2, IDs: n + 40*min(1, int64(i)), Rows: n, Done: n})
+		p.store.inserts.Add(&dedup.InsertStats{At: at, Last: at, Epoch: 2, IDs: n + 40*min(1, int64(i)), Rows: n, Done: n})
 	}
-	v := view{now: begin.Add(6 * time.Minute), scheme: gapSample(func(*idGapSample) {}).Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "PostgreSQL 15.4"}}}
+	v := view{now: begin.Add(6 * time.Minute), scheme: tableGap(func(*rate.IDGap) {}).Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "PostgreSQL 15.4"}}}
 	f := (&Collector{}).idGapFigures(p, v, 15*time.Minute).Rate
 	if f.Low > 0 || f.High < 0.038 {
 		t.Errorf("%.2f %% to %.2f %% %s, want 0 to 3.85 %%", 100*f.Low, 100*f.High, f.Quality)
@@ -40,10 +42,10 @@ func TestMessagesThatWaitAreNotTakenForNoneWhereNobodyLooked(t *testing.T) {
 	p.capacities.add(begin, 3)
 	for i := range 120 {
 		if at := begin.Add(time.Duration(i) * 10 * time.Second); at.Sub(from).Abs() >= 20*time.Second {
-			p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 60})
+			p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 60})
 		}
 	}
-	s := idGapSample{Scheme: dedup.Scheme{OnFail: "keep", AcksEach: true}, Reach: dedup.InsertStats{At: from.Add(-10 * time.Minute)}, From: dedup.InsertStats{At: from, Undone: 40}, To: dedup.InsertStats{At: to, Last: to, Undone: 40}}
+	s := rate.IDGap{Scheme: dedup.Scheme{OnFail: "keep", AcksEach: true}, Reach: dedup.InsertStats{At: from.Add(-10 * time.Minute)}, From: dedup.InsertStats{At: from, Undone: 40}, To: dedup.InsertStats{At: to, Last: to, Undone: 40}}
 	if got := p.leftUndone(s, ""); got < 40 {
 		t.Errorf("at most %v came back of 40 rows in work, whose messages wait", got)
 	}

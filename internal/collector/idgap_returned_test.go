@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -15,48 +17,48 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	from, to := begin.Add(time.Minute), begin.Add(10*time.Minute)
 	for name, tt := range map[string]struct {
-		change   func(frames reel)
+		change   func(frames sample.Frames)
 		prefetch int64
 		want     float64
 	}{
-		"all 198 rejects are still there":        {func(f reel) {}, 10, 0},
-		"some were redelivered":                  {func(f reel) { raise(f[20:], func(f *frame) { f.Redeliveries += 7 }) }, 10, 7},
-		"somebody took dead letters out":         {func(f reel) { raise(f[20:], func(f *frame) { f.DeadSettled += 50 }) }, 10, 50},
-		"a closed channel returned what it held": {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 2 }) }, 10, 20},
-		"what happened before or after does not count": {func(f reel) {
-			raise(f[:3], func(f *frame) { f.Redeliveries -= 9 })
-			raise(f[50:], func(f *frame) { f.DeadSettled += 9 })
+		"all 198 rejects are still there":        {func(f sample.Frames) {}, 10, 0},
+		"some were redelivered":                  {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Redeliveries += 7 }) }, 10, 7},
+		"somebody took dead letters out":         {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.DeadSettled += 50 }) }, 10, 50},
+		"a closed channel returned what it held": {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures += 2 }) }, 10, 20},
+		"what happened before or after does not count": {func(f sample.Frames) {
+			raise(f[:3], func(f *sample.Frame) { f.Redeliveries -= 9 })
+			raise(f[50:], func(f *sample.Frame) { f.DeadSettled += 9 })
 		}, 10, 0},
-		"nothing bounds what a closed channel held":           {func(f reel) { raise(f[20:], func(f *frame) { f.Closures++ }) }, 0, math.Inf(1)},
-		"nothing bounds what a closed channel got one by one": {func(f reel) { raise(f[20:], func(f *frame) { f.Closures++; f.Gets++ }) }, 10, math.Inf(1)},
-		"dead letters could go on their own way for a while":  {func(f reel) { f[25].Whole = false }, 10, math.Inf(1)},
-		"counters of the source queues were reset":            {func(f reel) { raise(f[20:], func(f *frame) { f.Gaps++ }) }, 10, math.Inf(1)},
-		"counters of the dead-letter queues were reset":       {func(f reel) { raise(f[20:], func(f *frame) { f.DeadGaps++ }) }, 10, math.Inf(1)},
-		"the broker does not count closed channels":           {func(f reel) { raise(f, func(f *frame) { f.ClosuresBlind = true }) }, 10, math.Inf(1)},
-		"the broker was not read since": {func(f reel) {
-			raise(f[35:], func(f *frame) { f.Began, f.Ended = begin.Add(time.Minute), begin.Add(time.Minute) })
+		"nothing bounds what a closed channel held":           {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures++ }) }, 0, math.Inf(1)},
+		"nothing bounds what a closed channel got one by one": {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures++; f.Gets++ }) }, 10, math.Inf(1)},
+		"dead letters could go on their own way for a while":  {func(f sample.Frames) { f[25].Whole = false }, 10, math.Inf(1)},
+		"counters of the source queues were reset":            {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Gaps++ }) }, 10, math.Inf(1)},
+		"counters of the dead-letter queues were reset":       {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.DeadGaps++ }) }, 10, math.Inf(1)},
+		"the broker does not count closed channels":           {func(f sample.Frames) { raise(f, func(f *sample.Frame) { f.ClosuresBlind = true }) }, 10, math.Inf(1)},
+		"the broker was not read since": {func(f sample.Frames) {
+			raise(f[35:], func(f *sample.Frame) { f.Began, f.Ended = begin.Add(time.Minute), begin.Add(time.Minute) })
 		}, 10, math.Inf(1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var frames reel
+			var frames sample.Frames
 			for i := range 60 {
 				at := begin.Add(time.Duration(i) * 15 * time.Second)
-				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
+				frames = append(frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
 			}
 			tt.change(frames)
-			p := &pipeline{frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
-			got := unboundedComeback()
-			if got.countFrames(p, from, from, to); got.All != tt.want {
+			p := &pipeline{frames: frames, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
+			got := rate.UnboundedReturns()
+			if got.Count(p.frames, p.own, p.prefetchSince, from, from, to); got.All != tt.want {
 				t.Errorf("at most %v came back, want %v", got.All, tt.want)
 			}
 		})
 	}
-	if c := (&pipeline{}).cameBack(from, from, to); c != unboundedComeback() {
+	if c := (&pipeline{}).cameBack(from, from, to); c != rate.UnboundedReturns() {
 		t.Error("a broker that was never read bounds what came back")
 	}
 }
 
-func raise(frames reel, by func(*frame)) {
+func raise(frames sample.Frames, by func(*sample.Frame)) {
 	for i := range frames {
 		by(&frames[i])
 	}
@@ -64,16 +66,16 @@ func raise(frames reel, by func(*frame)) {
 
 // TestRejectedRowsDoNotWidenTheIDGap takes the bound all the way to the figure of a window.
 func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
-	s := gapSample(func(s *idGapSample) {
+	s := tableGap(func(s *rate.IDGap) {
 		s.To.Done -= 198
 		s.To.Undone, s.To.Failed = 198, 198
 	})
 	scheme := s.Scheme
 	scheme.Preset, scheme.OnFail = "sql-status-name", "keep"
 	p := &pipeline{store: &storeWatch{}, broker: &brokerWatch{}}
-	p.store.inserts.add(&s.From)
-	p.store.inserts.add(&s.To)
-	v := view{now: gapNow, scheme: scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
+	p.store.inserts.Add(&s.From)
+	p.store.inserts.Add(&s.To)
+	v := view{now: tableNow, scheme: scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: s.Server}}}
 	width := func() float64 {
 		f := (&Collector{}).idGapFigures(p, v, time.Hour).Rate
 		return f.High - f.Low
@@ -81,8 +83,8 @@ func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
 	if w := width(); w < 0.015 {
 		t.Errorf("without the broker: a width of %g, which counts no reject as come back", w)
 	}
-	for at := s.From.At.Add(-time.Minute); at.Before(gapNow); at = at.Add(10 * time.Second) {
-		p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Whole: true})
+	for at := s.From.At.Add(-time.Minute); at.Before(tableNow); at = at.Add(10 * time.Second) {
+		p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true})
 	}
 	if w := width(); w > 0.002 {
 		t.Errorf("with the rejects still in the dead-letter queue: a width of %g", w)
@@ -93,12 +95,12 @@ func TestRejectedRowsDoNotWidenTheIDGap(t *testing.T) {
 func TestFramesThatBeganLateBoundWhatCameBack(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	from, to := begin.Add(2*time.Minute), begin.Add(7*time.Minute)
-	var frames reel
+	var frames sample.Frames
 	for i := range 60 {
 		at := begin.Add(time.Duration(i) * 15 * time.Second)
-		frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: i >= 3, Depth: 4})
+		frames = append(frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: i >= 3, Depth: 4})
 	}
-	p := &pipeline{frames: tape{frames}}
+	p := &pipeline{frames: frames}
 	if c := p.cameBack(begin.Add(-time.Hour), from, to); c.All != 4 || c.Taken != 4 {
 		t.Errorf("with 4 that waited: %+v", c)
 	}
@@ -112,7 +114,7 @@ func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	p := &pipeline{broker: &brokerWatch{}}
 	for i := range 400 {
-		r := flowReading{At: begin.Add(time.Duration(i) * time.Second), Since: begin}
+		r := sample.LiveReading{At: begin.Add(time.Duration(i) * time.Second), Since: begin}
 		if i > 100 {
 			r.Redelivered = 3
 		}
@@ -122,7 +124,7 @@ func TestLiveCountsBoundWhatWasRedelivered(t *testing.T) {
 		if i > 330 {
 			r.Redelivered = 100
 		}
-		p.flows.readings = append(p.flows.readings, r)
+		p.flows.Readings = append(p.flows.Readings, r)
 	}
 	c := p.cameBack(begin, begin.Add(50*time.Second), begin.Add(300*time.Second))
 	if c.Redelivered < 8 || c.Redelivered > 12 {
@@ -139,7 +141,7 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 	from, to := begin.Add(2*time.Minute), begin.Add(10*time.Minute)
 	source := dedup.QueueRef{Vhost: "/", Name: "orders"}
 	for name, tt := range map[string]struct {
-		change  func(frames reel)
+		change  func(frames sample.Frames)
 		scheme  dedup.Scheme
 		several string
 		failed  int64
@@ -147,32 +149,32 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 		expires bool
 		stuck   int64 // rows in work; 100 where 0
 	}{
-		"messages that expire are dead letters, too":        {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, true, 0},
-		"each failed row has its dead letter":               {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false, 0},
-		"of some failed rows no dead letter came":           {func(reel) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 190, 4 + 40, false, 0},
-		"a closed channel leaves the one it worked on":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 3, false, 0},
-		"one that works on several leaves all it held":      {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 30, false, 0},
-		"acks in batches leave all it held, too":            {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep"}, "", 90, 4 + 30, false, 0},
-		"failures that are acked come back by no way":       {func(reel) {}, dedup.Scheme{OnFail: "ack", AcksEach: true}, "", 500, 4, false, 0},
-		"dead letters that somebody else may put there":     {func(f reel) { raise(f, func(f *frame) { f.Whole = false }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, false, 0},
-		"dead letters that somebody took have come as well": {func(f reel) { raise(f[30:], func(f *frame) { f.Dead -= 20; f.DeadSettled += 20 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 20, false, 0},
-		"the broker does not count closed channels":         {func(f reel) { raise(f, func(f *frame) { f.ClosuresBlind = true }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 100, false, 0},
-		"counts that closed channels took along matter not": {func(f reel) { raise(f[20:], func(f *frame) { f.Gaps++ }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false, 0},
-		"few rows in work tell more than closed channels":   {func(f reel) { raise(f[20:], func(f *frame) { f.Closures += 40 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 12, false, 12},
+		"messages that expire are dead letters, too":        {func(sample.Frames) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, true, 0},
+		"each failed row has its dead letter":               {func(sample.Frames) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false, 0},
+		"of some failed rows no dead letter came":           {func(sample.Frames) {}, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 190, 4 + 40, false, 0},
+		"a closed channel leaves the one it worked on":      {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 3, false, 0},
+		"one that works on several leaves all it held":      {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 30, false, 0},
+		"acks in batches leave all it held, too":            {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures += 3 }) }, dedup.Scheme{OnFail: "keep"}, "", 90, 4 + 30, false, 0},
+		"failures that are acked come back by no way":       {func(sample.Frames) {}, dedup.Scheme{OnFail: "ack", AcksEach: true}, "", 500, 4, false, 0},
+		"dead letters that somebody else may put there":     {func(f sample.Frames) { raise(f, func(f *sample.Frame) { f.Whole = false }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 90, false, 0},
+		"dead letters that somebody took have come as well": {func(f sample.Frames) { raise(f[30:], func(f *sample.Frame) { f.Dead -= 20; f.DeadSettled += 20 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 20, false, 0},
+		"the broker does not count closed channels":         {func(f sample.Frames) { raise(f, func(f *sample.Frame) { f.ClosuresBlind = true }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4 + 100, false, 0},
+		"counts that closed channels took along matter not": {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Gaps++ }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "", 90, 4, false, 0},
+		"few rows in work tell more than closed channels":   {func(f sample.Frames) { raise(f[20:], func(f *sample.Frame) { f.Closures += 40 }) }, dedup.Scheme{OnFail: "keep", AcksEach: true}, "several claims are open", 90, 4 + 12, false, 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var frames reel
+			var frames sample.Frames
 			for i := range 60 {
 				at := begin.Add(time.Duration(i) * 15 * time.Second)
-				frames = append(frames, frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 4, Unacked: 1, Dead: 5 * float64(i)})
+				frames = append(frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 4, Unacked: 1, Dead: 5 * float64(i)})
 			}
 			tt.change(frames)
 			q := &dedup.Queue{QueueRef: source, Type: "classic"}
 			if tt.expires {
 				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
 			}
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: tape{frames}, prefetches: []prefetchNote{{at: begin, bound: 10}}}
-			s := idGapSample{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
+			s := rate.IDGap{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {
 				t.Errorf("at most %v, want %v", got, tt.want)
@@ -186,14 +188,14 @@ func TestAWindowBeginsWhenTheBrokerWasRead(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	p := &pipeline{store: &storeWatch{}}
 	for i := range 61 {
-		p.store.inserts.add(&dedup.InsertStats{At: begin.Add(time.Duration(i) * 5 * time.Second), Epoch: 1})
+		p.store.inserts.Add(&dedup.InsertStats{At: begin.Add(time.Duration(i) * 5 * time.Second), Epoch: 1})
 	}
-	first, last := p.store.inserts.readings[0], p.store.inserts.newest()
+	first, last := p.store.inserts.Readings[0], p.store.inserts.Newest()
 	if got := p.readBefore(first, last); got != first {
 		t.Errorf("without the broker it begins at %s", got.At)
 	}
 	for late, want := range map[time.Duration]time.Duration{-time.Second: 0, 7 * time.Second: 10 * time.Second, time.Minute: time.Minute, 2 * time.Minute: 0} {
-		p.frames.frames = []frame{{Ended: begin.Add(late)}}
+		p.frames = []sample.Frame{{Ended: begin.Add(late)}}
 		if got := p.readBefore(first, last); !got.At.Equal(begin.Add(want)) {
 			t.Errorf("read %s late, it begins after %s, want %s", late, got.At.Sub(begin), want)
 		}

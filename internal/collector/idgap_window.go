@@ -6,57 +6,58 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
 // idGapFigures computes what the inserts of the pipeline's table tell of one window. A store that never told of any is none for
 // this source, which stands in the list of the sources alone.
-func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) idGapResult {
-	if p.store == nil || !p.store.inserts.told {
+func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) rate.IDGapResult {
+	if p.store == nil || !p.store.inserts.Told {
 		why := v.storeDown
 		if why == "" {
 			why = "the store is no table whose ids tell of failed inserts"
 		}
-		return idGapResult{Rate: refusedRate(w, idGapSource, idGapFormula, why, "")}
+		return rate.IDGapResult{Rate: rate.Refused(w, rate.IDGapSource, rate.IDGapFormula, why, "")}
 	}
 	t := &p.store.inserts
-	s := idGapSample{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.why), Conflated: p.conflated(v)}
+	s := rate.IDGap{Window: w, Scheme: v.scheme, Server: v.stats.Health.Version, Now: v.now, Why: joinReasons(v.storeDown, t.Why), Conflated: p.conflated(v)}
 	if s.Why == "" && p.partner != "" {
 		s.Why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
 	}
-	if len(t.readings) > 0 {
-		s.To = t.newest()
-		s.From = t.since(s.To.At.Add(-w))
+	if len(t.Readings) > 0 {
+		s.To = t.Newest()
+		s.From = t.Since(s.To.At.Add(-w))
 		s.From = p.readBefore(s.From, s.To)
 		p.reachBack(&s)
 		s.Back = p.cameBack(s.Reach.At, s.From.At, s.To.Last)
 		s.Back.Left = p.leftUndone(s, v.several)
 	}
-	return idGap(s)
+	return s.Estimate()
 }
 
-// reachBack sets the count that lies undoneReach before the first of a sample. Where inserts were counted for less long, no more messages had left
+// reachBack sets the count that lies rate.UndoneReach before the first of a sample. Where inserts were counted for less long, no more messages had left
 // a row undone before than there were messages when that began.
-func (p *pipeline) reachBack(s *idGapSample) {
-	reach := s.From.At.Add(-undoneReach)
-	if s.Reach = p.store.inserts.at(reach); !s.Reach.At.After(reach) {
+func (p *pipeline) reachBack(s *rate.IDGap) {
+	reach := s.From.At.Add(-rate.UndoneReach)
+	if s.Reach = p.store.inserts.At(reach); !s.Reach.At.After(reach) {
 		return
 	}
 	s.Unreached = math.Inf(1)
-	if frames := reel(p.frames.frames); len(frames) > 0 {
-		s.Unreached = frames.depthBefore(s.Reach.At)
+	if frames := p.frames; len(frames) > 0 {
+		s.Unreached = frames.DepthBefore(s.Reach.At)
 	}
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until
 // another, else that one: what the broker did before its first reading is unknown.
 func (p *pipeline) readBefore(from, to dedup.InsertStats) dedup.InsertStats {
-	if len(p.frames.frames) == 0 {
+	if len(p.frames) == 0 {
 		return from
 	}
-	first := p.frames.frames[0].Ended
+	first := p.frames[0].Ended
 	if lost := first.Sub(from.At); lost > 0 && lost < to.At.Sub(from.At)/4 {
-		return p.store.inserts.since(first)
+		return p.store.inserts.Since(first)
 	}
 	return from
 }

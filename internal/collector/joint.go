@@ -3,11 +3,12 @@ package collector
 import (
 	"context"
 	"math"
-	"sort"
 	"sync"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -31,9 +32,6 @@ const (
 	jointPatience = 10 * time.Second
 	// calmBefore is how long the store must have seen nothing for a reading to be calm: acks follow their markers by less, mostly.
 	calmBefore = 50 * time.Millisecond
-	// The ages at which joint readings thin out: each second for 20 minutes, then one in jointFine for two hours, one a minute for a day.
-	jointNew  = 20 * time.Minute
-	jointFine = 5 * time.Second
 )
 
 // A liveWatch takes a broker's live counts together with what the stores of its pipelines came to at the same moment.
@@ -58,7 +56,7 @@ type jointPair struct {
 
 	mu sync.Mutex
 	// pending are counts of the broker whose time the store is not certain of yet; fresh are joined, and not yet taken by the round.
-	pending []flowReading
+	pending []sample.LiveReading
 	fresh   []estimate.Joint
 	// of is what the counts of the run are compared within, run counts how often that changed.
 	of  jointRun
@@ -103,13 +101,13 @@ func (w *liveWatch) told() (why, better string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.off {
-		return w.why, betterLive
+		return w.why, rate.BetterLive
 	}
-	return w.why, betterReport
+	return w.why, rate.BetterReport
 }
 
 // take adds a reading of the pipeline's queues, where its acks have a bound.
-func (p *jointPair) take(r flowReading) {
+func (p *jointPair) take(r sample.LiveReading) {
 	if math.IsInf(r.Acked.Open+r.Acked.Unsure+r.Redelivered, 1) {
 		return
 	}
@@ -138,7 +136,7 @@ func (p *jointPair) join(now time.Time) {
 			p.run++
 		}
 		before, known := p.store.EventsAt(next.Began.Add(-calmBefore))
-		j := next.joint()
+		j := next.Joint()
 		j.Calm = known && before == last
 		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
 		j.Again, j.Claims = float64(c.Again+c.Unclear), float64(c.Claims)
@@ -156,51 +154,6 @@ func (p *jointPair) drain() []estimate.Joint {
 	out := p.fresh
 	p.fresh = nil
 	return out
-}
-
-// A jointTape is the joint readings of one pipeline, in time order. It belongs to the round.
-type jointTape struct {
-	readings []estimate.Joint
-	added    int
-	// turns counts how often the clock was set back: what was counted before is not compared with what was counted since.
-	turns int
-}
-
-// add takes what was joined since the last time. Readings of a time that comes again are dropped.
-func (t *jointTape) add(fresh []estimate.Joint, now time.Time) {
-	for _, r := range fresh {
-		if n := len(t.readings); n > 0 && !r.At.After(t.readings[n-1].At) {
-			t.readings = t.readings[:sort.Search(n, func(i int) bool { return !t.readings[i].At.Before(r.At) })]
-			t.turns++
-		}
-		r.Run += t.turns
-		t.readings = append(t.readings, r)
-	}
-	if t.added += len(fresh); t.added >= 64 {
-		t.added = 0
-		t.readings = thinned(t.readings, now, func(j *estimate.Joint) time.Time { return j.At }, grain{tapeFull, tapeStep}, grain{jointNew, jointFine})
-	}
-}
-
-// closedSince counts the channels that were closed since a time, from the reading before it on.
-func (t *jointTape) closedSince(since time.Time) float64 {
-	n := len(t.readings)
-	if n == 0 {
-		return 0
-	}
-	i := sort.Search(n, func(i int) bool { return t.readings[i].At.After(since) })
-	return max(0, t.readings[n-1].Closed+t.readings[n-1].MayBeClosed-t.readings[max(0, i-1)].Closed)
-}
-
-// quiet reports whether nothing was delivered, nor acked, in a time, as far as readings tell that are not far from its ends.
-func (t *jointTape) quiet(from, to time.Time) bool {
-	i := sort.Search(len(t.readings), func(i int) bool { return t.readings[i].At.After(from) }) - 1
-	k := sort.Search(len(t.readings), func(i int) bool { return !t.readings[i].At.Before(to) })
-	if i < 0 || k == len(t.readings) || from.Sub(t.readings[i].At) > liveStale || t.readings[k].At.Sub(to) > liveStale {
-		return false
-	}
-	a, b := &t.readings[i], &t.readings[k]
-	return a.Run == b.Run && a.Delivered == b.Delivered && a.Acked == b.Acked
 }
 
 // wireLive gives each pipeline whose store tells of its events the live counts of its broker.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -161,10 +161,10 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 		reader      answers
 		why, better string
 	}{
-		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", betterReport},
-		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", betterLive},
-		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", betterReport},
-		{"it tells", answers{}, "", betterReport},
+		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", rate.BetterReport},
+		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", rate.BetterLive},
+		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", rate.BetterReport},
+		{"it tells", answers{}, "", rate.BetterReport},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -174,22 +174,6 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 				t.Errorf("%q, %q", why, better)
 			}
 		})
-	}
-}
-
-func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
-	t.Parallel()
-	day := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
-	var tape jointTape
-	for _, second := range []int{1, 2, 3, 4, 2, 3, 4} {
-		tape.add([]estimate.Joint{{At: day.Add(time.Duration(second) * time.Second), Run: 7, Acked: float64(second)}}, day.Add(time.Minute))
-	}
-	var seconds, runs []int
-	for _, r := range tape.readings {
-		seconds, runs = append(seconds, int(r.At.Sub(day)/time.Second)), append(runs, r.Run)
-	}
-	if !slices.Equal(seconds, []int{1, 2, 3, 4}) || !slices.Equal(runs, []int{7, 8, 8, 8}) {
-		t.Errorf("%v of runs %v", seconds, runs)
 	}
 }
 

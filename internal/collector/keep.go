@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -93,7 +94,7 @@ func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
 	was := p.keeps
 	p.keeps = now
 	if now != keepsPerhaps {
-		p.frames.settlePresumed(now == keepsAll)
+		p.frames.SettlePresumed(now == keepsAll)
 	}
 	if now == keepsAll && was != keepsAll {
 		p.settleUnborn()
@@ -115,7 +116,7 @@ func (p *pipeline) settleUnborn() {
 			first = born
 		}
 	}
-	p.frames.settleUnborn(first)
+	p.frames.SettleUnborn(first)
 }
 
 // losesMessages reports whether messages can leave a queue without anybody taking them.
@@ -201,7 +202,7 @@ func (p *pipeline) keepReported(into batch) {
 
 func (p *pipeline) keepMarkers(into batch, now time.Time) {
 	stats, _ := p.store.stats.get()
-	r := markers(markerSample{Now: now, Scheme: p.store.store.Scheme(), Stats: stats})
+	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()
 	for state, f := range r.States {
 		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
 	}

@@ -3,6 +3,8 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -23,24 +25,24 @@ func (p *pipeline) leftBehind(out *dedup.WindowFigures, v view) {
 // lostPerChannel is the most completed deliveries that one channel left unacked, of those closed since a time or not long before
 // it; 0 when no bound is known for all of that time.
 func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
-	s := residualSample{Scheme: v.scheme, Several: v.several}
+	s := rate.Residual{Scheme: v.scheme, Several: v.several}
 	if len(p.prefetches) > 0 && !p.prefetches[0].at.After(from) {
 		s.Prefetch = p.prefetchSince(from.Add(-leadOfClosed))
 	}
-	return s.lostPerChannel()
+	return s.LostPerChannel()
 }
 
 // mostClosed bounds the pipeline's channels that were closed since a time or not long before it; nil where nothing does.
 func (p *pipeline) mostClosed(from time.Time) *float64 {
-	frames := p.frames.frames
+	frames := p.frames
 	if len(frames) == 0 || from.Before(frames[0].Began) {
 		return nil
 	}
-	first, ok := reel(frames).before(from.Add(-leadOfClosed))
+	first, ok := sample.Frames(frames).Before(from.Add(-leadOfClosed))
 	if !ok {
 		first = &frames[0]
 	}
-	most, ok := p.own.most(first, &frames[len(frames)-1])
+	most, ok := p.own.Most(first, &frames[len(frames)-1])
 	if !ok {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,7 +17,7 @@ func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T)
 		closed float64
 	}{{20 * time.Hour, 0}, {19 * time.Hour, 10}, {30 * time.Minute, 40}, {17 * time.Minute, 50}, {10 * time.Minute, 70}, {0, 90}} {
 		at := ago(f.ago)
-		p.frames.frames = append(p.frames.frames, frame{Began: at, Ended: at, Closures: f.closed})
+		p.frames = append(p.frames, sample.Frame{Began: at, Ended: at, Closures: f.closed})
 	}
 	for _, tt := range []struct {
 		name       string
@@ -37,7 +38,7 @@ func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T)
 			t.Errorf("%s: %d of each, %v", tt.name, out.LostPerChannel, n)
 		}
 	}
-	p.frames.frames[5].ClosuresBlind = true
+	p.frames[5].ClosuresBlind = true
 	out := dedup.WindowFigures{DuplicateRate: dedup.Figure{Quality: dedup.Measured, Covered: time.Minute, At: now}}
 	if p.leftBehind(&out, view{now: now}); out.MostClosed != nil {
 		t.Errorf("where the broker does not count them: %v", *out.MostClosed)

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,7 +36,7 @@ func (b birth) told(opened time.Time) birth {
 // A closing says that every connection which consumed from some queues before Since had been closed by At.
 type closing struct{ At, Since time.Time }
 
-// closingsKept bounds the remembered closings of one shore.
+// closingsKept bounds the remembered closings of the queues of one broker.
 const closingsKept = 64
 
 // links follow the connections of one broker.
@@ -91,14 +92,14 @@ func (l *links) take(t *dedup.Topology) {
 	*l = links{open, births, began, began.Add(t.Took), nameless, listed}
 }
 
-// closing returns what the newest reading says of a shore, and the consumers that were listed; it is not ok when the
+// closing returns what the newest reading says of such queues, and the consumers that were listed; it is not ok when the
 // reading proves nothing. The queues are those of the newest sample: only when they have
-// as many consumers as were listed does the list hide none. A consumer that subscribed within depthLag may be missing.
+// as many consumers as were listed does the list hide none. A consumer that subscribed within sample.DepthLag may be missing.
 func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) (c closing, consumers int64, ok bool) {
 	if l.read.IsZero() {
 		return closing{}, 0, false
 	}
-	c = closing{At: l.ended, Since: l.read.Add(-depthLag)}
+	c = closing{At: l.ended, Since: l.read.Add(-sample.DepthLag)}
 	for _, ref := range refs {
 		q := queues[ref]
 		if q == nil || q.Consumers == nil || *q.Consumers != l.listed[ref] || l.nameless[ref] {
@@ -122,7 +123,7 @@ func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.
 	return c, consumers, true
 }
 
-// A closings log keeps what was learned of one shore, oldest first.
+// A closings log keeps what was learned of such queues, oldest first.
 type closings struct {
 	all []closing
 	// trusted: consumers have been listed and were as many as the queues count, so that the account may see them.

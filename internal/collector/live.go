@@ -6,75 +6,56 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
-const (
-	liveSource  = "live counts"
-	liveFormula = "(A - U +- band, + B) / A; A acks, U settled, B redeliveries after a lost ack; both counted at one moment, each second"
-	betterLive  = "Switch the broker's Prometheus plugin on and list every node in prometheus_urls (docs/figures.md)."
-	// liveStale is the age from which on the newest joint reading says nothing of the present.
-	liveStale = 30 * time.Second
-	// liveWidest is how many messages the ends of an interval may always lie apart: of few messages two are many per cent.
-	liveWidest = 4
-)
-
-// A liveResult is the residual of live counts. Told is false when there is none.
-type liveResult struct {
-	Rate dedup.Figure
-	Told bool
-	// Checked is true where the store was asked as often as it must have been.
-	Checked  bool
-	Residual estimate.Residual
-	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same without trust in what the scheme says of acks.
-	Lost, LostUntrusted float64
-}
-
 // liveEstimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
-func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResult {
+func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.LiveResult {
 	if why, better := c.liveRefusal(p, v); why != "" {
-		return liveResult{Rate: refusedRate(w, liveSource, liveFormula, why, better)}
+		return rate.LiveResult{Rate: rate.Refused(w, rate.LiveSource, rate.LiveFormula, why, better)}
 	}
-	f := dedup.Figure{Unit: dedup.Ratio, Source: liveSource, Formula: liveFormula, Window: w, Better: betterReport}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.LiveSource, Formula: rate.LiveFormula, Window: w, Better: rate.BetterReport}
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
 	switch auto := c.past.gain(w, p.autoAcks); {
-	case ok && v.now.Sub(r.To) > liveStale:
+	case ok && v.now.Sub(r.To) > sample.LiveStale:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	case auto.Known && auto.Delta > 0:
 		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	case !ok:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together often enough yet", why)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	f.Covered, f.At = min(r.Covered, w), r.To
 	if other := c.busyPartner(p, r); other != "" {
 		f.Why = fmt.Sprintf("the store is shared with pipeline %s", name(other))
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if p.store.disturbed.After(r.From) {
 		f.Why = p.store.disturbedWhy + untilAbout(p.store.disturbed.Add(w), v.now)
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if r.Acked == 0 {
 		f.Why = "no message was acked in the window"
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if v.scheme.BoundsOnly(dedup.MethodLive) {
-		return p.liveBound(f, r, w, waiting)
+		return rate.LiveBound(f, p.joints.Readings, r, w, waiting, p.unackedAround(r.From))
 	}
 	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", counted(whole(over), "completed message"))
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
-	why, checked := foreignAcks(p.joints.readings, p.store.tape.epoch(), v.scheme, w, waiting)
+	why, checked := rate.ForeignAcks(p.joints.Readings, p.store.told.Epoch(), v.scheme, w, waiting)
 	if f.Why = why; why != "" {
-		return liveResult{Rate: f}
+		return rate.LiveResult{Rate: f}
 	}
 	if checked {
 		r.Fetched = 0 // those who fetch ask the store, too
@@ -85,15 +66,15 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) liveResul
 	r.Doubled = p.doubledUnseen(r.From)
 	r.Ends = p.unackedEnds(r)
 	closed := p.channelsClosed(r)
-	out := liveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
+	out := rate.LiveResult{Told: true, Checked: checked, Residual: r, Lost: p.acksLost(r, v.scheme, v.several, closed)}
 	if v.scheme.AcksEach && v.several == "" {
-		out.Lost = max(0, out.Lost-p.diedAtWork(r, e))
+		out.Lost = max(0, out.Lost-rate.DiedAtWork(p.joints.Readings, r, e, p.MaxProcessing))
 	}
 	untrusted := v.scheme
 	untrusted.AcksEach = false
 	out.LostUntrusted = p.acksLost(r, untrusted, v.several, closed)
-	out.Rate = out.judge(f, v.scheme)
-	out.Rate.Why = joinReasons(out.Rate.Why, doubledWords(r.Doubled), againWords(r.Again), fetchedWords(r.Fetched))
+	out.Rate = out.Judge(f, v.scheme)
+	out.Rate.Why = joinReasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
 	return out
 }
 
@@ -106,16 +87,16 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 	case v.scheme.Refuses(dedup.MethodLive) != "":
 		return v.scheme.Refuses(dedup.MethodLive), ""
 	case e == nil:
-		return "store events are off", betterEvents
+		return "store events are off", rate.BetterEvents
 	case !e.Listening:
-		return joinReasons("store events do not come", e.Why), betterEvents
+		return joinReasons("store events do not come", e.Why), rate.BetterEvents
 	case v.brokerDown != "":
-		return v.brokerDown, betterReport
+		return v.brokerDown, rate.BetterReport
 	case p.joint == nil:
-		return "the broker has no live counts", betterLive
+		return "the broker has no live counts", rate.BetterLive
 	}
 	// One that fails now and then cuts out its seconds alone.
-	if n := len(p.joints.readings); n > 0 && v.now.Sub(p.joints.readings[n-1].At) <= liveStale {
+	if n := len(p.joints.Readings); n > 0 && v.now.Sub(p.joints.Readings[n-1].At) <= sample.LiveStale {
 		return "", ""
 	}
 	_, better = p.live.told()
@@ -124,14 +105,14 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 
 // residualLive is the residual of the newest window whose ends are quiet.
 func (p *pipeline) residualLive(w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
-	readings := p.joints.readings
+	readings := p.joints.Readings
 	last := len(readings) - 1
 	if last < 0 {
 		return estimate.Residual{}, false
 	}
 	at := func(i int) time.Time { return readings[i].At }
-	first := newestWithin(len(readings), at, readings[last].At.Add(-w))
-	if begin, end := p.quieterEnds(at, first, last); begin < end {
+	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
+	if begin, end := rate.QuietEnds(p.unrest, at, first, last); begin < end {
 		first, last = begin, end
 	}
 	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)
@@ -144,7 +125,7 @@ func (c *Collector) busyPartner(p *pipeline, r estimate.Residual) string {
 		return ""
 	}
 	for _, other := range c.pipelines {
-		if other != p && other.store == p.store && (other.joint == nil || other.live != p.live || !other.joints.quiet(r.From, r.To)) {
+		if other != p && other.store == p.store && (other.joint == nil || other.live != p.live || !other.joints.Quiet(r.From, r.To)) {
 			return other.Name
 		}
 	}
@@ -154,66 +135,21 @@ func (c *Collector) busyPartner(p *pipeline, r estimate.Residual) string {
 // waitingAcks is how many deliveries whose work is done wait for their ack: on average since a time, and by the newest readings, at most so many
 // as are unacked, or may be.
 func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked {
-	frames := reel(p.frames.frames)
+	frames := p.frames
 	if len(frames) == 0 {
 		return estimate.Unacked{}
 	}
-	s := residualSample{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
+	s := rate.Residual{Scheme: p.store.store.Scheme(), Several: several, Frames: frames}
 	newest := frames[len(frames)-1].Began
-	if within := frames.span(since, newest); len(within) > 0 {
+	if within := frames.Span(since, newest); len(within) > 0 {
 		frames = within
 	}
 	var all estimate.Unacked
 	for _, f := range frames {
-		n := s.unackedWork(f)
-		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= depthLag {
+		n := s.UnackedWork(f)
+		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= sample.DepthLag {
 			all.Last = max(all.Last, n)
 		}
 	}
 	return all
-}
-
-// judge turns the residual into the interval of the rate, and gives it the quality that it has.
-func (r liveResult) judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
-	f.Low, f.Value, f.High = r.Residual.Rate(r.Lost)
-	f.Hits, _, _ = r.Residual.Duplicates(r.Lost)
-	f.N = r.Residual.Acked
-	width := f.High - f.Low
-	_, _, untrusted := r.Residual.Rate(r.LostUntrusted)
-	switch {
-	case width > residualWidest && width*f.N > liveWidest:
-		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, counted(whole(f.N), "message"))
-	case untrusted-f.Low <= measuredWidest && r.Checked && provenEvents(s):
-		f.Quality = dedup.Measured
-	default:
-		f.Quality = dedup.Derived
-	}
-	return f
-}
-
-// againWords says that a marker that is written again looks like work that is done again; empty where none was.
-func againWords(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s written again, or may have been: work that was done twice, or duplicates that renew their marker", counted(whole(n), "done marker")+" "+verb(whole(n), "was", "were"))
-}
-
-// fetchedWords says that acks may be of those who move messages or take them away; empty where nobody fetched any.
-func fetchedWords(n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", counted(whole(n), "message")+" "+verb(whole(n), "was", "were"))
-}
-
-// ackedLive are the messages behind the rate: as many as were acked.
-func ackedLive(r liveResult) dedup.Figure {
-	f := r.Rate
-	f.Unit, f.Formula, f.Why = dedup.Count, "acks of the source queues, counted as they happen", ""
-	f.Quality, f.Value, f.Low, f.High, f.Hits = dedup.Measured, r.Residual.Acked, r.Residual.Acked, r.Residual.MostAcked(), 0
-	if f.Low < f.High {
-		f.Quality = dedup.Derived
-	}
-	return f
 }

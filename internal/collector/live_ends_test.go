@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // TestWhatIsUnackedAtBothEndsBoundsAcksInBatches: the broker's samples are seconds old, and what was delivered since and not acked is added.
@@ -15,9 +16,9 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 		p = &pipeline{broker: &brokerWatch{}}
 		for s := range 121 { // 30 deliveries a second, acked each 10 s
 			at := time.Unix(1000+int64(s), 0)
-			p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: 30 * float64(s)}, Acked: liveSum{Count: 300 * float64(s/10)}})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Delivered: sample.LiveSum{Count: 30 * float64(s)}, Acked: sample.LiveSum{Count: 300 * float64(s/10)}})
 			if s%5 == 1 {
-				p.frames.frames = append(p.frames.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
+				p.frames = append(p.frames, sample.Frame{Began: at, DepthFrom: at, Ended: at, Unacked: 30 * float64(s%10)})
 			}
 		}
 	}
@@ -34,13 +35,13 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 	if got := ends(5, 100); got != nil {
 		t.Errorf("before the broker was read long enough: %v", *got)
 	}
-	p.frames.frames = nil
+	p.frames = nil
 	if got := ends(40, 100); got != nil {
 		t.Errorf("nobody saw how many were unacked: %v", *got)
 	}
 	begin()
-	for i := range p.frames.frames {
-		p.frames.frames[i].Blind = true
+	for i := range p.frames {
+		p.frames[i].Blind = true
 	}
 	if got := ends(40, 100); got != nil {
 		t.Errorf("samples that are blind: %v", *got)
@@ -53,7 +54,7 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 	held, n := 0, 0
 	for range 500 {
 		p := &pipeline{broker: &brokerWatch{}}
-		flush, consumers, sample := 0.5+6*r.Float64(), 1+r.IntN(3), 5*r.Float64()
+		flush, consumers, sampled := 0.5+6*r.Float64(), 1+r.IntN(3), 5*r.Float64()
 		var waiting, next [3]float64
 		for i := range next {
 			next[i] = flush * r.Float64()
@@ -72,13 +73,13 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 				}
 			}
 			at := time.Unix(1000, 0).Add(time.Duration(tick) * 10 * time.Millisecond)
-			if now >= sample {
-				sample += 5
-				p.frames.frames = append(p.frames.frames, frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
+			if now >= sampled {
+				sampled += 5
+				p.frames = append(p.frames, sample.Frame{Began: at, DepthFrom: at, Ended: at, Unacked: delivered - acked})
 			}
 			if tick%100 == 0 {
 				unacked[at.Unix()] = delivered - acked
-				p.flows.readings = append(p.flows.readings, flowReading{At: at, Delivered: liveSum{Count: delivered}, Acked: liveSum{Count: acked}})
+				p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Delivered: sample.LiveSum{Count: delivered}, Acked: sample.LiveSum{Count: acked}})
 			}
 		}
 		from, to := int64(1020+r.IntN(20)), int64(1060+r.IntN(25))

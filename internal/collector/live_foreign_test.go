@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,13 +23,13 @@ func countedLive(foreign float64) *pipeline {
 		OnInFlight: "nack", OnFail: "delete", AcksEach: true, States: []dedup.State{dedup.Processing, dedup.Done}}}}
 	for second := range 601 {
 		at, done := liveNow.Add(time.Duration(second-600)*time.Second), float64(9*second)
-		p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
-		p.store.tape.readings = append(p.store.tape.readings, storeReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
+		p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: at, Delivered: (10 + foreign) * float64(second), Acked: (10 + foreign) * float64(second), Settled: done})
+		p.store.told.Readings = append(p.store.told.Readings, sample.EventReading{At: at, AskedKnown: true, Asked: float64(10 * second), Claims: done, Completions: done})
 	}
 	return p
 }
 
-func liveOf(p *pipeline, now time.Time) liveResult {
+func liveOf(p *pipeline, now time.Time) rate.LiveResult {
 	c := &Collector{cfg: Config{Interval: 15 * time.Second}}
 	return c.liveEstimate(p, view{now: now, scheme: p.store.store.Scheme(), stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, 5*time.Minute)
 }
@@ -49,10 +51,10 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			s.scheme.Mark, s.scheme.States = "after", []dedup.State{dedup.Done}
 		},
 		"the same where failures ask, claim again and are acked": func(p *pipeline) {
-			for i := range p.store.tape.readings {
-				p.store.tape.readings[i].Asked += float64(i)
-				p.store.tape.readings[i].Claims += float64(i)
-				p.joints.readings[i].Delivered += float64(i)
+			for i := range p.store.told.Readings {
+				p.store.told.Readings[i].Asked += float64(i)
+				p.store.told.Readings[i].Claims += float64(i)
+				p.joints.Readings[i].Delivered += float64(i)
 			}
 		},
 	} {
@@ -68,8 +70,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("nor is anything known of them where the store does not tell how often it was asked", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].AskedKnown = false
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].AskedKnown = false
 		}
 		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
 			t.Errorf("%+v", got.Rate)
@@ -78,8 +80,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("nor where others ask it, too", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].Asked *= 3
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].Asked *= 3
 		}
 		if got := liveOf(p, liveNow); !got.Told || got.Rate.Quality != dedup.Derived {
 			t.Errorf("%+v", got.Rate)
@@ -88,9 +90,9 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("but those that somebody fetched one by one are perhaps none", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(1)
-		for i := range p.store.tape.readings {
-			p.store.tape.readings[i].AskedKnown = false
-			p.joints.readings[i].Fetched = float64(i)
+		for i := range p.store.told.Readings {
+			p.store.told.Readings[i].AskedKnown = false
+			p.joints.Readings[i].Fetched = float64(i)
 		}
 		if f := liveOf(p, liveNow).Rate; f.Low > 0.1 || f.High < 0.18 || !strings.Contains(f.Why, "were fetched one by one") {
 			t.Errorf("%+v", f)
@@ -99,8 +101,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	t.Run("unless consumers fetch, and ask the store", func(t *testing.T) {
 		t.Parallel()
 		p := countedLive(0)
-		for i := range p.joints.readings {
-			p.joints.readings[i].Fetched = float64(10 * i)
+		for i := range p.joints.Readings {
+			p.joints.Readings[i].Fetched = float64(10 * i)
 		}
 		if f := liveOf(p, liveNow).Rate; f.Quality != dedup.Measured || f.Low < 0.09 || f.Why != "" {
 			t.Errorf("%+v", f)
@@ -113,8 +115,8 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	for i := range p.joints.readings {
-		p.joints.readings[i].Settled, p.joints.readings[i].Again = float64(10*i), float64(i)
+	for i := range p.joints.Readings {
+		p.joints.Readings[i].Settled, p.joints.Readings[i].Again = float64(10*i), float64(i)
 	}
 	if f := liveOf(p, liveNow).Rate; f.Low > 0 || f.High < 0.1 || !strings.Contains(f.Why, "300 done markers were written again") {
 		t.Errorf("%+v", f)
@@ -124,16 +126,16 @@ func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
 func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	for i := range p.joints.readings {
+	for i := range p.joints.Readings {
 		if i > 500 {
-			p.joints.readings[i].Run = 1
+			p.joints.Readings[i].Run = 1
 		}
 		if i >= 500 {
-			p.joints.readings[i].Acked -= 20
+			p.joints.Readings[i].Acked -= 20
 		}
 	}
-	p.joints.readings[500].Open = 20
-	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || ackedLive(got).High != got.Residual.Acked+20 {
+	p.joints.Readings[500].Open = 20
+	if got := liveOf(p, liveNow); got.Rate.High*got.Residual.MostAcked() < got.Residual.Sent+20 || got.Messages().High != got.Residual.Acked+20 {
 		t.Errorf("%+v", got.Rate)
 	}
 }
@@ -148,24 +150,24 @@ func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
 	}{
 		{"nothing is delivered to it", func(*pipeline) {}, true},
 		{"something was, though nothing is acked yet", func(other *pipeline) {
-			for i := 400; i < len(other.joints.readings); i++ {
-				other.joints.readings[i].Delivered = 1
+			for i := 400; i < len(other.joints.Readings); i++ {
+				other.joints.Readings[i].Delivered = 1
 			}
 		}, false},
 		{"something was before the window", func(other *pipeline) {
-			for i := 100; i < len(other.joints.readings); i++ {
-				other.joints.readings[i].Delivered, other.joints.readings[i].Acked = 1, 1
+			for i := 100; i < len(other.joints.Readings); i++ {
+				other.joints.Readings[i].Delivered, other.joints.Readings[i].Acked = 1, 1
 			}
 		}, true},
-		{"it was not counted", func(other *pipeline) { other.joints.readings = nil }, false},
+		{"it was not counted", func(other *pipeline) { other.joints.Readings = nil }, false},
 		{"it is of another broker", func(other *pipeline) { other.live = &liveWatch{} }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := countedLive(0)
 			other := &pipeline{Pipeline: dedup.Pipeline{Name: "morgue"}, store: p.store, joint: &jointPair{}, live: p.live}
-			for _, r := range p.joints.readings {
-				other.joints.readings = append(other.joints.readings, estimate.Joint{At: r.At})
+			for _, r := range p.joints.Readings {
+				other.joints.Readings = append(other.joints.Readings, estimate.Joint{At: r.At})
 			}
 			p.partner = other.Name
 			tt.change(other)
@@ -210,9 +212,9 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 			p.refs = []dedup.QueueRef{{Vhost: "/", Name: "orders"}}
 			p.broker = &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{p.refs[0]: {Arguments: tt.arguments}}}
 			sure := liveOf(p, liveNow).Residual
-			for i := range p.joints.readings {
+			for i := range p.joints.Readings {
 				if i > 500 {
-					p.joints.readings[i].Closed = 3
+					p.joints.Readings[i].Closed = 3
 				}
 			}
 			got := liveOf(p, liveNow)
@@ -228,10 +230,10 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 // that are unacked.
 func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 	t.Parallel()
-	frames := make([]frame, 0, 61)
+	frames := make([]sample.Frame, 0, 61)
 	for i := range 61 {
 		at := liveNow.Add(time.Duration(i-60) * 5 * time.Second)
-		f := frame{Began: at, Ended: at, DepthFrom: at, Unacked: 10, Consumers: 2, ConsumersKnown: true}
+		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Unacked: 10, Consumers: 2, ConsumersKnown: true}
 		if i == 59 {
 			f.Unacked = 14
 		}
@@ -240,7 +242,7 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		several    string
-		frames     []frame
+		frames     []sample.Frame
 		mean, last float64
 	}{
 		{"nothing was read", "", nil, 0, 0},
@@ -250,7 +252,7 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := countedLive(0)
-			p.frames.frames = tt.frames
+			p.frames = tt.frames
 			if got := p.waitingAcks(liveNow.Add(-5*time.Minute), tt.several); got.Mean < tt.mean || got.Mean > tt.mean+0.5 || got.Last != tt.last {
 				t.Errorf("%+v, want %g and %g", got, tt.mean, tt.last)
 			}
@@ -267,14 +269,14 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 		p.broker = &brokerWatch{}
 		s := p.store.store.(*fakeSource)
 		s.scheme = dedup.Scheme{Kind: "redis-string", Preset: "redis-timestamp", Mark: "before", OnInFlight: "ack", OnFail: "delete", States: []dedup.State{dedup.Present}}
-		for i := range p.joints.readings {
-			r := &p.joints.readings[i]
+		for i := range p.joints.Readings {
+			r := &p.joints.Readings[i]
 			r.Delivered, r.Settled, r.Claims = float64(11*i), 0, claims*float64(i)
 		}
 		return p
 	}
 	got := liveOf(counted(10.9), liveNow)
-	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || ackedLive(got).Value != 3000 {
+	if f := got.Rate; !f.AtMost() || f.High < 0.01 || f.High > 0.011 || f.N != 3000 || got.Told || got.Messages().Value != 3000 {
 		t.Errorf("%+v", f)
 	}
 	if f := liveOf(counted(9), liveNow).Rate; f.Known() || f.High < 0.2 || f.High > 0.201 || f.N != 3000 { // too high to judge by, and true all the same
@@ -292,9 +294,9 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 func TestMarkersThatSomebodyWritesAtTheStartAreHeld(t *testing.T) {
 	t.Parallel()
 	p := countedLive(0)
-	p.joints.readings = p.joints.readings[400:]
-	for i := range p.joints.readings {
-		r := &p.joints.readings[i]
+	p.joints.Readings = p.joints.Readings[400:]
+	for i := range p.joints.Readings {
+		r := &p.joints.Readings[i]
 		if r.Calm = true; i > 0 {
 			r.Settled += 2
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -36,7 +38,7 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 			p.live.why = "live counts took 300 ms"
 			for i := range 60 {
 				at := now.Add(-tt.age - time.Duration(60-i)*time.Second)
-				p.joints.readings = append(p.joints.readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
+				p.joints.Readings = append(p.joints.Readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
 			}
 			r := c.liveEstimate(p, view{now: now, scheme: scheme, stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}, time.Minute)
 			if known := r.Rate.Known(); known != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
@@ -74,7 +76,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := &pipeline{store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, prefetches: []prefetchNote{{at: now.Add(-time.Hour), bound: 10}}}
-			p.frames.frames = []frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
+			p.frames = []sample.Frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
 			for i := range 121 {
 				j := estimate.Joint{At: now.Add(time.Duration(i-120) * time.Second), Run: 1, Acked: float64(100 * i), Settled: float64(97 * i), Redelivered: float64(i)}
 				if i > 60 {
@@ -83,9 +85,9 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 				if i > 118 {
 					j.Closed += tt.late
 				}
-				p.joints.readings = append(p.joints.readings, j)
+				p.joints.Readings = append(p.joints.Readings, j)
 			}
-			r, ok := estimate.ResidualOf(p.joints.readings, 2*time.Minute, estimate.Unacked{})
+			r, ok := estimate.ResidualOf(p.joints.Readings, 2*time.Minute, estimate.Unacked{})
 			if !ok {
 				t.Fatal("nothing is told")
 			}
@@ -93,11 +95,11 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 			closed := p.channelsClosed(r)
 			untrusted := scheme
 			untrusted.AcksEach = false
-			got := liveResult{Checked: true, Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
+			got := rate.LiveResult{Checked: true, Residual: r, Lost: p.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.acksLost(r, untrusted, tt.several, closed)}
 			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
 				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
 			}
-			if f := got.judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
+			if f := got.Judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
 				t.Errorf("%+v", f)
 			}
 		})

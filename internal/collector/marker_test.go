@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -33,7 +34,7 @@ func TestTheOldestMarkerIsTheOneOfTheLargestBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := passWith(func(p *dedup.Pass) { p.OldestProcessing = tt.markers })
-			f := markers(markerSample{Now: findingNow, Scheme: nackScheme, Stats: dedup.StoreStats{Pass: p}}).Oldest
+			f := figure.Markers{Now: findingNow, Scheme: nackScheme, Stats: dedup.StoreStats{Pass: p}}.Figures().Oldest
 			if f.Known() != tt.known || f.Value != tt.value || f.AtLeast != tt.atLeast {
 				t.Errorf("oldest %+v, want %v s, at least %v, known %v", f, tt.value, tt.atLeast, tt.known)
 			}

@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 	at := func(v float64) dedup.WindowFigures {
-		f := dedup.Exact(dedup.Measured, dedup.Count, v, time.Now(), eventSource)
+		f := dedup.Exact(dedup.Measured, dedup.Count, v, time.Now(), rate.EventsSource)
 		f.AtLeast = true
 		return dedup.WindowFigures{Window: time.Hour, Lost: f}
 	}
@@ -31,19 +32,5 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 		if f := st.Windows[0].Lost; f.Known() != c.known || !c.known && (!strings.Contains(f.Why, "are dropped") || f.Window != time.Hour) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
-	}
-}
-
-// TestTheIDGapSeesNoDroppedDeadLetters: what its rows tell of lost messages is a lower bound, as everywhere.
-func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
-	out := dedup.WindowFigures{Window: time.Hour}
-	x := explanation{gap: idGapResult{Lost: spread(dedup.Figure{Unit: dedup.Count}, dedup.Measured, 0, 0, 400)}}
-	x.inserts(&out)
-	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
-		t.Fatalf("%+v", out.Lost)
-	}
-	st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{out}, Findings: []dedup.Finding{{Drops: true}}}
-	if missingWay(&st); st.Windows[0].Lost.Known() {
-		t.Errorf("where they are dropped: %+v", st.Windows[0].Lost)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -20,9 +21,9 @@ type occupancy struct {
 	watch  map[string][]dedup.QueueRef // fixed once made
 	meters map[string]meter            // of stores that belong to one pipeline alone; fixed once made
 	totals map[string]estimate.Held
-	out    map[string][]outSample // since the last round
+	out    map[string][]sample.OutSample // since the last round
 	last   liveDepths
-	shores map[string]*shore // by store
+	calms  map[string]*sample.Calms // by store
 }
 
 func (o *occupancy) absorb(t dedup.QueueTotals) {
@@ -34,8 +35,8 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queues, o.last = len(t.Queues), liveDepths{t.At, queues}
-	for _, s := range o.shores {
-		s.take(queues, t.At, ended, false)
+	for _, s := range o.calms {
+		s.Take(queues, t.At, ended, false)
 	}
 	for pipeline, refs := range o.watch {
 		sum, whole := 0.0, true
@@ -49,7 +50,7 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 		held := o.totals[pipeline]
 		if whole {
 			held = held.Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
-			o.sampleOut(pipeline, outSample{t.At, ended, sum}, queues)
+			o.sampleOut(pipeline, sample.OutSample{Began: t.At, Ended: ended, Unacked: sum}, queues)
 			if m := o.meters[pipeline]; m != nil {
 				held = held.Meet(m.Sampled(held.Span))
 			}

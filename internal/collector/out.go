@@ -2,26 +2,17 @@ package collector
 
 import (
 	"math"
-	"sort"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
-// mostOutSamples bounds the samples of one pipeline that wait for the round; outReach is how old one may be when a reading is joined with it.
-const (
-	mostOutSamples = 64
-	outReach       = 2 * time.Second
-)
-
-// An outSample is how many deliveries of a pipeline were out at a moment between two times, as the queues said themselves.
-type outSample struct {
-	began, ended time.Time
-	unacked      float64
-}
+// mostOutSamples bounds the samples of one pipeline that wait for the round.
+const mostOutSamples = 64
 
 // sampleOut keeps a sample, if all queues answered as of the request: only classic ones do.
-func (o *occupancy) sampleOut(pipeline string, s outSample, queues map[dedup.QueueRef]*dedup.Queue) {
+func (o *occupancy) sampleOut(pipeline string, s sample.OutSample, queues map[dedup.QueueRef]*dedup.Queue) {
 	for _, ref := range o.watch[pipeline] {
 		if queues[ref].Type != "classic" {
 			return
@@ -32,7 +23,7 @@ func (o *occupancy) sampleOut(pipeline string, s outSample, queues map[dedup.Que
 }
 
 // drainOut returns the samples since the last call.
-func (o *occupancy) drainOut(pipeline string) []outSample {
+func (o *occupancy) drainOut(pipeline string) []sample.OutSample {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	all := o.out[pipeline]
@@ -40,91 +31,11 @@ func (o *occupancy) drainOut(pipeline string) []outSample {
 	return all
 }
 
-// meet joins the newest readings with samples of what was out: no more was then than a little before, with what was delivered since.
-func (t *flowTape) meet(fresh []outSample) {
-	t.samples = append(t.samples, fresh...)
-	for i := len(t.readings) - 1; i > 0 && !t.readings[i].met; i-- {
-		r := &t.readings[i]
-		r.met = true
-		k := sort.Search(len(t.samples), func(k int) bool { return t.samples[k].ended.After(r.Began) }) - 1
-		if k < 0 || r.Began.Sub(t.samples[k].ended) > outReach {
-			continue
-		}
-		s := t.samples[k]
-		j := sort.Search(i, func(j int) bool { return t.readings[j].Ended.After(s.began) }) - 1
-		if j >= 0 && t.readings[j].Since.Equal(r.Since) && s.began.Sub(t.readings[j].Ended) <= outReach {
-			_, delivered := t.readings[j].Delivered.between(r.Delivered)
-			r.Out, r.OutKnown = s.unacked+delivered, true
-		}
-	}
-	if n := len(t.samples); n > 1 {
-		t.samples = append(t.samples[:0], t.samples[n-1])
-	}
-}
-
-// outAt bounds what was out at a time by the samples next to it; +Inf where nothing does.
-func (t *flowTape) outAt(at time.Time) float64 {
-	a, b := t.around(at)
-	switch {
-	case a == nil || !a.OutKnown || at.Sub(a.At) > outReach:
-	case at.Equal(a.At):
-		return a.Out
-	case b != nil && a.Since.Equal(b.Since):
-		_, delivered := a.Delivered.between(b.Delivered)
-		return a.Out + delivered
-	}
-	return math.Inf(1)
-}
-
-const (
-	// Ends of a time move by up to quietNear to a moment whose unrest is less than quietShare of theirs, and by up to quietReach only for
-	// less than half of what is found so: between bursts it is far less, and in steady traffic a window shall move on with every round. An unrest of
-	// quietEnough stays.
-	quietNear   = 5 * time.Second
-	quietReach  = 10 * time.Second
-	quietShare  = 0.7
-	quietFar    = 0.45
-	quietEnough = 6
-)
-
 // unrest bounds by how many messages the counts of the broker and of the store may differ at a time: by what is out then, and by how
 // uneven the pace is. +Inf where live counts do not reach around it.
 func (p *pipeline) unrest(at time.Time) float64 {
-	if a, b := p.flows.around(at); a == nil || b == nil {
+	if a, b := p.flows.Around(at); a == nil || b == nil {
 		return math.Inf(1)
 	}
-	return p.unackedAround(at) + p.flows.uneven(at)
-}
-
-// quieterEnds are the readings with the least unrest near the first and the last one of a time.
-func (p *pipeline) quieterEnds(at func(int) time.Time, first, last int) (begin, end int) {
-	end = p.quieter(at, last, first)
-	return p.quieter(at, first, end), end
-}
-
-// quieter returns the reading with the least unrest near one, on its way to another. In bursts most of what is not known lies at the ends of a time.
-func (p *pipeline) quieter(at func(int) time.Time, from, to int) int {
-	if from == to {
-		return from
-	}
-	here := p.unrest(at(from))
-	best, least, step := from, quietShare*here, 1
-	if from > to {
-		step = -1
-	}
-	away := func(k int) time.Duration { return at(k).Sub(at(from)).Abs() }
-	for k := from + step; here > quietEnough && k != to && away(k) <= quietReach; k += step {
-		u, wanted := p.unrest(at(k)), least
-		if away(k) > quietNear {
-			wanted *= quietFar
-		}
-		switch {
-		case u >= wanted:
-		case math.IsInf(here, 1): // nothing can be counted at its end yet
-			best, here, least = k, u, quietShare*u
-		default:
-			best, least = k, u
-		}
-	}
-	return best
+	return p.unackedAround(at) + p.flows.Uneven(at)
 }

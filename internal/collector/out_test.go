@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -30,21 +32,21 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 		return n
 	}
 	p := &pipeline{}
-	var samples []outSample
+	var samples []sample.OutSample
 	for s := 0.0; s < 600; s += 0.9 + 0.2*r.Float64() {
 		at := s + 0.3
-		samples = append(samples, outSample{second(at - 0.01*r.Float64()), second(at + 0.01*r.Float64()), count(from, at) - count(to, at)})
-		p.flows.readings = append(p.flows.readings, flowReading{At: second(s), Began: second(s - 0.01), Ended: second(s + 0.01), Delivered: liveSum{Count: count(from, s)}, Acked: liveSum{Count: count(to, s)}})
+		samples = append(samples, sample.OutSample{Began: second(at - 0.01*r.Float64()), Ended: second(at + 0.01*r.Float64()), Unacked: count(from, at) - count(to, at)})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: second(s), Began: second(s - 0.01), Ended: second(s + 0.01), Delivered: sample.LiveSum{Count: count(from, s)}, Acked: sample.LiveSum{Count: count(to, s)}})
 		if r.Float64() < 0.2 {
-			p.flows.meet(samples)
+			p.flows.AddOut(samples)
 			samples = nil
 		}
 	}
-	p.flows.meet(samples)
+	p.flows.AddOut(samples)
 	known, quiet := 0, 0
 	for range 2000 {
 		at := 2 + 590*r.Float64()
-		out, most := count(from, at)-count(to, at), p.flows.outAt(second(at))
+		out, most := count(from, at)-count(to, at), p.flows.OutAt(second(at))
 		if most < out {
 			t.Fatalf("%v were out at %v, said to be at most %v", out, at, most)
 		}
@@ -59,12 +61,12 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 		t.Errorf("known of %d of 2000 times, and %d between bursts show to be quiet", known, quiet)
 	}
 	// A window that ends in a burst ends before it instead.
-	n := len(p.flows.readings)
-	at := func(i int) time.Time { return p.flows.readings[i].At }
+	n := len(p.flows.Readings)
+	at := func(i int) time.Time { return p.flows.Readings[i].At }
 	for last := n - 25; last < n-2; last++ {
-		begin, end := p.quieterEnds(at, 20, last)
+		begin, end := rate.QuietEnds(p.unrest, at, 20, last)
 		for _, i := range []int{begin, end} {
-			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > quietEnough {
+			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > rate.QuietEnough {
 				t.Errorf("the window of %d to %d has an end %v s after a burst began", begin, end, in-3)
 			}
 		}
@@ -74,8 +76,8 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 func TestOnlyClassicQueuesAnswerAsOfTheRequest(t *testing.T) {
 	ref := dedup.QueueRef{Vhost: "/", Name: "orders"}
 	for kind, want := range map[string]int{"classic": 1, "quorum": 0} {
-		o := occupancy{out: map[string][]outSample{}, watch: map[string][]dedup.QueueRef{"orders": {ref}}}
-		o.sampleOut("orders", outSample{}, map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Type: kind}})
+		o := occupancy{out: map[string][]sample.OutSample{}, watch: map[string][]dedup.QueueRef{"orders": {ref}}}
+		o.sampleOut("orders", sample.OutSample{}, map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Type: kind}})
 		if got := len(o.drainOut("orders")); got != want {
 			t.Errorf("%d samples of a %s queue, want %d", got, kind, want)
 		}
@@ -88,14 +90,14 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 	p := &pipeline{}
 	for i := range 100 {
 		at := begin.Add(time.Duration(i) * time.Second)
-		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Began: at, Ended: at, Delivered: sample.LiveSum{Count: 20 * float64(i)}, Acked: sample.LiveSum{Count: 20 * float64(i)}})
 	}
-	at := func(i int) time.Time { return p.flows.readings[i].At }
-	if a, b := p.quieterEnds(func(i int) time.Time { return p.flows.readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
+	at := func(i int) time.Time { return p.flows.Readings[i].At }
+	if a, b := rate.QuietEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
 		t.Errorf("of a single reading: from %d to %d", a, b)
 	}
 	for _, last := range []int{97, 98, 99} { // whether the traffic goes on shows in the next reading
-		if a, b := p.quieterEnds(at, 10, last); a != 10 || b != 97 {
+		if a, b := rate.QuietEnds(p.unrest, at, 10, last); a != 10 || b != 97 {
 			t.Errorf("from %d to %d of %d, want 10 to 97", a, b, last)
 		}
 	}
@@ -108,8 +110,8 @@ func TestAWindowInSteadyTrafficMovesOnWithEveryRound(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 50))
 		p, count, next := &pipeline{}, 0.0, 0.0
 		newest := func() int {
-			last := len(p.flows.readings) - 1
-			_, end := p.quieterEnds(func(i int) time.Time { return p.flows.readings[i].At }, max(0, last-300), last)
+			last := len(p.flows.Readings) - 1
+			_, end := rate.QuietEnds(p.unrest, func(i int) time.Time { return p.flows.Readings[i].At }, max(0, last-300), last)
 			return end
 		}
 		for i, before := 0, 0; i < 200; i++ {
@@ -117,7 +119,7 @@ func TestAWindowInSteadyTrafficMovesOnWithEveryRound(t *testing.T) {
 				count++
 			}
 			at := begin.Add(time.Duration(i) * time.Second)
-			p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: count}, Acked: liveSum{Count: count}})
+			p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Began: at, Ended: at, Delivered: sample.LiveSum{Count: count}, Acked: sample.LiveSum{Count: count}})
 			if i < 20 || i%5 != 0 {
 				continue
 			}
@@ -137,12 +139,12 @@ func BenchmarkQuieterEnds(b *testing.B) {
 	for i := range 1200 {
 		at := begin.Add(time.Duration(i) * time.Second)
 		if n := 20 * float64(i); i%5 == 0 {
-			p.frames.add(frame{Began: at, Ended: at, DepthFrom: at, Unacked: 2, Acks: n})
+			p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Unacked: 2, Acks: n})
 		}
-		p.flows.readings = append(p.flows.readings, flowReading{At: at, Began: at, Ended: at, Delivered: liveSum{Count: 20 * float64(i)}, Acked: liveSum{Count: 20 * float64(i)}})
+		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at, Began: at, Ended: at, Delivered: sample.LiveSum{Count: 20 * float64(i)}, Acked: sample.LiveSum{Count: 20 * float64(i)}})
 	}
-	at := func(i int) time.Time { return p.flows.readings[i].At }
+	at := func(i int) time.Time { return p.flows.Readings[i].At }
 	for b.Loop() {
-		p.quieterEnds(at, 890, 1190)
+		rate.QuietEnds(p.unrest, at, 890, 1190)
 	}
 }

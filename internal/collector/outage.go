@@ -3,6 +3,8 @@ package collector
 import (
 	"fmt"
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // outageLeast is how long a source must have been down for its recovery to be a time of its own: what went round or
@@ -79,7 +81,7 @@ func (c *Collector) outagesOf(p *pipeline) []*outageLog {
 }
 
 // evidenceFrom is from when on readings of the broker tell of the pipeline itself: since the last outage of its broker or
-// store. Counters are late by counterLag.
+// store. Counters are late by sample.CounterLag.
 func (c *Collector) evidenceFrom(p *pipeline) time.Time {
 	var from time.Time
 	for _, l := range c.outagesOf(p) {
@@ -90,7 +92,7 @@ func (c *Collector) evidenceFrom(p *pipeline) time.Time {
 	if from.IsZero() {
 		return from
 	}
-	return from.Add(counterLag)
+	return from.Add(sample.CounterLag)
 }
 
 // storeOutage is the outage of the pipeline's store that goes on; nil when there is none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/series"
 )
 
@@ -35,7 +36,7 @@ type past struct {
 type windowGains struct {
 	at    time.Time
 	took  time.Duration
-	gains map[string]gain
+	gains map[string]sample.Increase
 }
 
 // fresh reports whether a long window need not be computed again yet.
@@ -162,7 +163,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 			p.windows[w] = windowGains{at: now, gains: p.recent.gains(now, w, c.book)}
 			continue
 		}
-		began, gains := time.Now(), windowGains{at: now, gains: make(map[string]gain)}
+		began, gains := time.Now(), windowGains{at: now, gains: make(map[string]sample.Increase)}
 		for _, metric := range countedMetrics() {
 			changes, err := c.history.Changes(ctx, metric, now, w)
 			if err != nil {
@@ -170,7 +171,7 @@ func (p *past) refresh(ctx context.Context, c *Collector, now time.Time) {
 				return
 			}
 			for _, ch := range changes {
-				gains.gains[seriesKey(metric, ch.Labels)] = gain{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
+				gains.gains[seriesKey(metric, ch.Labels)] = sample.Increase{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
 			}
 		}
 		gains.took = time.Since(began)
@@ -204,4 +205,4 @@ func (p *past) span(w time.Duration) time.Duration {
 }
 
 // gain returns what a tally gained over a window.
-func (p *past) gain(w time.Duration, t *tally) gain { return p.windows[w].gains[t.key] }
+func (p *past) gain(w time.Duration, t *tally) sample.Increase { return p.windows[w].gains[t.key] }

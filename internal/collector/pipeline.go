@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -21,16 +22,16 @@ type pipeline struct {
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
 	// own tells which closed channels of the broker were of others.
-	own *ownClosures
+	own *sample.OwnClosures
 	// effects is nil where no effect check is configured.
 	effects *effectWatch
 	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
 	live   *liveWatch
 	joint  *jointPair
-	joints jointTape
+	joints sample.Joints
 	// flow takes its live counts alone, flows is what came of it.
 	flow  *flowPair
-	flows flowTape
+	flows sample.Live
 	// exports are what the consumers' framework counts.
 	exports exportTape
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
@@ -42,12 +43,12 @@ type pipeline struct {
 
 	outcomes        map[string]*tally
 	ack, work       histogram
-	rawOutcomes     map[string]*counter
+	rawOutcomes     map[string]*sample.Counter
 	present         bool
 	reportDroppedAt time.Time
 	badFields       []string
 	queues          map[dedup.QueueRef]*queueCounters
-	frames          tape
+	frames          sample.Frames
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
@@ -70,26 +71,26 @@ type pipeline struct {
 // queueCounters are the raw counters of one source queue.
 type queueCounters struct {
 	node                                                          string
-	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck counter
+	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck sample.Counter
 	entered                                                       enteredCounter
 }
 
-func (q *queueCounters) all() []*counter {
-	return []*counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
+func (q *queueCounters) all() []*sample.Counter {
+	return []*sample.Counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
 }
 
 // awaitBirth notes that the queue does not exist: its counters will be born at 0.
 func (q *queueCounters) awaitBirth() {
 	for _, raw := range q.all() {
-		if raw.state == counterUnseen {
-			raw.observe(nil)
+		if raw.State == sample.Unseen {
+			raw.Observe(nil)
 		}
 	}
 }
 
 // A deadQueue follows one dead-letter queue.
 type deadQueue struct {
-	ack, deliverNoAck, getNoAck, publish counter
+	ack, deliverNoAck, getNoAck, publish sample.Counter
 	settled, published                   float64
 	// there: the newest list had the queue.
 	there  bool
@@ -108,14 +109,14 @@ type prefetchNote struct {
 
 // A histogram is a reported latency distribution as our counters: cumulated over its bounds.
 type histogram struct {
-	raw    []counter
-	rawSum counter
+	raw    []sample.Counter
+	rawSum sample.Counter
 	counts []*tally
 	sum    *tally
 }
 
 func newHistogram(b *book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
+	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
 	for _, bound := range dedup.LatencyBounds() {
 		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
 	}
@@ -138,7 +139,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 		if reported {
 			raw = &c.Buckets[i]
 		}
-		st := h.raw[i].observe(raw)
+		st := h.raw[i].Observe(raw)
 		dropped = dropped || st.Dropped
 		if !reported {
 			continue
@@ -151,7 +152,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 	if reported {
 		sum = &c.Sum
 	}
-	st := h.rawSum.observe(sum)
+	st := h.rawSum.Observe(sum)
 	if reported {
 		h.sum.open = true
 		h.sum.total += float64(st.Delta) / 1e6
@@ -166,7 +167,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
-		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*counter),
+		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*sample.Counter),
 		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
 		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
 		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
@@ -177,7 +178,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	}
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
-		out.rawOutcomes[o] = &counter{}
+		out.rawOutcomes[o] = &sample.Counter{}
 	}
 	return out
 }
@@ -193,7 +194,7 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
 			value = &v
 		}
-		st := raw.observe(value)
+		st := raw.Observe(value)
 		dropped = dropped || st.Dropped
 		if value != nil {
 			p.outcomes[outcome].take(st)
@@ -225,7 +226,7 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *brokerReading) {
 	counting := s.counting()
-	f := frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
+	f := sample.Frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
 	for _, ref := range p.refs {
@@ -233,7 +234,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 		if counting {
 			dropped = p.countQueue(ref, q, s.At) || dropped
 			p.takeEntered(&f, ref, q)
-			f.Unpublished = f.Unpublished && p.queues[ref].publish.state == counterAbsent
+			f.Unpublished = f.Unpublished && p.queues[ref].publish.State == sample.Absent
 		}
 		if q == nil && p.broker.complete {
 			unborn++
@@ -259,9 +260,9 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reportedDuplicates()
-	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.state != counterCounting
+	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
-	p.frames.add(f)
+	p.frames.Add(f)
 }
 
 // countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
@@ -274,8 +275,8 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	if q == nil || (c.node != "" && q.Node != "" && q.Node != c.node) {
 		for _, raw := range c.all() {
-			if raw.state == counterCounting || (raw.state == counterAbsent && !p.broker.complete) {
-				dropped = raw.lose().Dropped || dropped
+			if raw.State == sample.Counting || (raw.State == sample.Absent && !p.broker.complete) {
+				dropped = raw.Lose().Dropped || dropped
 			}
 		}
 	}
@@ -288,12 +289,12 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	if q.Node != "" {
 		c.node = q.Node
 	}
-	take := func(raw *counter, value *int64, t *tally) step {
+	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.state == counterUnseen && value != nil && *value > 0 && len(p.frames.frames) > 0
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
 		st := p.observe(raw, value)
 		dropped = dropped || st.Dropped || late
-		if raw.known() {
+		if raw.Known() {
 			t.take(st)
 		}
 		p.acked((t == p.acks || t == p.autoAcks) && st.Delta > 0, at)
@@ -310,11 +311,11 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	return dropped
 }
 
-func (p *pipeline) observe(raw *counter, value *int64) step {
+func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
 	if p.broker.moved {
-		return raw.observeElsewhere(value)
+		return raw.ObserveElsewhere(value)
 	}
-	return raw.observe(value)
+	return raw.Observe(value)
 }
 
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sort"
 	"time"
+
+	"dedup-dashboard/internal/collector/sample"
 )
 
 // recallSpan is how far back the rounds are remembered: the longest window that is computed each round.
@@ -58,23 +60,23 @@ func (r *recall) reaches(now time.Time, w time.Duration) bool {
 
 // gains returns what every tally gained over the window, with the same result as the history's Changes: from the last
 // value at or before its start, else from the first one in it.
-func (r *recall) gains(now time.Time, w time.Duration, b *book) map[string]gain {
+func (r *recall) gains(now time.Time, w time.Duration, b *book) map[string]sample.Increase {
 	start := now.Add(-w)
 	first := sort.Search(len(r.rounds), func(i int) bool { return r.rounds[i].at.After(start) }) - 1
 	last := r.rounds[len(r.rounds)-1]
-	out := make(map[string]gain, len(b.tallies))
+	out := make(map[string]sample.Increase, len(b.tallies))
 	for key, t := range b.tallies {
 		to := last.at
 		if t.index >= len(last.totals) || math.IsNaN(last.totals[t.index]) {
 			continue
 		}
 		if t.first.After(start) {
-			out[key] = gain{Delta: last.totals[t.index], Covered: min(to.Sub(t.zero), w), At: to, Known: true}
+			out[key] = sample.Increase{Delta: last.totals[t.index], Covered: min(to.Sub(t.zero), w), At: to, Known: true}
 			continue
 		}
 		for _, round := range r.rounds[max(0, first):] {
 			if t.index < len(round.totals) && !math.IsNaN(round.totals[t.index]) {
-				out[key] = gain{Delta: last.totals[t.index] - round.totals[t.index], Covered: min(to.Sub(round.at), w), At: to, Known: true}
+				out[key] = sample.Increase{Delta: last.totals[t.index] - round.totals[t.index], Covered: min(to.Sub(round.at), w), At: to, Known: true}
 				break
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/series"
 )
 
@@ -36,7 +37,7 @@ func TestRememberedWindowsAgreeWithTheHistory(t *testing.T) {
 				case what == 0 && i == 1: // its source is down
 					continue
 				case what > 8 || tl.open:
-					tl.take(step{Delta: int64(what)})
+					tl.take(sample.Step{Delta: int64(what)})
 				}
 				stored.tallies(tl)
 			}

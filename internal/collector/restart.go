@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -158,9 +159,9 @@ type restartSample struct {
 	Window time.Duration
 	// Why says why they cannot be told; empty when they can.
 	Why       string
-	Restarted gain
+	Restarted sample.Increase
 	// Closed are the channels that were closed in the whole broker; Blind is true where it does not count them.
-	Closed gain
+	Closed sample.Increase
 	Blind  bool
 }
 
@@ -185,7 +186,7 @@ func restartFigure(s restartSample) dedup.Figure {
 }
 
 func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
-	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.state != counterCounting}
+	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
 	t, _ := p.broker.topology.get()
 	switch {
 	case t.err != "":

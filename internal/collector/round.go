@@ -99,18 +99,18 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, w := range c.stores {
-		for _, shore := range w.shores {
-			shore.absorb(now)
+		for _, queues := range w.queues {
+			queues.absorb(now)
 		}
 	}
 	for _, p := range c.pipelines {
 		p.followConsumers()
 		if p.joint != nil {
-			p.joints.add(p.joint.drain(), now)
+			p.joints.Add(p.joint.drain(), now)
 		}
 		if p.flow != nil {
-			p.flows.add(p.flow.drain(), now)
-			p.flows.meet(p.broker.live.drainOut(p.Name))
+			p.flows.Add(p.flow.drain(), now)
+			p.flows.AddOut(p.broker.live.drainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -167,7 +168,7 @@ func (c *Collector) sharedInflow(s *sharedQueue) dedup.Figure {
 	if c.past.failure != "" {
 		return dedup.Unknown(dedup.PerHour, c.past.failure)
 	}
-	f := arrivalRate(c.past.gain(time.Hour, s.arrived), time.Hour)
+	f := figure.ArrivalRate(c.past.gain(time.Hour, s.arrived), time.Hour)
 	f.Source = "depth of the dead-letter queue"
 	return f
 }

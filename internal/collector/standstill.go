@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -11,7 +12,7 @@ import (
 // beyond from.
 func (p *pipeline) goingRound(held holders, from time.Time) finding.Loop {
 	s := finding.Loop{Queues: p.refs}
-	frames := p.frames.frames
+	frames := p.frames
 	if len(frames) == 0 {
 		return s
 	}
@@ -65,7 +66,7 @@ func (p *pipeline) suspects(held holders, at time.Time, d time.Duration) []dedup
 func (p *pipeline) standstill(held holders, from time.Time, down *outage) []dedup.Finding {
 	for _, s := range []time.Duration{finding.BlockSpan, max(finding.BlockSpan, p.MaxProcessing)} {
 		h := p.head(held, s, from)
-		if last := len(p.frames.frames) - 1; down != nil && h.Span > 0 && !p.frames.frames[last].Began.Add(-h.Span).Before(down.from) {
+		if last := len(p.frames) - 1; down != nil && h.Span > 0 && !p.frames[last].Began.Add(-h.Span).Before(down.from) {
 			h.Outage = down.words()
 		}
 		if found := finding.HeadBlocked(h); found != nil {
@@ -78,7 +79,7 @@ func (p *pipeline) standstill(held holders, from time.Time, down *outage) []dedu
 // head looks back over the newest readings of the broker.
 func (p *pipeline) head(held holders, least time.Duration, from time.Time) finding.Head {
 	h := finding.Head{Capacity: p.capacity(), MaxProcessing: p.MaxProcessing}
-	d, frames := p.depths(), p.frames.frames
+	d, frames := p.depths(), p.frames
 	if len(frames) == 0 || !d.ready.Known() || !d.unacked.Known() {
 		return h
 	}
@@ -104,7 +105,7 @@ func (p *pipeline) head(held holders, least time.Duration, from time.Time) findi
 // capacity is the most deliveries that the consumers can hold; 0 when it is not known, or when one of them has no bound.
 func (p *pipeline) capacity() int64 {
 	consumers := p.sourceConsumers()
-	if n, known := sumOver(p.broker.queues, p.refs, func(q *dedup.Queue) *int64 { return q.Consumers }); !known || n != int64(len(consumers)) {
+	if n, known := sample.SumOver(p.broker.queues, p.refs, func(q *dedup.Queue) *int64 { return q.Consumers }); !known || n != int64(len(consumers)) {
 		return 0
 	}
 	var sum int64

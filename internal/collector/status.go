@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -49,7 +50,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
 	}
 	p.showQueues(&st, v)
-	m := markers(markerSample{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown})
+	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -25,15 +27,15 @@ type storeWatch struct {
 
 	// The rest belongs to the round.
 	absorbed uint64
-	earlier  []passNote
+	earlier  []rate.PassNote
 	growth   finding.Growth
-	inserts  insertTape
+	inserts  sample.Inserts
 	// statements is what the server counted of those on the table.
-	statements statementTape
+	statements sample.Statements
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
-	evicted    counter
+	evicted    sample.Counter
 	evictions  *tally
 	// first is when the store was first read in this run.
 	first time.Time
@@ -41,12 +43,12 @@ type storeWatch struct {
 	disturbed    time.Time
 	disturbedWhy string
 	evictedAt    time.Time
-	// tape is what the store's events told.
-	tape      storeTape
+	// told is what the store's events told.
+	told      sample.Events
 	pipelines []string
-	// users are the pipelines that keep their markers here, shores the queues of theirs by broker.
+	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
-	shores []*storeShore
+	queues []*storeQueues
 	events eventLog
 }
 
@@ -94,7 +96,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	if h.RunID != "" {
 		w.runID = h.RunID
 	}
-	if step := w.evicted.observe(h.EvictedKeys); w.evicted.known() {
+	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
 		w.evictions.take(step)
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
@@ -103,9 +105,9 @@ func (w *storeWatch) absorb(now time.Time) {
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
-	w.inserts.add(stats.Inserts)
-	w.statements.add(stats.Statements)
-	w.tape.add(stats.Events)
+	w.inserts.Add(stats.Inserts)
+	w.statements.Add(stats.Statements)
+	w.told.Add(stats.Events)
 }
 
 // recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a
@@ -159,10 +161,10 @@ func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
 	w.growth.Take(p)
-	if n := len(w.earlier); n > 0 && w.earlier[n-1].deleted(p, doneLife) {
+	if n := len(w.earlier); n > 0 && w.earlier[n-1].Deleted(p, doneLife) {
 		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
 	}
-	w.earlier = append(w.earlier, noteOf(p))
+	w.earlier = append(w.earlier, rate.NotePass(p))
 	if len(w.earlier) > passesKept {
 		w.earlier = w.earlier[len(w.earlier)-passesKept:]
 	}

@@ -21,7 +21,9 @@ func clock(t, now time.Time) string         { return text.Clock(t, now) }
 func span(d time.Duration) string           { return text.Span(d) }
 
 // untilAbout ends a sentence with the time at which what it says stops to hold.
-func untilAbout(t, now time.Time) string { return " (until about " + clock(t, now) + ")" }
+func untilAbout(t, now time.Time) string { return text.UntilAbout(t, now) }
+
+func joinReasons(reasons ...string) string { return text.Reasons(reasons...) }
 
 // whole rounds a counter for a sentence.
 func whole(v float64) int64 { return text.Whole(v) }

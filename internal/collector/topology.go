@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -58,7 +59,7 @@ func (b *brokerWatch) replacing(s *dedup.BrokerSample) bool {
 		b.closedRaw = n
 	}
 	t, _ := b.topology.get()
-	return !b.closedAt.IsZero() && !t.topology.At.After(b.closedAt.Add(depthLag))
+	return !b.closedAt.IsZero() && !t.topology.At.After(b.closedAt.Add(sample.DepthLag))
 }
 
 // wantNews asks for the topology before its time, unless it was read just before, reading it takes long, or it could not

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 	stores "dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
@@ -26,8 +27,7 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 		}
 		scheme := store.Scheme()
 		_ = store.Close()
-		s := residualSample{Scheme: scheme, Pass: &dedup.Pass{}, Frames: make(reel, 2)}
-		if why := residualRefusal(s); (why == "") != can {
+		if why := scheme.Refuses(dedup.MethodResidual); (why == "") != can {
 			t.Errorf("%s: refused: %q, want a rate: %t", more, why, can)
 		}
 		if can && scheme.OnFailed != "ack" {
@@ -38,18 +38,19 @@ func TestTheDocumentedLogInOneTransactionCanHaveARate(t *testing.T) {
 
 func TestConsumersThatWaitSwallowNothingAndBurnIDsOnlyWithoutATransaction(t *testing.T) {
 	scheme := dedup.Scheme{Kind: "sql-table", Mark: "before", OnInFlight: "wait", OnFailed: "ack", OnFail: "delete", InsertFirst: true}
-	x := explanation{view: view{scheme: scheme}}
+	x := figure.Explanation{Scheme: scheme}
 	out := &dedup.WindowFigures{}
-	if f := x.swallowed(out); !f.Known() || f.High != 0 {
+	if f := x.Swallowed(out); !f.Known() || f.High != 0 {
 		t.Errorf("swallowed %+v", f)
 	}
-	if f := x.looping(out); f.Known() {
+	if f := x.Looping(out); f.Known() {
 		t.Errorf("looping %+v", f)
 	}
-	if why := (idGapSample{Scheme: scheme}).refusal(insertGain{}); why == "" || why[:9] != "consumers" {
+	if why := scheme.Refuses(dedup.MethodIDGap); why == "" || why[:9] != "consumers" {
 		t.Errorf("tries that wait are counted as duplicates: %q", why)
 	}
-	if why := eventRefusal(eventSample{Scheme: dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "wait", OnFail: "delete"}}); why == "" || why[:9] != "consumers" {
+	scheme = dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "wait", OnFail: "delete"}
+	if why := scheme.Refuses(dedup.MethodStoreEvents); why == "" || why[:9] != "consumers" {
 		t.Errorf("calls that wait are counted as deliveries: %q", why)
 	}
 }

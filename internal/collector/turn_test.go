@@ -170,35 +170,3 @@ func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
 		}
 	}
 }
-
-func TestARefusalOfThePastSaysUntilWhen(t *testing.T) {
-	shop := runSim(simTraffic{seed: 1, rate: 20, length: 4 * time.Minute, quietBefore: time.Minute, quietAfter: 2 * time.Minute, resend: 0.05,
-		interval: 5 * time.Second, passAt: time.Minute, channels: 2})
-	for name, change := range map[string]func(s *residualSample) (hold time.Time){
-		"reset counters": func(s *residualSample) time.Time {
-			tail(s, func(f *frame) { f.Gaps = 1 })
-			return s.Frames[len(s.Frames)/3].Ended
-		},
-		"a restarted store": func(s *residualSample) time.Time {
-			s.Disturbed, s.DisturbedWhy = s.Pass.Started, "the store was restarted in the window and may have lost markers"
-			return s.Disturbed
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, _ := shop.sample(15 * time.Minute)
-			at := change(&s)
-			why := residual(s).Why
-			_, said, ok := strings.Cut(why, "(until about ")
-			until, err := time.Parse("15:04 MST)", said)
-			if !ok || err != nil {
-				t.Fatalf("%q does not say until when: %v", why, err)
-			}
-			newest := s.Frames[len(s.Frames)-1].Began
-			earliest, latest := at.Add(s.Window-time.Minute).UTC(), at.Add(s.Window).Add(newest.Sub(s.Pass.Started)+2*time.Minute).UTC()
-			until = time.Date(earliest.Year(), earliest.Month(), earliest.Day(), until.Hour(), until.Minute(), 0, 0, time.UTC)
-			if until.Before(earliest) || until.After(latest) {
-				t.Errorf("%q, want between %s and %s", why, earliest, latest)
-			}
-		})
-	}
-}

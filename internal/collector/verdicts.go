@@ -47,19 +47,19 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 
 // bound is what the deliveries that were out tell of the overdue markers of the last pass; nothing where several brokers share them.
 func (w *storeWatch) bound(st *dedup.StoreStatus) dedup.Bound {
-	if len(w.shores) != 1 || st.Evidence.Missing != "" {
+	if len(w.queues) != 1 || st.Evidence.Missing != "" {
 		return dedup.Bound{}
 	}
-	s := w.shores[0]
+	s := w.queues[0]
 	s.broker.live.mu.Lock()
-	readings := s.shore.outUntil(st.Evidence.At)
+	readings := s.calms.OutUntil(st.Evidence.At)
 	s.broker.live.mu.Unlock()
 	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, readings, st.Evidence, st.Scheme)
 }
 
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.
 func (w *storeWatch) wantTopologies(now time.Time) {
-	for _, s := range w.shores {
+	for _, s := range w.queues {
 		s.broker.wantNews(now)
 	}
 }

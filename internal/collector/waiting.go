@@ -73,28 +73,3 @@ func (p *pipeline) oldestWaiting(v view) dedup.Figure {
 	}
 	return oldestWaiting(queues, sample.At)
 }
-
-// meanRetries is the mean number of failures of the messages that have failed and are not done, as of the last pass. Of
-// those that failed and are done the counter is gone, so that it says nothing of them.
-func meanRetries(s markerSample, window time.Duration) dedup.Figure {
-	f := dedup.Unknown(dedup.Count, s.Down)
-	f.Window, f.Source, f.Formula = window, passSource, "sum of the retry counters / retry counters"
-	p := s.Stats.Pass
-	switch {
-	case s.Down != "":
-	case s.Scheme.GiveUp == 0:
-		f.Why = "the scheme counts no failures"
-	case p == nil:
-		f.Why = "no complete pass over the store yet"
-	default:
-		n := float64(p.Retrying + p.GaveUp.Total() + p.UndatedGaveUp)
-		if n == 0 {
-			f.Why = "no message that failed is waiting to be done"
-			return f
-		}
-		v := float64(p.RetrySum) / n
-		f.Quality, f.Value, f.Low, f.High, f.N, f.At, f.Covered = dedup.Measured, v, v, v, n, p.Ended, window
-		f.Why = "of messages that failed and are not done, those that were given up included, whenever they failed; a message that was done at last has left no count"
-	}
-	return f
-}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -59,17 +60,17 @@ func TestTheMeanOfRetriesIsOfMessagesThatAreNotDone(t *testing.T) {
 	})
 	for _, tt := range []struct {
 		name   string
-		sample markerSample
+		sample figure.Markers
 		value  float64
 		words  string
 	}{
-		{"counters of messages that wait and that were given up", markerSample{Scheme: nackScheme, Stats: some}, 14.0 / 5, "of messages that failed and are not done"},
-		{"nothing failed", markerSample{Scheme: nackScheme, Stats: stats(func(*dedup.Pass) {})}, 0, "no message that failed"},
-		{"no pass", markerSample{Scheme: nackScheme}, 0, "no complete pass"},
-		{"a scheme without counters", markerSample{Stats: some}, 0, "counts no failures"},
-		{"a store that is down", markerSample{Scheme: nackScheme, Stats: some, Down: "store is down"}, 0, "store is down"},
+		{"counters of messages that wait and that were given up", figure.Markers{Scheme: nackScheme, Stats: some}, 14.0 / 5, "of messages that failed and are not done"},
+		{"nothing failed", figure.Markers{Scheme: nackScheme, Stats: stats(func(*dedup.Pass) {})}, 0, "no message that failed"},
+		{"no pass", figure.Markers{Scheme: nackScheme}, 0, "no complete pass"},
+		{"a scheme without counters", figure.Markers{Stats: some}, 0, "counts no failures"},
+		{"a store that is down", figure.Markers{Scheme: nackScheme, Stats: some, Down: "store is down"}, 0, "store is down"},
 	} {
-		f := meanRetries(tt.sample, time.Hour)
+		f := tt.sample.MeanRetries(time.Hour)
 		if f.Value != tt.value || f.Known() != (tt.value > 0) || !strings.Contains(f.Why, tt.words) {
 			t.Errorf("%s: %+v", tt.name, f)
 		}

@@ -1,24 +1,26 @@
 package collector
 
 import (
-	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 // window computes the figures of one pipeline over one span: of each the best valid source.
 func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFigures {
 	if c.past.failure != "" {
-		return unknownWindow(w, c.past.failure)
+		return figure.UnknownWindow(w, c.past.failure)
 	}
 	rep := c.reportedFigures(p, v, w)
-	out := unknownWindow(w, "no source of this pipeline tells")
+	out := figure.UnknownWindow(w, "no source of this pipeline tells")
 	out.Messages, out.Duplicates = rep.Messages, rep.Duplicates
 	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
-	out.GaveUp = gaveUp(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}, w)
-	out.MeanRetries = meanRetries(markerSample{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}, w)
+	out.GaveUp = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}.GaveUp(w)
+	out.MeanRetries = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.MeanRetries(w)
 	c.latencies(&out, p, v)
 	gap := c.idGapFigures(p, v, w)
 	hits := c.hitsEstimate(p, v, w)
@@ -35,58 +37,24 @@ func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFig
 		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
 		{Method: dedup.MethodResidual, Rate: res.Rate},
 	}
-	wholeCounts(out.Estimates)
-	choose(&out)
-	c.explain(&out, p, explanation{view: v, gap: gap, hits: hits, live: live, events: events, residual: res, reported: rep})
+	figure.WholeCounts(out.Estimates)
+	figure.Choose(&out)
+	c.explain(&out, p, v, figure.Explanation{Gap: gap, Hits: hits, Live: live, Events: events, Residual: res, Reported: rep})
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
-	advise(&out, p.reportAdvice(v, rep))
+	figure.Advise(&out, p.reportAdvice(v, rep))
 	if v.brokerDown != "" {
-		withoutBroker(&out, v.brokerDown)
+		figure.WithoutBroker(&out, v.brokerDown)
 		return out
 	}
 	if !out.Messages.Known() {
-		out.Messages = messagesOf(live, c.ackedMessages(p, w), gap.Messages)
+		out.Messages = figure.Messages(live, c.ackedMessages(p, w), gap.Messages)
 	}
-	out.Duplicates = ofPart(out.Duplicates, out.Messages)
+	out.Duplicates = figure.OfPart(out.Duplicates, out.Messages)
 	out.Redeliveries = c.redeliveryRatio(p, w)
 	out.DeadLetterInflow = c.deadLetterInflow(p, w)
 	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
 	p.leftBehind(&out, v)
 	return out
-}
-
-// messagesOf is the best count of the acked messages of the window: live counts lose none, the broker's own those that closed channels took
-// along, and the rows of a table those before it was followed.
-func messagesOf(live liveResult, acks, rows dedup.Figure) dedup.Figure {
-	if live.Told {
-		if f := ackedLive(live); 2*f.Covered >= acks.Covered {
-			f.Better = ""
-			return f
-		}
-	}
-	if !acks.Known() && rows.Known() {
-		return rows
-	}
-	return acks
-}
-
-// wholeCounts makes what is counted whole again where arithmetic left parts of messages: of duplicates as many as are certain.
-func wholeCounts(estimates []dedup.Estimate) {
-	const rounding = 1e-6
-	for i := range estimates {
-		r := &estimates[i].Rate
-		r.Hits, r.N = math.Floor(r.Hits+rounding), math.Round(r.N)
-	}
-}
-
-// ofPart says that duplicates were counted in a small part of the window alone: beside the messages of all of it they are at least so many.
-func ofPart(duplicates, messages dedup.Figure) dedup.Figure {
-	if !duplicates.Known() || !messages.Known() || 2*duplicates.Covered >= messages.Covered {
-		return duplicates
-	}
-	duplicates.Value, duplicates.High, duplicates.AtLeast = duplicates.Low, duplicates.Low, true
-	duplicates.Why = joinReasons(duplicates.Why, "at least: only "+span(duplicates.Covered)+" of the window are counted")
-	return duplicates
 }
 
 // vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history or
@@ -108,67 +76,24 @@ func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) ti
 	return since
 }
 
-// unknownWindow returns the figures of a window of which nothing is known.
-func unknownWindow(w time.Duration, why string) dedup.WindowFigures {
-	unknown := func(u dedup.Unit) dedup.Figure {
-		f := dedup.Unknown(u, why)
-		f.Window = w
-		return f
-	}
-	ratio, count, seconds := unknown(dedup.Ratio), unknown(dedup.Count), unknown(dedup.Seconds)
-	return dedup.WindowFigures{
-		Window: w, Messages: count, Duplicates: count, DuplicateRate: ratio, CrossCheck: ratio, Redeliveries: ratio,
-		InFlightHits: count, Failures: count, FailureRate: ratio, GaveUp: count,
-		AckMean: seconds, AckP50: seconds, AckP95: seconds, AckP99: seconds,
-		WorkMean: seconds, WorkP50: seconds, WorkP95: seconds, WorkP99: seconds,
-		DeadLetterInflow: unknown(dedup.PerHour),
-		ProducerSent:     count, Redelivered: count, Swallowed: count, Looping: count, DoubleEffects: count, Lost: count,
-		MeanRetries: count, AckTimeouts: unknown(dedup.PerHour), ConsumerRestarts: unknown(dedup.PerHour),
-	}
-}
-
-// withoutBroker turns the figures unknown that need the broker. What consumers still report moves to the cross-check:
-// it is true, but a pipeline whose broker is down has no good rate.
-func withoutBroker(out *dedup.WindowFigures, why string) {
-	out.CrossCheck = out.DuplicateRate
-	unknown := unknownWindow(out.Window, why)
-	out.Messages, out.Duplicates, out.DuplicateRate = unknown.Messages, unknown.Duplicates, unknown.DuplicateRate
-	out.Redeliveries, out.DeadLetterInflow = unknown.Redeliveries, unknown.DeadLetterInflow
-	out.AckTimeouts, out.ConsumerRestarts = unknown.AckTimeouts, unknown.ConsumerRestarts
-	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = unknown.AckMean, unknown.AckP50, unknown.AckP95, unknown.AckP99
-	for _, f := range []*dedup.Figure{&out.ProducerSent, &out.Redelivered, &out.Looping, &out.Swallowed} {
-		if f.Source == eventSource || f.Source == liveSource || f.Source == hitsName || f.Source == residualSource || f.Source == rulesSource { // what consumers report, and rows, need no broker
-			*f = unknown.ProducerSent
-		}
-	}
-}
-
-func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) reportedResult {
+func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.ReportedResult {
 	if v.reportDown != "" {
-		return unreported(w, v.reportDown)
+		return rate.Unreported(w, v.reportDown)
 	}
 	if p.exports.latest != nil {
-		none := unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
+		none := rate.Unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
 		none.Rate.Better = "" // it is none of the sources that could be had
 		return none
 	}
-	s := reportedSample{
-		Window: w, Scheme: v.scheme, Outcomes: make(map[string]gain), Present: p.present,
+	s := rate.Reported{
+		Window: w, Scheme: v.scheme, Outcomes: make(map[string]sample.Increase), Present: p.present,
 		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
 		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
 	}
 	for o, t := range p.outcomes {
 		s.Outcomes[o] = c.past.gain(w, t)
 	}
-	return reported(s)
-}
-
-// duplicatesOf turns the interval of a rate into the interval of a count.
-func duplicatesOf(rate dedup.Figure) dedup.Figure {
-	f := rate
-	f.Unit, f.Value, f.Low, f.High = dedup.Count, rate.Hits, min(rate.Hits, rate.Low*rate.N), max(rate.Hits, rate.High*rate.N)
-	f.Formula = "the duplicates of the rate: " + rate.Formula
-	return f
+	return s.Estimate()
 }
 
 // clockError bounds the error of a clock offset that was taken as the middle of one round trip.
@@ -211,9 +136,9 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 		f.Covered, f.At = acks.Covered, acks.At
 		if c.past.gain(w, p.broker.closures).Delta > 0 {
 			exact := false
-			f.Why, exact = p.broker.loss.words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
-			if f.AtLeast = !exact; !p.broker.loss.asked {
-				f.Better = betterMeter
+			f.Why, exact = p.broker.loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
+			if f.AtLeast = !exact; !p.broker.loss.Asked {
+				f.Better = sample.BetterMeter
 			}
 		}
 	}
@@ -242,7 +167,7 @@ func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
 
 // deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := arrivalRate(c.past.gain(w, p.arrived), w)
+	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
 	if len(p.targets) == 0 {
 		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
 		return f
@@ -258,22 +183,9 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 	return f
 }
 
-// arrivalRate is the rate of what a tally of arrivals gained over a window.
-func arrivalRate(g gain, w time.Duration) dedup.Figure {
-	const shortest = 30 * time.Second
-	f := dedup.Unknown(dedup.PerHour, "the history holds too little of this window yet")
-	f.Window, f.Source, f.Formula = w, "depth of the dead-letter queues", "change of depth + acks + automatic deliveries, per hour; what is published straight to the queue has arrived too"
-	if g.Known && g.Covered >= shortest {
-		v := g.Delta / g.Covered.Hours()
-		f.Quality, f.Value, f.Low, f.High, f.N, f.Why = dedup.Derived, v, v, v, g.Delta, ""
-		f.Covered, f.At = g.Covered, g.At
-	}
-	return f
-}
-
 // latencies fills in the ack latency and the processing time: the reported histogram, else what the samples of unacked messages tell.
 func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
-	ack, work := unknownLatency(out.Window, v.reportDown), unknownLatency(out.Window, v.reportDown)
+	ack, work := figure.UnknownLatency(out.Window, v.reportDown), figure.UnknownLatency(out.Window, v.reportDown)
 	if v.reportDown == "" {
 		ack, work = c.reportedLatency(&p.ack, out.Window), c.reportedLatency(&p.work, out.Window)
 	}
@@ -282,7 +194,7 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
 	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack = latencyResult(p.estimatedLatency(v, out.Window))
+		ack = figure.Latencies(p.estimatedLatency(v, out.Window))
 	}
 	if !work.Mean.Known() {
 		work = c.eventWork(p, v, out.Window, work)
@@ -291,10 +203,10 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99
 }
 
-func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult {
-	s := latencySample{Window: w, Bounds: dedup.LatencyBounds(), Source: histogramSource}
+func (c *Collector) reportedLatency(h *histogram, w time.Duration) figure.Latencies {
+	s := figure.Latency{Window: w, Bounds: dedup.LatencyBounds(), Source: figure.HistogramSource}
 	if !h.sum.open {
-		return unknownLatency(w, "consumers report no latencies")
+		return figure.UnknownLatency(w, "consumers report no latencies")
 	}
 	for _, t := range h.counts {
 		g := c.past.gain(w, t)
@@ -302,5 +214,25 @@ func (c *Collector) reportedLatency(h *histogram, w time.Duration) latencyResult
 		s.Covered, s.At = g.Covered, g.At
 	}
 	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
-	return latency(s)
+	return s.Figures()
+}
+
+// explain fills in where the duplicates come from, and what is counted apart from them.
+func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x figure.Explanation) {
+	x.Now, x.Scheme, x.Stats, x.BrokerDown, x.StoreDown, x.Partner = v.now, v.scheme, v.stats, v.brokerDown, v.storeDown, p.partner
+	if e := v.stats.Events; p.store != nil && p.partner == "" && v.storeDown == "" && e != nil && e.Listening {
+		x.Span, x.SpanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
+	}
+	x.Frames, x.ReportedDuplicates, x.Slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
+	x.Own, x.Meter = p.own, p.broker.loss.Lost().Acks
+	x.Vouched = c.vouchedSince(p, v.now, out.Window)
+	x.Fill(out)
+}
+
+// reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
+func (p *pipeline) reportedDuplicates() float64 {
+	if t := p.outcomes["duplicate_done"]; t != nil {
+		return t.total
+	}
+	return 0
 }

@@ -1,0 +1,2 @@
+// Package rate estimates duplicate rates from samples of brokers and stores: arithmetic alone, without I/O.
+package rate

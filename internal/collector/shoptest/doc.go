@@ -1,0 +1,2 @@
+// Package shoptest simulates a shop whose broker counts late and loses counts, with a ledger of the truth.
+package shoptest

@@ -1,0 +1,56 @@
+package collector
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// That consumers set an expiry is seen from markers that they wrote, not from one that was given its expiry from here.
+func TestAnExpiryThatWeGaveSaysNothingOfConsumers(t *testing.T) {
+	marker := dedup.Marker{State: dedup.Processing, Expires: at(300), ExpirySet: at(1)}
+	pass := func(second float64) *dedup.Pass {
+		return &dedup.Pass{Ended: at(second), States: map[dedup.State]int64{dedup.Processing: 2}, NoExpiry: map[dedup.State]int64{dedup.Processing: 1},
+			OldestProcessing: []dedup.Marker{{State: dedup.Processing}, marker}}
+	}
+	var w storeWatch
+	if w.notePass(pass(2), time.Hour); w.setsExpiry {
+		t.Error("it is taken for the consumers'")
+	}
+	marker.ExpirySet = time.Time{}
+	if w.notePass(pass(3), time.Hour); !w.setsExpiry {
+		t.Error("an expiry of the consumers' is not seen")
+	}
+}
+
+// Done markers that somebody deleted would pass for duplicates: the acks of their messages are counted, their completions no longer are.
+func TestAPassThatMissesCompletionsOfTheOneBeforeDisturbsTheStore(t *testing.T) {
+	pass := func(second float64, completions int) *dedup.Pass {
+		p := &dedup.Pass{Started: at(second - 1), Ended: at(second)}
+		for i := range completions {
+			p.Completions.Add(at(float64(i)))
+		}
+		p.Completions.Freeze()
+		return p
+	}
+	for name, tt := range map[string]struct {
+		life      time.Duration
+		later     *dedup.Pass
+		disturbed bool
+	}{
+		"an emptied store":                   {2 * time.Hour, pass(320, 0), true},
+		"an emptied store without expiries":  {0, pass(320, 0), true},
+		"a third of them deleted":            {2 * time.Hour, pass(320, 200), true},
+		"some that were done again":          {2 * time.Hour, pass(320, 290), false},
+		"nothing missing":                    {2 * time.Hour, pass(320, 310), false},
+		"those that have expired since then": {10 * time.Minute, pass(320, 0), false},
+	} {
+		w := &storeWatch{}
+		w.notePass(pass(301, 300), tt.life)
+		if w.notePass(tt.later, tt.life); w.disturbed.Equal(tt.later.Ended) != tt.disturbed || tt.disturbed != strings.Contains(w.disturbedWhy, "deleted") {
+			t.Errorf("%s: disturbed at %v, %q", name, w.disturbed, w.disturbedWhy)
+		}
+	}
+}
