@@ -130,6 +130,10 @@ func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w tim
 	if f.Why = span.Strangers(gain, waiting); f.Why != "" {
 		return rate.HitsResult{Rate: f}
 	}
+	if f.Why = p.uncountedRows(v, span); f.Why != "" {
+		f.Better = rate.BetterIDs
+		return rate.HitsResult{Rate: f}
+	}
 	h := estimate.Hits{Least: span.MeetWritten(v.scheme, gain, waiting[0])}
 	died := p.diedAsking(v, span, gain)
 	if h.Hits = span.Hits; span.OfServer {

@@ -82,14 +82,14 @@ func (p *pipeline) undoneMarkers(v view, span rate.HitsSpan, gain sample.Gain, d
 	}
 	switch {
 	case s.OnInFlight != "ack":
-		return [2]float64{0, min(hits, p.returnedHits(span, gain)-min(span.Failed, gain.Redelivered))}
-	case !s.AcksEach || p.consumersMost(span.From) > 1: // a copy may come while another consumer works
+		return [2]float64{0, min(hits, p.returnedHits(span, gain))}
+	case !s.AcksEach || p.consumersMost(span.From) > 1 || math.IsInf(gain.Redelivered, 1): // a copy may come while another consumer works
 		return [2]float64{0, hits}
 	}
 	// One consumer alone leaves a marker behind only where its delivery comes back or was refused, and a copy meets it as often as any other.
 	left := gain.Closed + max(0, gain.Delivered[1]-gain.Acked[0]-gain.Redelivered) + gain.Slack
 	copies := hits * min(1, left/max(1, span.Missed[1]))
-	return [2]float64{0, min(hits, max(0, gain.Redelivered-span.Failed)+copies+3*math.Sqrt(copies))}
+	return [2]float64{0, min(hits, min(gain.Redelivered, p.unackedHits(span, gain))+copies+3*math.Sqrt(copies))}
 }
 
 // consumersMost is how many consumers the source queues had at most since a time; infinitely many where that is not known.

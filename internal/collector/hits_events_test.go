@@ -72,12 +72,29 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 		"a marker after the work":                  {two, after, 3},
 		"what is met comes back":                   {two, nack, 2 + 1},
 		"acked by several at once":                 {two, ack, 100},
-		"acked by one alone: those that came back": {one, ack, 2},
+		"acked by one alone: those that came back": {one, ack, 2 + 1},
 	} {
 		got := c.p.undoneMarkers(view{scheme: c.scheme}, span, gain, 3)
 		if got[0] != 0 || math.Abs(got[1]-c.most) > 0.01 {
 			t.Errorf("%s: %v, want at most %v", name, got, c.most)
 		}
+	}
+}
+
+func TestFailuresThatBecomeDeadLettersTakeNoReturnedHitsAway(t *testing.T) {
+	p := flowing(1, 1, 0, 300)
+	for s := 0; s < 300; s += 5 {
+		at := time.Unix(1000+int64(s), 0)
+		p.frames = append(p.frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Consumers: 1, ConsumersKnown: true})
+	}
+	span := rate.HitsSpan{From: time.Unix(1010, 0), To: time.Unix(1200, 0), Hits: [2]float64{100, 100}, Missed: [2]float64{5000, 5000}, Failed: 100}
+	gain := sample.Gain{Acked: [2]float64{5000, 5000}, Delivered: [2]float64{5160, 5160}, Redelivered: 60} // 100 fail, 60 are returned
+	if got := p.undoneMarkers(view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "nack"}}, span, gain, 0); got[1] < 60 {
+		t.Errorf("at most %v of 60 that were returned", got[1])
+	}
+	gain.Redelivered, gain.Delivered[1], gain.Closed = math.Inf(1), math.Inf(1), 1
+	if got := p.undoneMarkers(view{scheme: dedup.Scheme{Mark: "before", OnInFlight: "ack", AcksEach: true}}, span, gain, 0); got != [2]float64{0, 100} {
+		t.Errorf("where nobody knows what came back: %v", got)
 	}
 }
 

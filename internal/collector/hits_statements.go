@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/rate"
@@ -26,13 +27,31 @@ func (p *pipeline) statementHits(v view) hitsSource {
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
 func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64) rate.HitsAgain {
+	rows := &p.store.inserts
 	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
+	if gain.Closed > 0 {
+		a.Waiting = min(died, p.waitingAround(span.To))
+	}
+	if len(rows.Readings) > 0 {
+		from, to := rows.At(span.From.Add(-rate.UndoneReach)), rows.At(span.To)
+		a.Undone = min(1, float64(to.Undone-from.Undone)/float64(max(1, to.Rows-from.Rows)))
+	} else if v.stats.Pass != nil {
+		a.Undone = min(1, float64(p.store.growth.Failed(v.stats.Pass))/max(1, span.Asked[1]))
+	}
 	if span.ByIDs {
-		unacked, _ := span.UnackedRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
-		a.Strange = max(0, a.Unacked-unacked)
+		a.Strange = max(0, a.Unacked-p.rowsOf(v, span, a.Unacked).Unacked)
 	}
 	return a
+}
+
+// rowsOf holds the inserts of a span against the rows that they left. Where more rows are gone than deliveries were not acked, something else deletes them.
+func (p *pipeline) rowsOf(v view, span rate.HitsSpan, unacked float64) rate.RowsHeld {
+	held := span.HoldRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
+	if held.Unacked > unacked {
+		return rate.RowsHeld{}
+	}
+	return held
 }
 
 // askedAround is the most deliveries that had asked and were unacked at about a time: one for each consumer that works on one after the other.
@@ -44,8 +63,17 @@ func (p *pipeline) askedAround(v view, at time.Time) float64 {
 	return asked
 }
 
-// returnedHits bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, or waits to be, ready or out; and each
-// was delivered and not acked.
+// returnedHits bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, was dead-lettered, or waits to be
+// redelivered, ready or out; and each was delivered and not acked, as were those whose claim was given back.
 func (p *pipeline) returnedHits(span rate.HitsSpan, gain sample.Gain) float64 {
-	return min(gain.Redelivered+p.waitingAround(span.To), gain.Delivered[1]-gain.Acked[0]+gain.Fetched+p.unackedAround(span.From))
+	dead := math.Inf(1)
+	if p.found.Complete {
+		dead = p.frames.DeadLetteredMost(span.From, span.To)
+	}
+	return min(gain.Redelivered+p.waitingAround(span.To)+dead, p.unackedHits(span, gain))
+}
+
+// unackedHits bounds the hits of a span that were not acked.
+func (p *pipeline) unackedHits(span rate.HitsSpan, gain sample.Gain) float64 {
+	return max(0, gain.Delivered[1]-gain.Acked[0]+gain.Fetched+p.unackedAround(span.From)-span.Failed)
 }

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +89,64 @@ func TestInsertsThatFailForAnotherCauseAreNoDuplicates(t *testing.T) {
 		if f.Low > truth || f.High < truth || 100*(f.High-f.Low) > c.widest || f.N == 0 {
 			t.Errorf("%s: %.2f %% to %.2f %% of %v %s, the truth is %.2f %%: %s", name, 100*f.Low, 100*f.High, f.N, f.Quality, 100*truth, f.Why)
 		}
+	}
+}
+
+// TestRowsThatTheServerDoesNotCountInsertsOfRefuse: what a function writes, or a role whose statements are not counted.
+func TestRowsThatTheServerDoesNotCountInsertsOfRefuse(t *testing.T) {
+	for name, c := range map[string]struct {
+		counted float64 // of what is written
+		refuses bool
+	}{"all are counted": {1, false}, "one in ten is not": {0.9, true}, "half are not": {0.5, true}} {
+		p, v := oddShop{seconds: 900, live: true}.pipeline()
+		for i := range p.store.statements.Readings {
+			r := &p.store.statements.Readings[i]
+			r.Unfailed = int64(c.counted * float64(r.Unfailed))
+		}
+		span, gain, _ := p.hitsSpan(p.statementHits(v), 5*time.Minute)
+		f := p.judgeHits(v, span, gain, 5*time.Minute).Rate
+		if refused := f.N == 0 && strings.Contains(f.Why, "more than the server counted inserts"); refused != c.refuses {
+			t.Errorf("%s: %.2f %% to %.2f %% %s %s", name, 100*f.Low, 100*f.High, f.Quality, f.Why)
+		}
+	}
+}
+
+// TestChannelsThatCloseAfterASpanLeaveNothingInIt: at rest rows are counted up to the present.
+func TestChannelsThatCloseAfterASpanLeaveNothingInIt(t *testing.T) {
+	p, span := plainShop{ids: 21, wrote: 20.4, rows: 20.4, done: 20.4, acked: 20.6}.pipeline()
+	rows := p.store.inserts.Readings
+	rows[len(rows)-1].At, rows[len(rows)-1].Next = span.To.Add(3*time.Second), span.LastIDs[1]+1
+	v := plainView()
+	v.scheme.AcksEach = false
+	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 100_000}}
+	least := func() float64 {
+		gain, _ := p.brokerBetween(span.From, span.To)
+		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 0))
+	}
+	before := least()
+	raiseFlows(p, func(r *sample.LiveReading) {
+		if r.At.After(span.To.Add(time.Second)) {
+			r.Closed = 3
+		}
+	})
+	if after := least(); after > before {
+		t.Errorf("at least %v, and %v where channels are closed later", before, after)
+	}
+}
+
+// TestCopiesMeetWorkThatFailedLately: a table with a long history of done work tells nothing of an incident.
+func TestCopiesMeetWorkThatFailedLately(t *testing.T) {
+	p, span := plainShop{ids: 21, wrote: 20.4, rows: 20.4, done: 14.28, acked: 21}.pipeline()
+	v := plainView()
+	v.scheme.OnFail = "ack"
+	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 1_000_000, dedup.Failed: 5000}}
+	gain, _ := p.brokerBetween(span.From, span.To)
+	if again := p.comeAgain(v, span, gain, 0); again.Undone < 0.29 || again.Undone > 0.31 {
+		t.Errorf("%v of the rows that were written lately, want 0.3", again.Undone)
+	}
+	p.store.inserts.Readings = nil // what two passes tell is all that is known
+	p.store.growth.Take(&dedup.Pass{Ended: span.From, States: map[dedup.State]int64{dedup.Failed: 4000}})
+	if again := p.comeAgain(v, span, gain, 0); again.Undone < 1000/span.Asked[1]-0.01 {
+		t.Errorf("%v of %v questions", again.Undone, span.Asked[1])
 	}
 }

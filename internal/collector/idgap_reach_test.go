@@ -50,3 +50,32 @@ func TestMessagesThatWaitAreNotTakenForNoneWhereNobodyLooked(t *testing.T) {
 		t.Errorf("at most %v came back of 40 rows in work, whose messages wait", got)
 	}
 }
+
+// TestWhatWaitedWhileNobodyReadIsNotTakenForNothing: 40 rows were left in work before inserts were counted; their messages come at once when that begins.
+func TestWhatWaitedWhileNobodyReadIsNotTakenForNothing(t *testing.T) {
+	begin := time.Unix(1_800_000_000, 0)
+	for name, read := range map[string]func(second int) bool{
+		"the broker is read later":           func(s int) bool { return s >= 180 },
+		"the broker was not read for a time": func(s int) bool { return s < -600 || s >= 10 },
+	} {
+		p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: begin.Add(-time.Hour), bound: 10}}}
+		for s := -1200; s <= 700; s += 10 {
+			if read(s) {
+				at := begin.Add(time.Duration(s) * time.Second)
+				f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Redeliveries: 140}
+				if s < 0 {
+					f.Redeliveries = 100
+				}
+				p.frames.Add(f)
+			}
+		}
+		for i := range 61 {
+			n, at := int64(i)*2000/60, begin.Add(time.Duration(i)*10*time.Second)
+			p.store.inserts.Add(&dedup.InsertStats{At: at, Last: at, Epoch: 2, IDs: n + 40*min(1, int64(i)), Rows: n, Done: n})
+		}
+		v := view{now: begin.Add(11 * time.Minute), scheme: tableGap(func(*rate.IDGap) {}).Scheme, stats: dedup.StoreStats{Health: dedup.StoreHealth{Version: "PostgreSQL 15.4"}}}
+		if f := (&Collector{}).idGapFigures(p, v, 15*time.Minute).Rate; f.Low > 0 {
+			t.Errorf("%s: %.2f %% to %.2f %% %s, want from 0", name, 100*f.Low, 100*f.High, f.Quality)
+		}
+	}
+}

@@ -44,20 +44,25 @@ func (p *pipeline) leftUndone(s rate.IDGap, several string) float64 {
 	return min(closed*float64(perChannel)+waiting, s.Stuck(waiting)) + p.returned(s, last)
 }
 
-// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read then.
+// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read shortly before.
 func (p *pipeline) waitingAround(at time.Time) float64 {
-	around := p.frames.Span(at.Add(-depthAround), at.Add(depthAround))
-	waiting := p.unackedAround(at)
-	for _, f := range around {
-		if f.Blind {
-			return math.Inf(1)
-		}
+	waiting := max(p.depthAt(at), p.unackedAround(at))
+	for _, f := range p.frames.Span(at.Add(-depthAround), at.Add(depthAround)) {
 		waiting = max(waiting, f.Depth)
 	}
-	if len(around) == 0 {
+	return waiting
+}
+
+// depthAt is how many messages the source queues held at a time, by the readings before and after it; +Inf where there is none shortly before.
+func (p *pipeline) depthAt(at time.Time) float64 {
+	f, ok := p.frames.Before(at)
+	if !ok || f.Blind || at.Sub(f.DepthFrom) > 2*depthAround {
 		return math.Inf(1)
 	}
-	return waiting
+	if next, ok := p.frames.After(at); ok && next.DepthFrom.Sub(at) <= depthAround {
+		return max(f.Depth, next.Depth)
+	}
+	return f.Depth
 }
 
 // returned bounds the messages whose work failed or that were dead letters, and that came back until a frame.

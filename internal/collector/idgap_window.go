@@ -2,7 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
@@ -36,17 +35,17 @@ func (c *Collector) idGapFigures(p *pipeline, v view, w time.Duration) rate.IDGa
 	return s.Estimate()
 }
 
-// reachBack sets the count that lies rate.UndoneReach before the first of a sample. Where inserts were counted for less long, no more messages had left
-// a row undone before than there were messages when that began.
+// reachBack sets the count that lies rate.UndoneReach before the first of a sample. Where inserts were counted for less long, or the broker was read for
+// less long, no more messages had left a row undone before than there were messages when that began.
 func (p *pipeline) reachBack(s *rate.IDGap) {
 	reach := s.From.At.Add(-rate.UndoneReach)
 	if s.Reach = p.store.inserts.At(reach); !s.Reach.At.After(reach) {
 		return
 	}
-	s.Unreached = math.Inf(1)
-	if frames := p.frames; len(frames) > 0 {
-		s.Unreached = frames.DepthBefore(s.Reach.At)
+	if len(p.frames) > 0 && !s.From.At.Before(p.frames[0].Ended) && s.Reach.At.Before(p.frames[0].Ended) {
+		s.Reach = p.store.inserts.Since(p.frames[0].Ended)
 	}
+	s.Unreached = p.depthAt(s.Reach.At)
 }
 
 // readBefore returns the first count of inserts before which the broker was read, where that costs less than a quarter of the time from one until

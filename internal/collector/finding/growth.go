@@ -40,3 +40,9 @@ func (g Growth) First() (growthNote, bool) {
 	}
 	return g.notes[0], true
 }
+
+// Failed is how many more markers say that the work failed than at the oldest pass of the last hour.
+func (g Growth) Failed(p *dedup.Pass) int64 {
+	then, _ := g.First()
+	return max(0, p.States[dedup.Failed]-then.failed)
+}

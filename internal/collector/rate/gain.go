@@ -17,15 +17,19 @@ func GainBetween(frames sample.Frames, own *sample.OwnClosures, from, to time.Ti
 	}
 	g := sample.Gain{Acked: [2]float64{max(0, b.AcksLow-a.AcksHigh), b.AcksHigh - a.AcksLow},
 		Delivered:   [2]float64{max(0, b.Before.Deliveries-a.After.Deliveries), b.After.Deliveries - a.Before.Deliveries},
-		Redelivered: b.After.Redeliveries - a.Before.Redeliveries}
+		Redelivered: b.After.Redeliveries - a.Before.Redeliveries, Fetched: b.After.Gets - a.Before.Gets}
 	closed, known := own.Most(a.Before, b.After)
-	if g.Closed = closed; !known || closed > 0 {
-		g.Acked[1], g.Delivered[1], g.Redelivered, g.Closed = math.Inf(1), math.Inf(1), math.Inf(1), max(closed, 1)
+	if !known {
+		closed = math.Inf(1)
+	}
+	if g.Closed = closed; closed > 0 {
+		g.Acked[1], g.Delivered[1], g.Redelivered = math.Inf(1), math.Inf(1), math.Inf(1)
 	}
 	return g, true
 }
 
-// TakenBetween counts the dead letters that were taken out between two times and UndoneReach before; 0 where nobody counted them.
+// TakenBetween counts the dead letters that were taken out between two times and UndoneReach before: 0 where the broker was not read, +Inf where counts of them were
+// missed.
 func TakenBetween(frames sample.Frames, from, to time.Time) float64 {
 	last, ok := frames.After(to.Add(sample.CounterLag))
 	if !ok && len(frames) > 0 {
@@ -39,7 +43,7 @@ func TakenBetween(frames sample.Frames, from, to time.Time) float64 {
 		first = &frames[0]
 	}
 	if first.DeadGaps != last.DeadGaps {
-		return 0
+		return math.Inf(1)
 	}
 	return max(0, last.DeadSettled-first.DeadSettled)
 }

@@ -130,34 +130,49 @@ func (s *HitsSpan) MeetWritten(scheme dedup.Scheme, g sample.Gain, waiting float
 	return max(0, met)
 }
 
-// UnackedRows is how many inserts of a span at least wrote a row while nobody acked their message, because the work failed: the row is not there any
-// more, or says so where failures are not acked. Rows that are gone are those that the server counted less those that there are, of the ids that were
-// counted in the span. Some of the inserts that it counted had ids from before or after these: no more than had not ended then, or had been given
-// since. until is when the rows were counted to, zero where they are not.
-func (s HitsSpan) UnackedRows(scheme dedup.Scheme, rows []dedup.InsertStats, statements []dedup.StatementStats) (n float64, until time.Time) {
+// RowsHeld is what the rows of a span's ids tell of the inserts that were counted.
+type RowsHeld struct {
+	// Unacked is how many inserts at least wrote a row while nobody acked their message, because the work failed: the row is not there any more, or
+	// says so where failures are not acked.
+	Unacked float64
+	// Uncounted is how many rows at least the server counted no insert of.
+	Uncounted float64
+	// Until is when the rows were counted to; zero where they are not.
+	Until time.Time
+}
+
+// HoldRows compares the rows that the server counted inserts of with those that there are, of the ids that were counted in the span. Some of the
+// inserts that it counted had ids from before or after these, and some of these inserts it had counted before, or did after: no more than had not
+// ended then, or had been given since.
+func (s HitsSpan) HoldRows(scheme dedup.Scheme, rows []dedup.InsertStats, statements []dedup.StatementStats) RowsHeld {
 	i := sort.Search(len(rows), func(i int) bool { return rows[i].Next > s.FirstIDs[0] })
 	j := sort.Search(len(rows), func(j int) bool { return rows[j].Next > s.LastIDs[1]+1 }) - 1
-	if j <= i {
-		return 0, time.Time{}
+	if !s.ByIDs || j <= i {
+		return RowsHeld{}
 	}
 	a, b := &rows[i], &rows[j]
-	most, before := math.Inf(-1), math.Inf(1)
+	least, most, leastBefore, mostBefore := math.Inf(-1), math.Inf(1), math.Inf(1), math.Inf(-1)
 	for k := range statements {
 		t := &statements[k]
 		if k > 0 && t.OwnIDs != statements[k-1].OwnIDs { // rows were written whose ids are elsewhere
-			before = math.Inf(1)
+			leastBefore = math.Inf(1)
 		}
-		if t.IDs != nil {
-			wrote := float64(t.Unfailed + t.Inserts - t.Met - t.Unclear)
-			most = max(most, wrote-float64(max(0, t.IDs[1]+1-b.Next))-before)
-			before = min(before, wrote+float64(max(a.Next-1, t.IDs[1])-t.IDs[0]))
+		if t.IDs == nil {
+			continue
 		}
+		wrote := [2]float64{float64(t.Unfailed + t.Inserts - t.Met - t.Unclear), float64(t.Unfailed + t.Inserts - t.Met + t.Unclear)}
+		least = max(least, wrote[0]-float64(max(0, t.IDs[1]+1-b.Next))-leastBefore)
+		most = min(most, wrote[1]+float64(max(b.Next-1, t.IDs[1])-t.IDs[0])-mostBefore)
+		leastBefore = min(leastBefore, wrote[0]+float64(max(a.Next-1, t.IDs[1])-t.IDs[0]))
+		mostBefore = max(mostBefore, wrote[1]-float64(max(0, t.IDs[1]+1-a.Next)))
 	}
-	if math.IsInf(most, -1) {
-		return 0, time.Time{}
+	if math.IsInf(least, -1) {
+		return RowsHeld{}
 	}
-	if n = most - float64(b.Rows-a.Rows); scheme.OnFail != "ack" {
-		n += float64(b.Failed - a.Failed)
+	there := float64(b.Rows - a.Rows)
+	held := RowsHeld{Unacked: least - there, Uncounted: max(0, there-most), Until: b.At}
+	if scheme.OnFail != "ack" {
+		held.Unacked += float64(b.Failed - a.Failed)
 	}
-	return n, b.At
+	return held
 }

@@ -11,7 +11,7 @@ import (
 
 const (
 	uncountedFailures = "PostgreSQL counts no INSERT that fails, and consumers insert without ON CONFLICT DO NOTHING"
-	betterIDs         = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
+	BetterIDs         = "Let consumers insert with ON CONFLICT DO NOTHING and look at the number of rows, or give the table an id that a sequence gives (docs/stores.md)."
 )
 
 // StatementHits bounds what statements asked and met between two readings, of which so many at most were underway at the first: the table may have
@@ -57,7 +57,7 @@ func StatementHits(scheme dedup.Scheme, from, to *dedup.StatementStats, underway
 	case scheme.InsertFirst || questions < inserts+unfailed: // who looks first asks at least as often as he inserts
 		switch {
 		case to.Unfailed > 0 && !span.ByIDs: // in a time in which all fail none is counted
-			span.Why, span.Better = uncountedFailures, betterIDs
+			span.Why, span.Better = uncountedFailures, BetterIDs
 		case same > 0 && sameMet == 0:
 			span.Why = "consumers insert with ON DUPLICATE KEY UPDATE, and connections that count rows they found hide what it met"
 			span.Better = "Let consumers connect with useAffectedRows=true (JDBC), without CLIENT_FOUND_ROWS."

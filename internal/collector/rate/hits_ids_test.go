@@ -29,7 +29,7 @@ func TestWhatPlainInsertsMetIsTheIDsThatWroteNoRow(t *testing.T) {
 		switch counted := c.asked != [2]float64{}; {
 		case counted && (got.Why != "" || !got.ByIDs || got.Asked != c.asked || got.Hits != c.hits):
 			t.Errorf("%s: %+v", name, got)
-		case !counted && (got.ByIDs || got.Why != uncountedFailures || got.Better != betterIDs):
+		case !counted && (got.ByIDs || got.Why != uncountedFailures || got.Better != BetterIDs):
 			t.Errorf("%s is not refused: %+v", name, got)
 		}
 	}

@@ -11,9 +11,11 @@ import (
 // A HitsAgain bounds the hits of a span that are no duplicates, by what became of their deliveries.
 type HitsAgain struct {
 	Died     float64 // whose consumer died before the ack
-	Returned float64 // that were returned, see returnedHits
+	Waiting  float64 // those of Died whose messages wait
+	Returned float64 // that were returned
 	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
 	Unacked  float64 // questions of deliveries that were not acked
+	Undone   float64 // the share of the rows that were written lately whose work was not done
 }
 
 // UndoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
@@ -34,7 +36,7 @@ func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gai
 		return [2]float64{0, hits}
 	}
 	// What came back had not been acked, or was a dead letter that somebody took out.
-	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+again.Strange+CopiesOf(s, pass, span, again))}
+	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+again.Waiting+again.Strange+CopiesOf(s, pass, span, again))}
 }
 
 // CopiesOf bounds the hits of messages that a producer sent again and that met a row whose work was not done: they met such rows no more often than
@@ -46,7 +48,7 @@ func CopiesOf(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, again HitsAgain) 
 			undone += float64(n)
 		}
 	}
-	share := undone / max(1, all)
+	share := max(undone/max(1, all), again.Undone)
 	if s.OnFail == "delete" {
 		share = max(share, min(1, again.Unacked/max(1, span.Asked[1])))
 	}

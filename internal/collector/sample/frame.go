@@ -225,16 +225,22 @@ func (r Frames) CountsAll(from time.Time) bool {
 	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
-// DepthBefore is how many messages were in the source queues at a time, or when they were first read; +Inf where that is not known.
-func (r Frames) DepthBefore(t time.Time) float64 {
-	f, ok := r.Before(t)
-	if !ok {
-		f = &r[0]
+// DeadLetteredMost bounds from above the messages that were dead-lettered between two times; +Inf where nothing does.
+func (r Frames) DeadLetteredMost(from, to time.Time) float64 {
+	a, okA := r.Before(from)
+	b, okB := r.After(to)
+	if !okB && len(r) > 0 {
+		b, okB = &r[len(r)-1], true
 	}
-	if f.Blind {
+	if !okA || !okB || a.DeadGaps != b.DeadGaps {
 		return math.Inf(1)
 	}
-	return f.Depth
+	least, _, ok1 := r.DeadLettered(a)
+	_, most, ok2 := r.DeadLettered(b)
+	if !ok1 || !ok2 {
+		return math.Inf(1)
+	}
+	return max(0, most-least)
 }
 
 // DeadLetteredLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
