@@ -14,14 +14,21 @@ import (
 	"dedup-dashboard/internal/markers"
 )
 
+// deadLetterPages is what the pages of dead letters ask: looking, planning and moving are services of their own.
+type deadLetterPages struct {
+	*admin.Scans
+	*admin.Planner
+	*admin.Moves
+}
+
 // deadLetters returns what looks at dead letters and moves them. It ends before the brokers, stores, markers and the journal that
 // it uses.
 func (a *App) deadLetters(
 	cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []markers.Store, single *admin.Markers,
-) (*admin.DeadLetters, error) {
+) (deadLetterPages, error) {
 	brokers, err := a.movingBrokers(cfg.Brokers)
 	if err != nil {
-		return nil, err
+		return deadLetterPages{}, err
 	}
 	asked := make([]admin.PreflightStore, 0, len(stores))
 	for _, s := range stores {
@@ -29,7 +36,7 @@ func (a *App) deadLetters(
 	}
 	preflight, err := admin.NewPreflighter(cfg.Pipelines, asked)
 	if err != nil {
-		return nil, unusable("%w", err)
+		return deadLetterPages{}, unusable("%w", err)
 	}
 	letters := admin.NewDeadLetters(admin.DeadLettersDeps{
 		Gate: gate, Journal: db.Jobs(), Snapshots: snapshots, Pipelines: cfg.Pipelines, Brokers: brokers, Stores: asked,
@@ -38,7 +45,7 @@ func (a *App) deadLetters(
 	})
 	a.teardown.addLonger("moves of dead letters", admin.CloseWithin, letters.Close)
 	a.background("jobs", letters.Run)
-	return letters, nil
+	return deadLetterPages{letters.Scans, letters.Planner, letters.Moves}, nil
 }
 
 // movingBrokers opens the acting side of every broker, with credentials of its own. It also reads single queues for pages and jobs, by

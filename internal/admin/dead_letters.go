@@ -2,16 +2,11 @@ package admin
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
 )
@@ -95,111 +90,70 @@ type DeadLettersDeps struct {
 	Run requeueRun
 }
 
-// DeadLetters looks at dead letters, plans what becomes of them, and moves them. Looking and moving pass the gate. It is safe
-// for concurrent use. Operators may look, and requeue up to a limit; admins may do the rest. Every error is a *dedup.Error.
+// DeadLetters are the services behind the pages of dead letters. Looking and moving pass the gate. Operators may look, and requeue up to a
+// limit; admins may do the rest. Every error is a *dedup.Error.
 //
 // The order of a job: the plan is claimed and the queue with it, the intent audited, and then for each message its class found,
 // its marker cleared where the plan says so, the message published, confirmed and only then acked. The journal holds how far it
 // came, for people: what is left to do is what is left in the queue.
 type DeadLetters struct {
-	deps      DeadLettersDeps
-	pipelines map[string]dedup.Pipeline
-	ids       map[string]dedup.IDSource
-	brokers   map[string]*MovingBroker
-	stores    map[string]*PreflightStore
-	mask      *mask.Masker
-	scans     *scanShelf
-	edits     *editShelf
-	fragile   *fragileQueues
-	plans     jobPlans
-	// runs tells which runs are jobs of this dashboard.
-	runs *knownRuns
-	// looks bounds the looks that are under way at once.
-	looks turnstile
-	// queues keeps looks and jobs at one queue apart.
-	queues queueTurns
+	Scans   *Scans
+	Planner *Planner
+	Moves   *Moves
 
-	// life is the context of jobs, which outlive the request that began them; end ends it.
-	life   context.Context
-	end    context.CancelFunc
-	mu     sync.Mutex
-	closed bool                // under mu
-	live   map[string]*liveJob // under mu
-	// owed are jobs that have ended and whose end is not written, under mu.
-	owed    map[string]*liveJob
-	running sync.WaitGroup
-	// untidy wakes Run when the end of a job could not be kept.
-	untidy chan struct{}
+	recovery *jobRecovery
+	jobs     *jobSet
+	scans    *scanShelf
+	// end ends the context of jobs.
+	end context.CancelFunc
 }
 
 // NewDeadLetters returns DeadLetters. It reads and writes nothing yet: Run goes on with the jobs that an earlier run left unfinished.
 func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
-	if deps.Now == nil {
-		deps.Now = time.Now
+	deps.complete()
+	life, end := context.WithCancel(context.Background())
+	queues, scans, edits, jobs := newQueueFinder(deps), newScanShelf(), newEditShelf(), newJobSet()
+	predictor := &predictor{preflight: deps.Preflight, queues: queues, log: deps.Log}
+	mask := letterMasker{mask.New(deps.Config.maskWords())}
+	planner := &Planner{deps: &deps, queues: queues, predictor: predictor, mask: mask, scans: scans, edits: edits}
+	outcomes := &outcomeFinder{deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor}
+	runner := &jobRunner{
+		deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor, mask: mask, scans: scans, edits: edits, outcomes: outcomes,
 	}
-	if deps.Changed == nil {
-		deps.Changed = func(string) {}
+	moves := &Moves{deps: &deps, queues: queues, planner: planner, edits: edits, scans: scans, jobs: jobs, runner: runner}
+	return &DeadLetters{
+		Scans: &Scans{
+			gate: deps.Gate, queues: queues, predictor: predictor, mask: mask, shelf: scans, looks: make(turnstile, liveReads), refs: deps.RefKey,
+			limit: deps.Config.OperatorLimit, now: deps.Now,
+		},
+		Planner: planner, Moves: moves,
+		recovery: &jobRecovery{deps: &deps, queues: queues, jobs: jobs, moves: moves, outcomes: outcomes},
+		jobs:     jobs, scans: scans, end: end,
 	}
-	if deps.Run == nil {
-		deps.Run = requeue.Run
-	}
-	if deps.Watch == 0 {
-		deps.Watch = 30 * time.Second
-	}
-	if deps.Config.OperatorLimit == 0 {
-		deps.Config.OperatorLimit = DefaultOperatorLimit
-	}
-	d := &DeadLetters{
-		deps: deps, pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*MovingBroker{},
-		stores: map[string]*PreflightStore{}, mask: mask.New(deps.Config.maskWords()), scans: newScanShelf(), edits: newEditShelf(), fragile: &fragileQueues{},
-		runs:  &knownRuns{journal: deps.Journal, log: deps.Log, known: map[string]bool{}},
-		looks: make(turnstile, liveReads), queues: queueTurns{turns: map[string]turnstile{}}, live: map[string]*liveJob{}, owed: map[string]*liveJob{}, untidy: make(chan struct{}, 1),
-	}
-	d.life, d.end = context.WithCancel(context.Background())
-	for _, p := range deps.Pipelines {
-		d.pipelines[p.Name] = p
-		// A source that cannot be parsed finds no id and says so; the configuration admits none.
-		d.ids[p.Name], _ = dedup.ParseIDSource(p.IDFrom)
-	}
-	for i := range deps.Brokers {
-		d.brokers[deps.Brokers[i].Name] = &d.deps.Brokers[i]
-	}
-	for i := range deps.Stores {
-		d.stores[deps.Stores[i].Name] = &d.deps.Stores[i]
-	}
-	return d
 }
 
-// WhyNot returns why dead letters of a pipeline can neither be looked at nor moved, in words for a page, and "" when they can.
-func (d *DeadLetters) WhyNot(pipeline string) string {
-	p, ok := d.pipelines[pipeline]
-	if !ok {
-		return "there is no pipeline " + printable(pipeline, 64)
+// complete fills in what may be left out.
+func (d *DeadLettersDeps) complete() {
+	if d.Now == nil {
+		d.Now = time.Now
 	}
-	b := d.brokers[p.Broker]
-	switch {
-	case d.deps.ReadOnly:
-		return "the dashboard is read-only (server.read_only)"
-	case b == nil:
-		return "there is no broker " + printable(p.Broker, 64)
-	case b.Mover == nil:
-		return "broker " + p.Broker + " has no act credentials in the configuration"
+	if d.Changed == nil {
+		d.Changed = func(string) {}
 	}
-	return ""
+	if d.Run == nil {
+		d.Run = requeue.Run
+	}
+	if d.Watch == 0 {
+		d.Watch = 30 * time.Second
+	}
+	if d.Config.OperatorLimit == 0 {
+		d.Config.OperatorLimit = DefaultOperatorLimit
+	}
 }
 
-// allow refuses and records whoever lacks the role.
-func (d *DeadLetters) allow(ctx context.Context, who Caller, needs auth.Role, name, target string) error {
-	return d.deps.Gate.allow(ctx, who, action{name: name, target: printable(target, maxTarget), needs: needs})
-}
-
-// acting returns the mover of a line, or why nothing can be done.
-func (d *DeadLetters) acting(l line) error {
-	if why := d.WhyNot(l.pipeline.Name); why != "" {
-		return &dedup.Error{Kind: dedup.Forbidden, Public: "Dead letters of this pipeline cannot be touched: " + why}
-	}
-	return nil
-}
+// Run goes on with the jobs that an earlier run of the program left under way, writes down what could not be written, and purges
+// what is old, until ctx ends.
+func (d *DeadLetters) Run(ctx context.Context) error { return d.recovery.Run(ctx) }
 
 // CloseWithin is how long Close is to be given: what the engine waits for answers to what it has sent, and time to close its connections
 // and to write down how far each job came. Cut short, the answers are lost, and a copy may be made of each such message.
@@ -208,26 +162,10 @@ const CloseWithin = requeue.DefaultDrain + 10*time.Second
 // Close lets jobs end in good order, within the bound of ctx: what is in hand is settled, and a job that is not at its end goes
 // on when the program starts again. It may be called once.
 func (d *DeadLetters) Close(ctx context.Context) error {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
+	d.jobs.close()
 	d.end()
 	d.scans.clear()
-	done := make(chan struct{})
-	go func() { d.running.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for messages that are being moved: %w", ctx.Err())
-	}
-}
-
-// keyed returns the hash of a body as the audit holds it.
-func (d *DeadLetters) keyed(hash string) string {
-	mac := hmac.New(sha256.New, d.deps.RefKey)
-	mac.Write([]byte(hash))
-	return hex.EncodeToString(mac.Sum(nil))
+	return d.jobs.wait(ctx)
 }
 
 func conflict(format string, args ...any) error {

@@ -25,7 +25,7 @@ func TestWithoutAnAuditNothingIsLookedAtOrMoved(t *testing.T) {
 	must(t, err)
 	deps := w.deps
 	deps.Gate = admin.NewGate(silentAudit{}, w.db, deps.Log)
-	deaf := admin.NewDeadLetters(deps)
+	deaf := newDeadLetters(deps)
 	t.Cleanup(func() { must(t, deaf.Close(context.Background())) })
 	w.each = func(context.Context) { looked = true }
 	if _, err := deaf.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1}); dedup.KindOf(err) != dedup.Unavailable {
@@ -139,7 +139,7 @@ func TestAJobWaitsUntilItsQueueIsSeenAfterARestart(t *testing.T) {
 	unseen.Pipelines = slices.Clone(unseen.Pipelines)
 	unseen.Pipelines[0].DeadLetterQueues = nil
 	w.round.set(&unseen)
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()

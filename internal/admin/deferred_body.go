@@ -1,6 +1,9 @@
 package admin
 
-import "dedup-dashboard/internal/dedup"
+import (
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/mask"
+)
 
 // A deferredBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
 // would take as much memory again.
@@ -9,12 +12,15 @@ type deferredBody struct {
 	of   *Letter
 }
 
-// shown returns a letter as everybody may see it.
-func (d *DeadLetters) shown(l Letter) Letter { return masked(d.mask, l) }
+// A letterMasker shows letters without what is hidden in them.
+type letterMasker struct{ words *mask.Masker }
 
-// maskedWithoutBody returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
+// shown returns a letter as everybody may see it.
+func (m letterMasker) shown(l Letter) Letter { return masked(m.words, l) }
+
+// withoutBody returns a letter masked for everybody, and without its body: what filters find in that is masked when one asks. The letter that it
 // is made of must not change any more.
-func (d *DeadLetters) maskedWithoutBody(raw *Letter) Letter {
+func (m letterMasker) withoutBody(raw *Letter) Letter {
 	bare := *raw
 	if raw.Size > dedup.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
 		bare.Body = nil
@@ -22,13 +28,23 @@ func (d *DeadLetters) maskedWithoutBody(raw *Letter) Letter {
 	if !IsErrorEnvelope(raw.Message) { // else what failed is read from the body
 		bare.Body = nil
 	}
-	shown := d.shown(bare)
+	shown := m.shown(bare)
 	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
 	shown.Hidden = raw.Hidden
 	if len(raw.Body) > 0 && raw.Size <= dedup.MaxPeekedBody {
-		shown.deferred = &deferredBody{mask: d.shown, of: raw}
+		shown.deferred = &deferredBody{mask: m.shown, of: raw}
 	}
 	return shown
+}
+
+// scan returns a scan as it is shown: without what is hidden in its letters, and without their bodies.
+func (m letterMasker) scan(s Scan) Scan {
+	letters := make([]Letter, len(s.Letters))
+	for i := range letters {
+		letters[i] = m.withoutBody(&s.Letters[i])
+	}
+	s.Letters = letters
+	return s
 }
 
 // shownBody returns what is shown of the body of a letter.

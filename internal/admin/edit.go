@@ -48,7 +48,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	if !pl.plan.Request.Edit.Changes(old.Message) {
 		return invalid("The edit changes nothing: the message would be sent as it is")
 	}
-	masked := masked(pl.letters.mask, old)
+	masked := masked(pl.planner.mask.words, old)
 	m, notes, err := pl.plan.Request.Edit.apply(old.Message, masked)
 	if err != nil {
 		return err
@@ -56,11 +56,11 @@ func (pl *planning) edit(ctx context.Context) error {
 	l := pl.line
 	edited := l.letter(dedup.DeadLetter{Message: m, Queue: old.Queue, Ref: old.Ref, Deaths: old.Deaths, Malformed: old.Malformed})
 	one := []Letter{edited}
-	failed := pl.letters.foretell(ctx, l, one, pl.letters.deps.Now().Add(l.wait()))
+	failed := pl.planner.predictor.foretell(ctx, l, one, pl.planner.deps.Now().Add(l.wait()))
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.ids.String(), old, one[0], failed)
-	pl.plan.Sends = &Fingerprint{Ref: l.refs.Of(old.Queue, m), BodyHash: pl.letters.keyed(edited.Hash), Bytes: edited.Size}
+	pl.plan.Sends = &Fingerprint{Ref: l.refs.Of(old.Queue, m), BodyHash: keyedHash(pl.planner.deps.RefKey, edited.Hash), Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
 	pl.edited = &editedMessage{ref: old.Ref, message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil

@@ -36,7 +36,7 @@ func TestAPlanComesWithItsEditForAdminsAloneAndWithoutItAfterARestart(t *testing
 		t.Errorf("an operator gets %+v, %v", p.Edited, err)
 	}
 	must(t, w.Close(t.Context()))
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	if p, _, err = w.PlannedMove(t.Context(), ada, made.ID); err != nil || p.Edited != nil || p.IDChange == "" {
 		t.Errorf("after a restart an admin gets %+v, %v", p.Edited, err)
 	}

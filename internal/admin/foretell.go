@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -14,9 +15,16 @@ type preflighter interface {
 	Preflight(ctx context.Context, pipeline string, letters []dedup.DeadLetter, at time.Time) (Preflight, error)
 }
 
+// A predictor looks up what stores hold of letters, and says what a requeue would do to them. It is safe for concurrent use.
+type predictor struct {
+	preflight preflighter
+	queues    *queueFinder
+	log       *slog.Logger
+}
+
 // foretell fills the markers and predictions of letters that are expected to be consumed at a time, and says why no marker could
 // be looked up; empty when they could.
-func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at time.Time) (failed string) {
+func (p *predictor) foretell(ctx context.Context, l line, letters []Letter, at time.Time) (failed string) {
 	if len(letters) == 0 {
 		return ""
 	}
@@ -24,12 +32,12 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 	for i := range letters {
 		dead[i] = letters[i].DeadLetter
 	}
-	r, err := d.deps.Preflight.Preflight(ctx, l.pipeline.Name, dead, at)
+	r, err := p.preflight.Preflight(ctx, l.pipeline.Name, dead, at)
 	if err == nil && len(r.Letters) != len(letters) {
 		err = fmt.Errorf("%d predictions of %d messages", len(r.Letters), len(letters))
 	}
 	if err != nil {
-		d.deps.Log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
+		p.log.Error("messages could not be predicted", "pipeline", l.pipeline.Name, "err", err)
 		failed = words(err)
 		for i := range letters {
 			letters[i].Marker, letters[i].Alone, letters[i].evidence, letters[i].Prediction = nil, nil, nil, Prediction{Class: ClassUnknown, Reasons: []string{"its marker could not be looked up: " + failed}}
@@ -39,7 +47,7 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 	for i := range letters {
 		x := &r.Letters[i]
 		letters[i].ID, letters[i].NoID, letters[i].Prediction, letters[i].Alone, letters[i].evidence = x.ID, x.NoID, x.Prediction, x.Alone, x.evidence.kept()
-		if other := d.rulesOf(l, letters[i].Target); other != "" {
+		if other := p.queues.rulesOf(l, letters[i].Target); other != "" {
 			letters[i].Alone, letters[i].evidence = nil, nil
 			letters[i].Prediction = because(ClassUnknown, "it goes to queue "+printable(letters[i].Target, 255)+" of pipeline "+other+", whose rules are others: look at the dead-letter queue from there")
 		}
@@ -54,7 +62,7 @@ func (d *DeadLetters) foretell(ctx context.Context, l line, letters []Letter, at
 const findTimeout = 10 * time.Second
 
 // find looks ids up in the store of a line, each once. Those without a marker are not in the answer.
-func (d *DeadLetters) find(ctx context.Context, l line, ids []string) (map[string]*dedup.Sighting, error) {
+func (p *predictor) find(ctx context.Context, l line, ids []string) (map[string]*dedup.Sighting, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	if l.store == nil || l.store.Finder == nil || len(ids) == 0 {
 		return nil, nil

@@ -37,29 +37,32 @@ func (a *Aftermath) Total(became string) int64 {
 	return n
 }
 
+// An outcomeFinder finds out what became of the messages of jobs: of the first ones before the rest follows, of all after the end. It is
+// safe for concurrent use.
+type outcomeFinder struct {
+	deps *DeadLettersDeps
+	// life ends when the program stops.
+	life      context.Context
+	jobs      *jobSet
+	queues    *queueFinder
+	predictor *predictor
+}
+
 // judgeLater finds out, some time after a job has ended, what became of its messages.
-func (d *DeadLetters) judgeLater(id string) {
-	d.mu.Lock()
-	if d.closed {
-		d.mu.Unlock()
-		return
-	}
-	d.running.Add(1)
-	d.mu.Unlock()
-	go func() {
-		defer d.running.Done()
-		if err := d.judgeJob(d.life, id); err != nil && d.life.Err() == nil {
-			d.deps.Log.Error("what became of the messages of a job could not be found out", "job", id, "err", err)
+func (o *outcomeFinder) judgeLater(id string) {
+	o.jobs.background(func() {
+		if err := o.judgeJob(o.life, id); err != nil && o.life.Err() == nil {
+			o.deps.Log.Error("what became of the messages of a job could not be found out", "job", id, "err", err)
 		}
-	}()
+	})
 }
 
 // discovered finds the line of a job that may have ended in an earlier run of the program: after a start it takes a few rounds until
 // the dead-letter queues are known.
-func (d *DeadLetters) discovered(ctx context.Context, req MoveRequest) (line, error) {
+func (o *outcomeFinder) discovered(ctx context.Context, req MoveRequest) (line, error) {
 	const rounds = 60
 	for i := 0; ; i++ {
-		l, err := d.moving(req)
+		l, err := o.queues.moving(req)
 		if err == nil || i == rounds {
 			return l, err
 		}
@@ -74,24 +77,24 @@ func (d *DeadLetters) discovered(ctx context.Context, req MoveRequest) (line, er
 }
 
 // judgeJob waits until consumers have had their time, and keeps what became of the messages of a job.
-func (d *DeadLetters) judgeJob(ctx context.Context, id string) error {
-	job, ok, err := d.deps.Journal.Job(ctx, id)
+func (o *outcomeFinder) judgeJob(ctx context.Context, id string) error {
+	job, ok, err := o.deps.Journal.Job(ctx, id)
 	if err != nil || !ok || job.Aftermath != nil || job.Moved == 0 || job.Plan.Request.Do != Requeue || !job.State.Final() {
 		return err
 	}
-	l, err := d.discovered(ctx, job.Plan.Request)
+	l, err := o.discovered(ctx, job.Plan.Request)
 	if err != nil {
 		return err
 	}
-	wait := time.NewTimer(max(0, job.Ended.Add(l.patience(d.deps.Watch)).Sub(d.deps.Now())))
+	wait := time.NewTimer(max(0, job.Ended.Add(l.patience(o.deps.Watch)).Sub(o.deps.Now())))
 	defer wait.Stop()
 	select {
 	case <-wait.C:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	j := &liveJob{letters: d, line: l, plan: job.Plan, job: job}
-	after, became, arrived, err := d.aftermath(ctx, j)
+	j := &liveJob{deps: o.deps, line: l, plan: job.Plan, job: job}
+	after, became, arrived, err := o.aftermath(ctx, j)
 	if err != nil {
 		return err
 	}
@@ -101,26 +104,26 @@ func (d *DeadLetters) judgeJob(ctx context.Context, id string) error {
 	}
 	writeCtx, cancel := writing(ctx)
 	defer cancel()
-	if err := d.deps.Journal.SaveAftermath(writeCtx, job, became); err != nil {
+	if err := o.deps.Journal.SaveAftermath(writeCtx, job, became); err != nil {
 		return err
 	}
-	d.deps.Changed("job:" + id)
+	o.deps.Changed("job:" + id)
 	return nil
 }
 
 // aftermath says what became of the messages that a job moved, in all and by the number of each.
-func (d *DeadLetters) aftermath(ctx context.Context, j *liveJob) (*Aftermath, map[int64]string, *int64, error) {
-	items, err := d.movedItems(ctx, j.job.ID)
+func (o *outcomeFinder) aftermath(ctx context.Context, j *liveJob) (*Aftermath, map[int64]string, *int64, error) {
+	items, err := o.movedItems(ctx, j.job.ID)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	markers, err := d.found(ctx, j.line, items)
+	markers, err := o.found(ctx, j.line, items)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	b := d.cameBack(ctx, j)
+	b := o.cameBack(ctx, j)
 	after := &Aftermath{
-		At: d.deps.Now(), Results: map[Class]map[string]int{}, BackBy: b.by, RateBefore: j.job.RateBefore, RateAfter: d.rateNow(j.plan.Request.Pipeline),
+		At: o.deps.Now(), Results: map[Class]map[string]int{}, BackBy: b.by, RateBefore: j.job.RateBefore, RateAfter: o.queues.rateNow(j.plan.Request.Pipeline),
 	}
 	if b.by == BackByLook {
 		n := int64(b.n)
@@ -159,11 +162,11 @@ func (j *liveJob) became(it JobItem, marker *dedup.Sighting) string {
 }
 
 // movedItems returns the moved messages of a job that are told of one by one.
-func (d *DeadLetters) movedItems(ctx context.Context, id string) ([]JobItem, error) {
+func (o *outcomeFinder) movedItems(ctx context.Context, id string) ([]JobItem, error) {
 	var moved []JobItem
 	var after int64
 	for {
-		page, err := d.deps.Journal.JobItems(ctx, id, after, maxItemPage)
+		page, err := o.deps.Journal.JobItems(ctx, id, after, maxItemPage)
 		if err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (b back) of(sent []JobItem) []bool {
 
 // cameBack looks for messages of the job in its dead-letter queue: in the messages themselves where looking is harmless and they
 // are few, else in its depth.
-func (d *DeadLetters) cameBack(ctx context.Context, j *liveJob) back {
+func (o *outcomeFinder) cameBack(ctx context.Context, j *liveJob) back {
 	q, err := j.line.live(ctx, j.source())
 	if err != nil || q.Messages == nil {
 		return back{by: backUnseen}
@@ -81,15 +81,15 @@ func (d *DeadLetters) cameBack(ctx context.Context, j *liveJob) back {
 	}
 	ctx, cancel := context.WithTimeout(ctx, peekTimeout)
 	defer cancel()
-	leave, err := d.queues.enter(ctx, j.plan.Broker, j.source())
+	leave, err := o.queues.turns.enter(ctx, j.plan.Broker, j.source())
 	if err != nil {
-		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
+		o.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
 		return b
 	}
 	defer leave()
 	peek, err := j.line.broker.Mover.Peek(ctx, j.source(), maxBackPeek, MaxScanBytes)
 	if err != nil || peek.Short != "" {
-		d.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
+		o.deps.Log.Warn("what came back could not be looked at; the depth of the queue is used", "job", j.job.ID, "err", err)
 		return b
 	}
 	b.n, b.by = 0, BackByLook

@@ -29,7 +29,7 @@ func (d *decider) clear(ctx context.Context, letters []Letter, decisions []reque
 		for n, i := range group {
 			keys[n] = letters[i].Marker.Key
 		}
-		operation, outcomes, err := j.letters.deps.Clear.ClearFor(ctx, j.who, ClearForRequest{
+		operation, outcomes, err := d.clearer.ClearFor(ctx, j.who, ClearForRequest{
 			Store: j.line.store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: j.plan.ClearsDone,
 			Reason: j.job.Reason,
 		})

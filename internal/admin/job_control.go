@@ -10,9 +10,9 @@ import (
 )
 
 // PauseJob lets a job stop after what is in hand, so that it can go on. Operators may.
-func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, actPause, id, nil, func(_ context.Context, job Job) error {
-		j := d.liveJob(id)
+func (m *Moves) PauseJob(ctx context.Context, who Caller, id string) error {
+	return m.control(ctx, who, actPause, id, nil, func(_ context.Context, job Job) error {
+		j := m.jobs.carried(id)
 		switch {
 		case j != nil && j.ask(pauseIt), job.State == JobPaused:
 			return nil
@@ -24,37 +24,37 @@ func (d *DeadLetters) PauseJob(ctx context.Context, who Caller, id string) error
 }
 
 // CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
-func (d *DeadLetters) CancelJob(ctx context.Context, who Caller, id string) error {
-	return d.control(ctx, who, actCancel, id, nil, func(ctx context.Context, _ Job) error {
-		if j := d.liveJob(id); j != nil && j.ask(cancelIt) {
+func (m *Moves) CancelJob(ctx context.Context, who Caller, id string) error {
+	return m.control(ctx, who, actCancel, id, nil, func(ctx context.Context, _ Job) error {
+		if j := m.jobs.carried(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
-		job, err := d.unworked(ctx, id)
+		job, err := m.unworked(ctx, id)
 		if err != nil {
 			return err
 		}
-		j := d.shell(job)
-		if err := d.take(ctx, j); err != nil {
+		j := m.shell(job)
+		if err := m.take(ctx, j); err != nil {
 			return err
 		}
-		defer d.retire(j)
-		d.finish(j, ending{JobCancelled, ""})
+		defer m.jobs.retire(j)
+		m.runner.finish(j, ending{JobCancelled, ""})
 		return nil
 	})
 }
 
 // unworked returns a job that has not ended, once this process does no more for it.
-func (d *DeadLetters) unworked(ctx context.Context, id string) (Job, error) {
-	if j := d.liveJob(id); j != nil && j.snapshot().State == JobPaused {
+func (m *Moves) unworked(ctx context.Context, id string) (Job, error) {
+	if j := m.jobs.carried(id); j != nil && j.snapshot().State == JobPaused {
 		select {
 		case <-j.done:
 		case <-ctx.Done():
 		}
 	}
-	if d.known(id) != nil {
+	if m.jobs.known(id) != nil {
 		return Job{}, conflict("The job has not come to rest yet; try again in a moment")
 	}
-	job, err := d.read(ctx, id)
+	job, err := m.read(ctx, id)
 	if err == nil && job.State.Final() {
 		err = conflict("The job has ended: %s", job.State)
 	}
@@ -62,52 +62,52 @@ func (d *DeadLetters) unworked(ctx context.Context, id string) (Job, error) {
 }
 
 // ResumeJob lets a paused job go on. Who may start its plan may.
-func (d *DeadLetters) ResumeJob(ctx context.Context, who Caller, id string) error {
+func (m *Moves) ResumeJob(ctx context.Context, who Caller, id string) error {
 	may := func(job Job) error {
 		rest := job.Plan
 		if err := lacks(who, rest.Needs); err != nil || rest.Most > 0 { // a bounded one goes on counting
 			return err
 		}
 		rest.UpTo = min(rest.upTo(job.Limit), job.Limit-job.Moved)
-		return d.mayMove(who, rest)
+		return m.planner.mayMove(who, rest)
 	}
-	return d.control(ctx, who, actResume, id, may, func(ctx context.Context, _ Job) error {
-		job, err := d.unworked(ctx, id)
+	return m.control(ctx, who, actResume, id, may, func(ctx context.Context, _ Job) error {
+		job, err := m.unworked(ctx, id)
 		switch {
 		case err != nil:
 			return err
 		case job.State != JobPaused:
 			return notYet(id)
 		}
-		return d.goOn(ctx, job, who, job.Resumed)
+		return m.goOn(ctx, job, who, job.Resumed)
 	})
 }
 
 // control does something to a job that has not ended, through the gate. What may says, if anything, is asked of operators besides.
-func (d *DeadLetters) control(ctx context.Context, who Caller, name, id string, may func(Job) error, do func(context.Context, Job) error) error {
+func (m *Moves) control(ctx context.Context, who Caller, name, id string, may func(Job) error, do func(context.Context, Job) error) error {
 	act := action{name: name, target: "job/" + printable(id, 64), needs: auth.Operator}
-	job, err := d.controlled(ctx, who, id, &act)
+	job, err := m.controlled(ctx, who, id, &act)
 	if err == nil && may != nil {
 		err = may(job)
 	}
 	if err != nil {
-		return d.deps.Gate.refuse(ctx, who, act, err)
+		return m.deps.Gate.refuse(ctx, who, act, err)
 	}
 	act.run = func(ctx context.Context) (string, error) {
 		return fmt.Sprintf("after %s", job.words()), do(ctx, job)
 	}
-	return d.deps.Gate.do(ctx, who, act)
+	return m.deps.Gate.do(ctx, who, act)
 }
 
 // controlled returns a job that something may be done to by whoever has the role, and completes the action.
-func (d *DeadLetters) controlled(ctx context.Context, who Caller, id string, act *action) (Job, error) {
+func (m *Moves) controlled(ctx context.Context, who Caller, id string, act *action) (Job, error) {
 	if err := lacks(who, act.needs); err != nil {
 		return Job{}, err
 	}
-	if d.deps.ReadOnly {
+	if m.deps.ReadOnly {
 		return Job{}, &dedup.Error{Kind: dedup.Forbidden, Public: "The dashboard is read-only (server.read_only)"}
 	}
-	job, err := d.read(ctx, id)
+	job, err := m.read(ctx, id)
 	if err != nil {
 		return Job{}, err
 	}
@@ -123,19 +123,19 @@ func notYet(id string) error {
 }
 
 // again makes a job live that this process is not carrying out, with what is known of it.
-func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
-	l, err := d.moving(job.Plan.Request)
+func (m *Moves) again(ctx context.Context, job Job) (*liveJob, error) {
+	l, err := m.queues.moving(job.Plan.Request)
 	if err != nil {
 		return nil, err
 	}
-	j := d.shell(job)
+	j := m.shell(job)
 	j.line = l
 	if job.Plan.IDChange != "" {
-		if edited, kept := d.edits.take(job.Plan.ID); kept {
+		if edited, kept := m.edits.take(job.Plan.ID); kept {
 			j.edited = &edited
 		}
 	}
-	sent, err := d.movedItems(ctx, job.ID)
+	sent, err := m.runner.outcomes.movedItems(ctx, job.ID)
 	if err != nil {
 		return nil, unkept("What the job has moved cannot be read", err)
 	}
@@ -144,9 +144,9 @@ func (d *DeadLetters) again(ctx context.Context, job Job) (*liveJob, error) {
 }
 
 // shell returns a job that this process is not carrying out, as far as the journal tells.
-func (d *DeadLetters) shell(job Job) *liveJob {
+func (m *Moves) shell(job Job) *liveJob {
 	return &liveJob{
-		letters: d, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{}),
+		deps: m.deps, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{}),
 		who:   restarted(job),
 		entry: jobEntry(Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan),
 	}
@@ -158,25 +158,25 @@ func restarted(job Job) Caller {
 }
 
 // goOn lets a job go on from where it was, in the name of who, as often resumed as said.
-func (d *DeadLetters) goOn(ctx context.Context, job Job, who Caller, resumed int) error {
-	j, err := d.again(ctx, job)
+func (m *Moves) goOn(ctx context.Context, job Job, who Caller, resumed int) error {
+	j, err := m.again(ctx, job)
 	if err != nil {
 		return err
 	}
 	j.who = who
-	if err := d.take(ctx, j); err != nil {
+	if err := m.take(ctx, j); err != nil {
 		return err
 	}
 	j.mu.Lock()
 	j.job.Resumed = resumed
 	j.mu.Unlock()
 	go func() {
-		defer d.retire(j)
+		defer m.jobs.retire(j)
 		if j.plan.IDChange != "" && j.edited == nil {
-			d.finish(j, ending{JobStopped, "the edited message was kept in memory alone, and the program was started again: make the edit again"})
+			m.runner.finish(j, ending{JobStopped, "the edited message was kept in memory alone, and the program was started again: make the edit again"})
 			return
 		}
-		d.carryOut(j)
+		m.runner.carryOut(j)
 	}()
 	return nil
 }
@@ -186,12 +186,12 @@ var errMeanwhile = errors.New("the job has changed since it was read")
 
 // take makes a job live that was read from the journal, unless something else was done with it since: it may have been cancelled, or have
 // gone on, come to rest and retired. Once it is live nobody else changes it in the journal.
-func (d *DeadLetters) take(ctx context.Context, j *liveJob) error {
-	if !d.enlist(j) {
+func (m *Moves) take(ctx context.Context, j *liveJob) error {
+	if !m.jobs.enlist(j) {
 		return conflict("The job goes on already, or the dashboard is stopping")
 	}
 	read := j.snapshot()
-	now, ok, err := d.deps.Journal.Job(ctx, read.ID)
+	now, ok, err := m.deps.Journal.Job(ctx, read.ID)
 	switch {
 	case err != nil:
 		err = unkept("The job cannot be read", err)
@@ -200,9 +200,9 @@ func (d *DeadLetters) take(ctx context.Context, j *liveJob) error {
 	default:
 		return nil
 	}
-	defer d.letGo(j)
+	defer m.jobs.letGo(j)
 	if !j.rest() && !now.State.Final() { // somebody was told that it is cancelled
-		d.finish(j, ending{JobCancelled, ""})
+		m.runner.finish(j, ending{JobCancelled, ""})
 	}
 	return err
 }

@@ -12,7 +12,7 @@ func copyDecider(t *testing.T) *decider {
 	t.Helper()
 	store := &PreflightStore{Name: "shop", Scheme: dedup.Scheme{Kind: "redis"}}
 	j := &liveJob{moved: map[string]int{}, line: line{store: store}, plan: MovePlan{Request: MoveRequest{Do: Requeue, Whole: true}, Choices: chosen(nil, true)}}
-	d, err := newDecider(j, 0)
+	d, err := (&jobRunner{deps: &DeadLettersDeps{}}).newDecider(j, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

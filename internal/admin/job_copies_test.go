@@ -77,7 +77,7 @@ func (w *ward) toItsEnd(t *testing.T, id string, restart bool, mark func()) admi
 	mark()
 	if restart {
 		must(t, w.Close(context.Background()))
-		w.DeadLetters = admin.NewDeadLetters(w.deps)
+		w.deadLetters = newDeadLetters(w.deps)
 	}
 	for w.ResumeJob(t.Context(), ada, id) != nil { // it is coming to rest
 		w.until(t, id, in(admin.JobPaused))

@@ -35,7 +35,13 @@ type fact struct {
 
 // A decider says what becomes of the messages of a run by the plan. It is a requeue.Decider.
 type decider struct {
-	job    *liveJob
+	job *liveJob
+	// queues has the newest figures, predictor what the stores hold, mask what filters see; clearer clears markers.
+	queues    *queueFinder
+	predictor *predictor
+	mask      letterMasker
+	clearer   letterClearer
+
 	filter Filter
 	// wanted counts the selected references; nil where single messages are not selected.
 	wanted map[string]int
@@ -61,13 +67,13 @@ type decider struct {
 	idle chan struct{}
 }
 
-func newDecider(j *liveJob, most int64) (*decider, error) {
+func (r *jobRunner) newDecider(j *liveJob, most int64) (*decider, error) {
 	f, err := ParseFilter(j.plan.Request.Filter, j.plan.Made.UTC())
 	if err != nil {
 		return nil, err
 	}
 	return &decider{
-		job: j, filter: f, most: most, wanted: j.stillWanted(), out: map[string]int{}, under: map[string]int{}, facts: map[string]fact{},
+		job: j, queues: r.queues, predictor: r.predictor, mask: r.mask, clearer: r.deps.Clear, filter: f, most: most, wanted: j.stillWanted(), out: map[string]int{}, under: map[string]int{}, facts: map[string]fact{},
 		idle: make(chan struct{}, 1),
 	}, nil
 }
@@ -279,7 +285,7 @@ func (d *decider) predicted(ctx context.Context, letters []Letter) ([]bool, erro
 // matches compares a letter as it is shown, masked, with the frozen filter.
 func (d *decider) matches(l Letter) bool {
 	if d.filter.reads(fieldBody) || d.filter.reads(fieldHeader) || d.filter.reads(fieldException) || d.filter.reads(fieldType) {
-		return d.filter.Matches(d.job.letters.maskedWithoutBody(&l)) // into no variable that it is made of
+		return d.filter.Matches(d.mask.withoutBody(&l)) // into no variable that it is made of
 	}
 	return d.filter.Matches(l)
 }
@@ -298,7 +304,7 @@ func (d *decider) foretell(ctx context.Context, letters []Letter, ask []int) err
 			some[n].Message = j.edited.message
 		}
 	}
-	failed := j.letters.foretell(ctx, j.line, some, j.letters.deps.Now().Add(j.letters.fresh(j.line).wait()))
+	failed := d.predictor.foretell(ctx, j.line, some, j.deps.Now().Add(d.queues.fresh(j.line).wait()))
 	for n, i := range ask {
 		message := letters[i].Message
 		letters[i] = some[n]
@@ -373,13 +379,4 @@ func (d *decider) beyond() string {
 		return afterFirst
 	}
 	return beyondMost
-}
-
-// fresh returns a line with the newest figures.
-func (d *DeadLetters) fresh(l line) line {
-	name := l.queue.Name
-	if newer, err := d.line(l.pipeline.Name, name); err == nil {
-		return newer
-	}
-	return l
 }

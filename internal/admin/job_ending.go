@@ -92,7 +92,7 @@ func (j *liveJob) interrupted() ending {
 }
 
 // endingOf says what the end of a run means for its job.
-func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
+func (r *jobRunner) endingOf(j *liveJob, result requeue.Result, err error) ending {
 	var store *storeError
 	switch {
 	case errors.Is(err, errEnough):
@@ -101,31 +101,31 @@ func (d *DeadLetters) endingOf(j *liveJob, r requeue.Result, err error) ending {
 		return ending{JobPaused, "the markers could not be looked up: " + store.why}
 	case j.wished() != goOn:
 		return j.interrupted()
-	case d.life.Err() != nil:
+	case r.life.Err() != nil:
 		return ending{}
 	}
-	switch r.Stop {
+	switch result.Stop {
 	case requeue.StopLimit, requeue.StopEmpty:
 		return j.exhausted()
 	case requeue.StopBounced:
-		return ending{JobDone, r.Text}
+		return ending{JobDone, result.Text}
 	case requeue.StopBlocked, requeue.StopConnection, requeue.StopAge:
 		if dedup.KindOf(err) == dedup.NotFound {
 			return ending{JobStopped, words(err)}
 		}
-		return ending{JobPaused, r.Text + alsoSaid(err)}
+		return ending{JobPaused, result.Text + alsoSaid(err)}
 	case requeue.StopReport:
 		return ending{JobStopped, journalFailed}
 	case requeue.StopDecide:
-		return ending{JobPaused, r.Text + alsoSaid(err)}
+		return ending{JobPaused, result.Text + alsoSaid(err)}
 	}
 	if err != nil {
-		d.deps.Log.Error("a job stopped", "job", j.job.ID, "stop", r.Stop, "err", err)
+		r.deps.Log.Error("a job stopped", "job", j.job.ID, "stop", result.Stop, "err", err)
 	}
-	if r.Text == "" {
-		r.Text = "the messages could not be moved; the program's log says why"
+	if result.Text == "" {
+		result.Text = "the messages could not be moved; the program's log says why"
 	}
-	return ending{JobStopped, r.Text}
+	return ending{JobStopped, result.Text}
 }
 
 // alsoSaid adds what an error says for people.

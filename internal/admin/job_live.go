@@ -33,8 +33,9 @@ const (
 
 // A liveJob is a job that this process is carrying out.
 type liveJob struct {
-	letters *DeadLetters
-	line    line
+	// deps says where the job is kept, and whom it tells.
+	deps *DeadLettersDeps
+	line line
 	// who started it; markers are cleared in that name.
 	who Caller
 	// entry is the audited intent.
@@ -146,7 +147,7 @@ func (j *liveJob) waiting(state JobState, why string) {
 	j.mu.Unlock()
 	j.aside.Go(func() {
 		if err := j.save(context.Background()); err != nil {
-			j.letters.deps.Log.Error("the state of a job could not be kept", "job", j.job.ID, "err", err)
+			j.deps.Log.Error("the state of a job could not be kept", "job", j.job.ID, "err", err)
 		}
 	})
 }
@@ -162,7 +163,7 @@ func (j *liveJob) took(ctx context.Context, settled []requeue.Settled, facts fun
 		j.count(s, known[i])
 	}
 	// What a limit is counted against is written each time: what is not written would not count after a crash.
-	due := j.plan.Most > 0 || j.letters.deps.Now().Sub(j.saved) >= saveEvery
+	due := j.plan.Most > 0 || j.deps.Now().Sub(j.saved) >= saveEvery
 	j.mu.Unlock()
 	if !due {
 		return nil
@@ -229,19 +230,19 @@ func (j *liveJob) save(ctx context.Context) error {
 	ctx, cancel := writing(ctx)
 	defer cancel()
 	j.mu.Lock()
-	now := j.letters.deps.Now()
+	now := j.deps.Now()
 	j.saved = now
 	j.measure(now)
 	job, items := j.copied(), j.items
 	j.items = nil
 	j.mu.Unlock()
-	if err := j.letters.deps.Journal.SaveJob(ctx, job, items); err != nil {
+	if err := j.deps.Journal.SaveJob(ctx, job, items); err != nil {
 		j.mu.Lock()
 		j.items = append(items, j.items...)
 		j.mu.Unlock()
 		return fmt.Errorf("keep the progress of job %s: %w", job.ID, err)
 	}
-	j.letters.deps.Changed("job:" + job.ID)
+	j.deps.Changed("job:" + job.ID)
 	return nil
 }
 
@@ -293,24 +294,6 @@ func (c Counts) words() string {
 		return "nothing moved"
 	}
 	return strings.Join(said, ", ")
-}
-
-// rateNow returns the duplicate rate of a pipeline over its judged window; nil when unknown.
-func (d *DeadLetters) rateNow(pipeline string) *float64 {
-	snap := d.deps.Snapshots.Snapshot()
-	if snap == nil {
-		return nil
-	}
-	status, ok := snap.Pipeline(pipeline)
-	if !ok {
-		return nil
-	}
-	for _, w := range status.Windows {
-		if w.Window == status.Pipeline.Limits.Window && w.DuplicateRate.Known() {
-			return &w.DuplicateRate.Value
-		}
-	}
-	return nil
 }
 
 // source is the queue that the job takes messages from: the dead-letter queue, or the parking queue of a restore.

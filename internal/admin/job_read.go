@@ -18,104 +18,97 @@ const (
 )
 
 // Job returns a job as it stands. Operators may.
-func (d *DeadLetters) Job(ctx context.Context, who Caller, id string) (Job, error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+func (m *Moves) Job(ctx context.Context, who Caller, id string) (Job, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return Job{}, err
 	}
-	return d.read(ctx, id)
-}
-
-// owes reports whether the end of a job could not be written yet.
-func (d *DeadLetters) owes(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.owed[id] != nil
+	return m.read(ctx, id)
 }
 
 // read returns a job: of one that this process carries out as it stands, else as the journal has it.
-func (d *DeadLetters) read(ctx context.Context, id string) (Job, error) {
-	if known := d.known(id); known != nil {
-		if job := known.snapshot(); !job.State.Final() || d.owes(id) {
+func (m *Moves) read(ctx context.Context, id string) (Job, error) {
+	if known := m.jobs.known(id); known != nil {
+		if job := known.snapshot(); !job.State.Final() || m.jobs.owes(id) {
 			return job, nil
 		} // it has ended for others once that is written: until then its queue is not free
 	}
-	job, ok, err := d.deps.Journal.JobAlone(ctx, id)
+	job, ok, err := m.deps.Journal.JobAlone(ctx, id)
 	if err == nil && ok {
-		job.Plan, err = d.plans.of(ctx, d.deps.Journal, job.Plan.ID)
+		job.Plan, err = m.plans.of(ctx, m.deps.Journal, job.Plan.ID)
 	}
 	switch {
 	case err != nil:
 		return Job{}, unkept("The job cannot be read", err)
 	case !ok:
 		return Job{}, notFound("There is no such job")
-	case !job.State.Final() && job.State != JobPaused && d.known(id) == nil:
+	case !job.State.Final() && job.State != JobPaused && m.jobs.known(id) == nil:
 		job.Why = "the program was started again; the job goes on as soon as its queue has been seen"
 	}
 	return job, nil
 }
 
 // Jobs lists jobs, newest first. Operators may.
-func (d *DeadLetters) Jobs(ctx context.Context, who Caller, limit int) ([]JobSummary, error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_jobs", ""); err != nil {
+func (m *Moves) Jobs(ctx context.Context, who Caller, limit int) ([]JobSummary, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_jobs", ""); err != nil {
 		return nil, err
 	}
 	if limit < 1 || limit > maxJobs {
 		return nil, invalid(fmt.Sprintf("A list has 1 to %d jobs", maxJobs))
 	}
-	list, err := d.deps.Journal.Jobs(ctx, limit)
+	list, err := m.deps.Journal.Jobs(ctx, limit)
 	if err != nil {
 		return nil, unkept("The jobs cannot be read", err)
 	}
 	for i := range list {
-		d.asItStands(&list[i])
+		m.asItStands(&list[i])
 	}
 	return list, nil
 }
 
 // JobSummary returns a job as it stands in a list. It reads no plan, so that many may be asked for at once. Operators may.
-func (d *DeadLetters) JobSummary(ctx context.Context, who Caller, id string) (JobSummary, error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+func (m *Moves) JobSummary(ctx context.Context, who Caller, id string) (JobSummary, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return JobSummary{}, err
 	}
-	s, ok, err := d.deps.Journal.JobSummary(ctx, id)
+	s, ok, err := m.deps.Journal.JobSummary(ctx, id)
 	switch {
 	case err != nil:
 		return JobSummary{}, unkept("The job cannot be read", err)
 	case !ok:
 		return JobSummary{}, notFound("There is no such job")
 	}
-	d.asItStands(&s)
+	m.asItStands(&s)
 	return s, nil
 }
 
 // asItStands puts what this process knows of a job that it carries out into its summary.
-func (d *DeadLetters) asItStands(s *JobSummary) {
-	if j := d.known(s.ID); j != nil {
+func (m *Moves) asItStands(s *JobSummary) {
+	if j := m.jobs.known(s.ID); j != nil {
 		job := j.snapshot()
 		s.State, s.Counts, s.Ended = job.State, job.Counts, job.Ended
 	}
 }
 
 // JobItems returns what became of messages of a job with numbers above after, in order. Operators may.
-func (d *DeadLetters) JobItems(ctx context.Context, who Caller, id string, after int64, limit int) ([]JobItem, error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+func (m *Moves) JobItems(ctx context.Context, who Caller, id string, after int64, limit int) ([]JobItem, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return nil, err
 	}
-	return d.items(limit, after, func() ([]JobItem, error) { return d.deps.Journal.JobItems(ctx, id, after, limit) })
+	return m.items(limit, after, func() ([]JobItem, error) { return m.deps.Journal.JobItems(ctx, id, after, limit) })
 }
 
 // JobItemsThat returns likewise the moved messages of which one thing became, a word of Fates. Operators may.
-func (d *DeadLetters) JobItemsThat(ctx context.Context, who Caller, id, became string, after int64, limit int) ([]JobItem, error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+func (m *Moves) JobItemsThat(ctx context.Context, who Caller, id, became string, after int64, limit int) ([]JobItem, error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return nil, err
 	}
 	if !slices.Contains(Fates(), became) {
 		return nil, invalid("What became of a message is one of " + strings.Join(Fates(), ", "))
 	}
-	return d.items(limit, after, func() ([]JobItem, error) { return d.deps.Journal.JobItemsThat(ctx, id, became, after, limit) })
+	return m.items(limit, after, func() ([]JobItem, error) { return m.deps.Journal.JobItemsThat(ctx, id, became, after, limit) })
 }
 
-func (d *DeadLetters) items(limit int, after int64, read func() ([]JobItem, error)) ([]JobItem, error) {
+func (m *Moves) items(limit int, after int64, read func() ([]JobItem, error)) ([]JobItem, error) {
 	if limit < 1 || limit > maxItemPage || after < 0 {
 		return nil, invalid(fmt.Sprintf("A page has 1 to %d messages", maxItemPage))
 	}
@@ -128,19 +121,19 @@ func (d *DeadLetters) items(limit int, after int64, read func() ([]JobItem, erro
 
 // BackOf returns the messages of a job that the newest look at its dead-letter queue found there again, by their references, and that
 // look. It fails as a conflict when there is none such, and when a job of the queue has ended since that look. Operators may.
-func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan string, refs []string, err error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
+func (m *Moves) BackOf(ctx context.Context, who Caller, id string) (scan string, refs []string, err error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_job", id); err != nil {
 		return "", nil, err
 	}
-	job, err := d.read(ctx, id)
+	job, err := m.read(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
-	kept := d.scans.newest(job.Plan.Request.Pipeline, job.Plan.Source)
+	kept := m.scans.newest(job.Plan.Request.Pipeline, job.Plan.Source)
 	if kept == nil {
 		return "", nil, conflict("What a look found of these messages is not kept any more: look at the queue again")
 	}
-	if moved, err := d.movedSince(ctx, job.Plan, kept.raw.At); err != nil {
+	if moved, err := m.movedSince(ctx, job.Plan, kept.raw.At); err != nil {
 		return "", nil, unkept("The jobs cannot be read", err)
 	} else if moved {
 		return "", nil, conflict("A job has ended since the newest look at the queue: look again")
@@ -160,22 +153,22 @@ func (d *DeadLetters) BackOf(ctx context.Context, who Caller, id string) (scan s
 const recentJobs = 50
 
 // movedSince reports whether a job over the queue of a plan has ended since.
-func (d *DeadLetters) movedSince(ctx context.Context, p MovePlan, since time.Time) (bool, error) {
-	jobs, err := d.deps.Journal.Jobs(ctx, recentJobs)
+func (m *Moves) movedSince(ctx context.Context, p MovePlan, since time.Time) (bool, error) {
+	jobs, err := m.deps.Journal.Jobs(ctx, recentJobs)
 	return slices.ContainsFunc(jobs, func(j JobSummary) bool {
 		return j.Pipeline == p.Request.Pipeline && j.Queue == p.Request.Queue && j.Ended.After(since)
 	}), err
 }
 
 // ItemsOf returns what jobs did to messages with an id, newest first, each with its job. Operators may.
-func (d *DeadLetters) ItemsOf(ctx context.Context, who Caller, id string) ([]JobItem, error) {
-	if err := d.allow(ctx, who, auth.Operator, "look_up_jobs", ""); err != nil {
+func (m *Moves) ItemsOf(ctx context.Context, who Caller, id string) ([]JobItem, error) {
+	if err := m.allow(ctx, who, auth.Operator, "look_up_jobs", ""); err != nil {
 		return nil, err
 	}
 	if id == "" || len(id) > MaxTerm {
 		return nil, invalid(fmt.Sprintf("A message id to look up has 1 to %d bytes", MaxTerm))
 	}
-	items, err := d.deps.Journal.ItemsOf(ctx, id, maxItemsOf)
+	items, err := m.deps.Journal.ItemsOf(ctx, id, maxItemsOf)
 	if err != nil {
 		return nil, unkept("The jobs cannot be read", err)
 	}

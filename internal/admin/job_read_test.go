@@ -39,7 +39,7 @@ func TestTheJobThatIsReadAgainHasItsPlan(t *testing.T) {
 	id := w.begin(t, admin.MoveRequest{Whole: true})
 	w.until(t, id, func(j admin.Job) bool { return j.Aftermath != nil })
 	must(t, w.Close(context.Background()))
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	before := reads.n.Load()
 	for range 20 {
 		job, err := w.Job(t.Context(), operator, id)
@@ -67,7 +67,7 @@ func BenchmarkReadingAJob(b *testing.B) {
 			}
 			b.Cleanup(func() { _ = db.Close() })
 			id := recordedJob(b, db, n)
-			d := admin.NewDeadLetters(admin.DeadLettersDeps{Gate: admin.NewGate(db.Audit(), db, log), Journal: db.Jobs(), Snapshots: &round{}, Log: log})
+			d := newDeadLetters(admin.DeadLettersDeps{Gate: admin.NewGate(db.Audit(), db, log), Journal: db.Jobs(), Snapshots: &round{}, Log: log})
 			b.Cleanup(func() { _ = d.Close(context.Background()) })
 			b.ReportAllocs()
 			for b.Loop() {

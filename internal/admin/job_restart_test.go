@@ -47,7 +47,7 @@ func (w *ward) interrupted(t *testing.T, n int, req admin.MoveRequest) string {
 // reopen starts DeadLetters again, as a start of the program does.
 func (w *ward) reopen(t *testing.T) {
 	t.Helper()
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()
@@ -75,7 +75,7 @@ func TestOfTwoWhoLetAJobGoOnAtOnceOneDoes(t *testing.T) {
 	journal := &slowJournal{JobJournal: w.deps.Journal}
 	journal.first = func() {}
 	w.deps.Journal = journal
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	kept, _, err := w.db.Jobs().Job(t.Context(), id)
 	must(t, err)
 	kept.State = admin.JobPaused

@@ -14,12 +14,26 @@ func (j *liveJob) refKey() dedup.RefKey {
 	if !j.plan.KeyedRefs {
 		return nil
 	}
-	return j.letters.deps.RefKey
+	return j.deps.RefKey
+}
+
+// A jobRunner carries jobs out until they end, are paused or the program stops. It is safe for concurrent use.
+type jobRunner struct {
+	deps *DeadLettersDeps
+	// life is the context of jobs, which outlive the request that began them.
+	life      context.Context
+	jobs      *jobSet
+	queues    *queueFinder
+	predictor *predictor
+	mask      letterMasker
+	scans     *scanShelf
+	edits     *editShelf
+	outcomes  *outcomeFinder
 }
 
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
-func (d *DeadLetters) carryOut(j *liveJob) {
-	end := d.work(j)
+func (r *jobRunner) carryOut(j *liveJob) {
+	end := r.work(j)
 	if end.state == "" && j.plan.strict() {
 		end = ending{JobPaused, "the program was stopped; a job with the limit of an operator does not go on by itself"}
 	}
@@ -29,25 +43,25 @@ func (d *DeadLetters) carryOut(j *liveJob) {
 		j.job.Rested = true
 		j.mu.Unlock()
 		if err := j.save(context.Background()); err != nil {
-			d.deps.Log.Error("the progress of a job could not be kept; it goes on with what is in the queue", "job", j.job.ID, "err", err)
+			r.deps.Log.Error("the progress of a job could not be kept; it goes on with what is in the queue", "job", j.job.ID, "err", err)
 		}
 		return
 	case end.state == JobPaused:
 		if err := j.become(context.Background(), JobPaused, end.why); err != nil {
-			d.owe(j)
-			d.deps.Log.Error("a job that is paused could not be kept so", "job", j.job.ID, "err", err)
+			r.jobs.owe(j)
+			r.deps.Log.Error("a job that is paused could not be kept so", "job", j.job.ID, "err", err)
 		}
 		if j.rest() {
 			return
 		}
 		end = ending{JobCancelled, ""}
 	}
-	d.finish(j, end)
+	r.finish(j, end)
 }
 
 // work runs the phases of a job.
-func (d *DeadLetters) work(j *liveJob) ending {
-	ctx, cancel := context.WithCancel(d.life)
+func (r *jobRunner) work(j *liveJob) ending {
+	ctx, cancel := context.WithCancel(r.life)
 	defer cancel()
 	j.mu.Lock()
 	j.stop = cancel
@@ -57,15 +71,15 @@ func (d *DeadLetters) work(j *liveJob) ending {
 	first := j.plan.Request.Canary > 0 && j.job.Canary == nil
 	j.mu.Unlock()
 	if first {
-		if end, over := d.first(ctx, j); over {
+		if end, over := r.first(ctx, j); over {
 			return end
 		}
 	}
-	return d.rest(ctx, j)
+	return r.rest(ctx, j)
 }
 
 // first sends the first messages and watches them. It is over when the rest must not follow now.
-func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
+func (r *jobRunner) first(ctx context.Context, j *liveJob) (ending, bool) {
 	n := int64(j.plan.Request.Canary)
 	if most := j.plan.Most; most > 0 {
 		n = min(n, most)
@@ -74,22 +88,22 @@ func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 		if err := j.become(ctx, JobCanary, ""); err != nil {
 			return ending{JobStopped, journalFailed}, true
 		}
-		result, err := d.segment(ctx, j, n-sent)
-		if end, over := d.firstEnded(j, result, err); over {
+		result, err := r.segment(ctx, j, n-sent)
+		if end, over := r.firstEnded(j, result, err); over {
 			return end, true
 		}
 	}
 	if j.snapshot().Moved == 0 {
 		return ending{}, false // nothing to watch: the rest says why
 	}
-	patience := d.fresh(j.line).patience(d.deps.Watch)
+	patience := r.queues.fresh(j.line).patience(r.deps.Watch)
 	j.mu.Lock()
-	j.job.WatchedUntil = d.deps.Now().Add(patience)
+	j.job.WatchedUntil = r.deps.Now().Add(patience)
 	j.mu.Unlock()
 	if err := j.become(ctx, JobWatching, ""); err != nil {
 		return ending{JobStopped, journalFailed}, true
 	}
-	verdict, ok := d.watch(ctx, j, patience)
+	verdict, ok := r.outcomes.watch(ctx, j, patience)
 	if !ok {
 		return j.interrupted(), true
 	}
@@ -106,17 +120,17 @@ func (d *DeadLetters) first(ctx context.Context, j *liveJob) (ending, bool) {
 }
 
 // firstEnded says whether the run of the first messages ended otherwise than by having sent them.
-func (d *DeadLetters) firstEnded(j *liveJob, r requeue.Result, err error) (ending, bool) {
+func (r *jobRunner) firstEnded(j *liveJob, result requeue.Result, err error) (ending, bool) {
 	switch {
-	case errors.Is(err, errEnough), r.Stop == requeue.StopLimit, r.Stop == requeue.StopEmpty, r.Stop == requeue.StopBounced:
+	case errors.Is(err, errEnough), result.Stop == requeue.StopLimit, result.Stop == requeue.StopEmpty, result.Stop == requeue.StopBounced:
 		return ending{}, false
 	}
-	end := d.endingOf(j, r, err)
+	end := r.endingOf(j, result, err)
 	return end, true
 }
 
 // rest moves what is left.
-func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
+func (r *jobRunner) rest(ctx context.Context, j *liveJob) ending {
 	for {
 		if err := j.become(ctx, JobRunning, ""); err != nil {
 			return ending{JobStopped, journalFailed}
@@ -128,17 +142,17 @@ func (d *DeadLetters) rest(ctx context.Context, j *liveJob) ending {
 			return j.exhausted()
 		}
 		before := j.snapshot().Moved
-		result, err := d.segment(ctx, j, 0)
+		result, err := r.segment(ctx, j, 0)
 		// What was held for too long is back in the queue: another pass takes it again, as long as there is progress.
 		if result.Stop == requeue.StopAge && j.snapshot().Moved > before && ctx.Err() == nil {
 			continue
 		}
-		return d.endingOf(j, result, err)
+		return r.endingOf(j, result, err)
 	}
 }
 
 // segment runs the engine once. With first above 0 it sends that many messages at most.
-func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (requeue.Result, error) {
+func (r *jobRunner) segment(ctx context.Context, j *liveJob, first int64) (requeue.Result, error) {
 	p := j.plan
 	limit, most := j.left(), first
 	if p.Most > 0 {
@@ -153,7 +167,7 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	if most > 0 && !single { // what is taken cannot be left
 		limit = min(limit, most)
 	}
-	decider, err := newDecider(j, most)
+	decider, err := r.newDecider(j, most)
 	if err != nil {
 		return requeue.Result{}, err
 	}
@@ -176,12 +190,12 @@ func (d *DeadLetters) segment(ctx context.Context, j *liveJob, first int64) (req
 	} else if err != nil {
 		return requeue.Result{Stop: requeue.StopConnection, Text: "the queue cannot be read before messages are taken out of it"}, err
 	}
-	leave, err := d.queues.enter(ctx, p.Broker, j.source())
+	leave, err := r.queues.turns.enter(ctx, p.Broker, j.source())
 	if err != nil {
 		return requeue.Result{Stop: requeue.StopCancelled}, err
 	}
 	defer leave()
-	result, err := d.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
+	result, err := r.deps.Run(ctx, j.line.broker.Mover, cfg, decider, func(ctx context.Context, settled []requeue.Settled) error {
 		return j.took(ctx, settled, decider.settled)
 	})
 	j.aside.Wait()
@@ -231,16 +245,16 @@ func (l line) spare(ctx context.Context, cfg *requeue.Config) error {
 }
 
 // finish keeps and audits the end of a job. It has happened: what cannot be written is tried again by Run.
-func (d *DeadLetters) finish(j *liveJob, end ending) {
-	d.scans.outdate(j.plan.Source.Vhost, j.plan.Source.Name, j.plan.Request.Queue, j.plan.Parking)
+func (r *jobRunner) finish(j *liveJob, end ending) {
+	r.scans.outdate(j.plan.Source.Vhost, j.plan.Source.Name, j.plan.Request.Queue, j.plan.Parking)
 	j.mu.Lock()
-	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, d.deps.Now(), 0
+	j.job.State, j.job.Why, j.job.Ended, j.job.Rate = end.state, end.why, r.deps.Now(), 0
 	j.mu.Unlock()
-	d.edits.drop(j.plan.ID)
+	r.edits.drop(j.plan.ID)
 	kept := j.save(context.Background())
 	if kept != nil {
-		d.owe(j)
-		d.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
+		r.jobs.owe(j)
+		r.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry
 	e.Detail = j.snapshot().words()
@@ -258,8 +272,8 @@ func (d *DeadLetters) finish(j *liveJob, end ending) {
 	}
 	ctx, cancel := writing(context.Background())
 	defer cancel()
-	d.deps.Gate.close(ctx, e, phase)
+	r.deps.Gate.close(ctx, e, phase)
 	if kept == nil { // else it is judged once its end is written
-		d.judgeLater(j.job.ID)
+		r.outcomes.judgeLater(j.job.ID)
 	}
 }

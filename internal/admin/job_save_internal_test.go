@@ -35,7 +35,7 @@ func (d *slowDisk) SaveJob(_ context.Context, j Job, _ []JobItem) error {
 
 func slowJob() (*liveJob, *slowDisk) {
 	disk := &slowDisk{entered: make(chan struct{}), proceed: make(chan struct{})}
-	return &liveJob{letters: &DeadLetters{deps: DeadLettersDeps{Journal: disk, Now: time.Now, Changed: func(string) {}}}}, disk
+	return &liveJob{deps: &DeadLettersDeps{Journal: disk, Now: time.Now, Changed: func(string) {}}}, disk
 }
 
 func TestAnOlderPictureOfAJobIsNeverWrittenAfterANewerOne(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // watch waits until it can be told whether the first messages went well. It is false when it was told to stop. What goes wrong is
 // told at once, what goes well after the whole time: a message may come back late.
-func (d *DeadLetters) watch(ctx context.Context, j *liveJob, patience time.Duration) (CanaryVerdict, bool) {
+func (o *outcomeFinder) watch(ctx context.Context, j *liveJob, patience time.Duration) (CanaryVerdict, bool) {
 	end := time.NewTimer(patience)
 	defer end.Stop()
 	tick := time.NewTicker(max(patience/30, 50*time.Millisecond))
@@ -21,22 +21,22 @@ func (d *DeadLetters) watch(ctx context.Context, j *liveJob, patience time.Durat
 		case <-ctx.Done():
 			return CanaryVerdict{}, false
 		case <-end.C:
-			return d.judgeFirst(ctx, j, d.cameBack(ctx, j)), true
+			return o.judgeFirst(ctx, j, o.cameBack(ctx, j)), true
 		case <-tick.C:
 		}
-		if v := d.judgeFirst(ctx, j, back{by: backByDepth}); v.Failed > 0 {
-			return d.judgeFirst(ctx, j, d.cameBack(ctx, j)), ctx.Err() == nil
+		if v := o.judgeFirst(ctx, j, back{by: backByDepth}); v.Failed > 0 {
+			return o.judgeFirst(ctx, j, o.cameBack(ctx, j)), ctx.Err() == nil
 		}
 	}
 }
 
 // judgeFirst judges the first messages by their markers and by what came back.
-func (d *DeadLetters) judgeFirst(ctx context.Context, j *liveJob, b back) CanaryVerdict {
+func (o *outcomeFinder) judgeFirst(ctx context.Context, j *liveJob, b back) CanaryVerdict {
 	sent := j.sentItems()
 	job := j.snapshot()
-	v := CanaryVerdict{Sent: int(job.Moved), At: d.deps.Now(), Back: b.n, BackBy: b.by}
+	v := CanaryVerdict{Sent: int(job.Moved), At: o.deps.Now(), Back: b.n, BackBy: b.by}
 	tells := j.tells()
-	found, err := d.found(ctx, j.line, sent)
+	found, err := o.found(ctx, j.line, sent)
 	again := b.of(sent)
 	unplaced := b.n // of those that came back the ones that are not found among what was sent
 	for i, it := range sent {
@@ -188,12 +188,12 @@ func (l line) stateOf(s dedup.Sighting) dedup.State {
 }
 
 // found looks the markers of items up, by id; those without a marker are absent.
-func (d *DeadLetters) found(ctx context.Context, l line, items []JobItem) (map[string]*dedup.Sighting, error) {
+func (o *outcomeFinder) found(ctx context.Context, l line, items []JobItem) (map[string]*dedup.Sighting, error) {
 	var ids []string
 	for _, it := range items {
 		if it.ID != "" {
 			ids = append(ids, it.ID)
 		}
 	}
-	return d.find(ctx, l, ids)
+	return o.predictor.find(ctx, l, ids)
 }

@@ -1,9 +1,13 @@
 package admin
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
 )
 
@@ -51,4 +55,11 @@ func (c DeadLettersConfig) checkMask() error {
 		}
 	}
 	return nil
+}
+
+// keyedHash returns the hash of a body as the audit holds it.
+func keyedHash(key dedup.RefKey, hash string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(hash))
+	return hex.EncodeToString(mac.Sum(nil))
 }

@@ -82,16 +82,3 @@ func (l line) targetOf(dead dedup.DeadLetter) (queue, why string) {
 	return "", "its death history names queue " + printable(source, 255) + ", which is of no pipeline with this dead-letter queue. Anyone who publishes can write that, " +
 		"so nothing is sent there; if it is right, list the queue under the queues of a pipeline"
 }
-
-// rulesOf says whose rules a letter follows that goes to a queue of another pipeline, with another store, lock or other ids; empty where the
-// rules of this line hold.
-func (d *DeadLetters) rulesOf(l line, target string) string {
-	if slices.Contains(l.pipeline.Queues, target) {
-		return ""
-	}
-	other, known := d.pipelines[l.homes[target]]
-	if !known || other.Store == l.pipeline.Store && other.Lock == l.pipeline.Lock && other.IDFrom == l.pipeline.IDFrom {
-		return ""
-	}
-	return other.Name
-}

@@ -38,43 +38,6 @@ type line struct {
 	refs dedup.RefKey
 }
 
-// line finds a queue of a pipeline by its name.
-func (d *DeadLetters) line(pipeline, queue string) (line, error) {
-	p, ok := d.pipelines[pipeline]
-	if !ok {
-		return line{}, notFound("There is no pipeline " + printable(pipeline, 64))
-	}
-	l := line{pipeline: p, ids: d.ids[pipeline], broker: d.brokers[p.Broker], store: d.stores[p.Store], fragile: d.fragile, ours: d.runs.ours, refs: d.deps.RefKey}
-	if l.broker == nil {
-		return line{}, notFound("There is no broker " + printable(p.Broker, 64))
-	}
-	snap := d.deps.Snapshots.Snapshot()
-	if snap == nil {
-		return line{}, &dedup.Error{Kind: dedup.Unavailable, Public: "No round of observation has ended yet; try again in a moment"}
-	}
-	if l.status, ok = snap.Pipeline(pipeline); !ok {
-		return line{}, &dedup.Error{Kind: dedup.Unavailable, Public: "The pipeline has not been observed yet; try again in a moment"}
-	}
-	for _, b := range snap.Brokers {
-		if b.Name == p.Broker {
-			l.info, l.nodes = b.Info, b.State.Nodes
-		}
-	}
-	l.at, l.queue = snap.At, dedup.QueueRef{Vhost: p.Vhost, Name: queue}
-	dead := l.queue
-	if from, parked := dedup.ParkedFrom(l.queue); parked {
-		dead, l.parked = from, true
-	}
-	for _, q := range l.status.DeadLetterQueues {
-		if q.QueueRef == dead {
-			l.homes = homesOf(snap, p.Broker, dead)
-			l.dead, l.sole = q, len(p.Queues) == 1 && pipelinesOver(snap, p.Broker, dead) == 1
-			return l, nil
-		}
-	}
-	return line{}, notFound("Pipeline " + pipeline + " has no dead-letter queue " + printable(dead.Name, 255))
-}
-
 // pipelinesOver counts the pipelines that have a dead-letter queue.
 func pipelinesOver(snap *dedup.Snapshot, broker string, dead dedup.QueueRef) int {
 	n := 0

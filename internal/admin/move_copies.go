@@ -41,9 +41,9 @@ func (pl *planning) goes(l *Letter) bool {
 
 // sentBefore warns of messages of which jobs have sent more copies than the messages themselves were sent.
 func (pl *planning) sentBefore(ctx context.Context, ids []string, going map[string][]*Letter) []Guard {
-	sent, err := pl.letters.deps.Journal.TimesRequeued(ctx, ids)
+	sent, err := pl.planner.deps.Journal.TimesRequeued(ctx, ids)
 	if err != nil {
-		pl.letters.deps.Log.Error("whether copies of messages were sent before cannot be read", "err", err)
+		pl.planner.deps.Log.Error("whether copies of messages were sent before cannot be read", "err", err)
 		return []Guard{warn("Whether jobs have sent copies of these messages before cannot be read")}
 	}
 	n := 0
@@ -64,7 +64,7 @@ func (pl *planning) sentBefore(ctx context.Context, ids []string, going map[stri
 
 // doneSince warns of messages whose marker says that their work was done since they were looked at.
 func (pl *planning) doneSince(ctx context.Context, ids []string, going map[string][]*Letter) []Guard {
-	now, err := pl.letters.find(ctx, pl.line, ids)
+	now, err := pl.planner.predictor.find(ctx, pl.line, ids)
 	if err != nil {
 		return []Guard{warn("The markers cannot be looked up at this moment, and what is said below is as old as the look: %s", dedup.PublicText(err))}
 	}

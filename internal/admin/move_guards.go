@@ -72,9 +72,9 @@ func counted(n int, one, many string) string {
 }
 
 // liveGuards are what speaks against a plan as the broker is now.
-func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue, p MovePlan) []Guard {
+func (m *Planner) liveGuards(ctx context.Context, l line, source dedup.Queue, p MovePlan) []Guard {
 	var guards []Guard
-	if job := d.holder(ctx, l); job != "" {
+	if job := m.queues.holder(ctx, l); job != "" {
 		guards = append(guards, block("Job %s is moving messages of this queue; wait for its end, or cancel it", job))
 	}
 	if whole := l.wholeRisk(source); !whole.Harmless {
@@ -86,11 +86,11 @@ func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue
 		}
 	}
 	guards = append(guards, consumerGuards(source, p)...)
-	if p.clears() && d.whyNotClear(l) != "" {
-		guards = append(guards, block("Markers cannot be cleared: %s", d.whyNotClear(l)))
+	if p.clears() && m.whyNotClear(l) != "" {
+		guards = append(guards, block("Markers cannot be cleared: %s", m.whyNotClear(l)))
 	}
 	if p.Request.Do != Discard { // the parking queue has no bound, or it is refused
-		guards = append(guards, d.targetGuards(ctx, l, p)...)
+		guards = append(guards, m.targetGuards(ctx, l, p)...)
 	}
 	return guards
 }
@@ -117,18 +117,18 @@ func (p MovePlan) clears() bool {
 	return p.Request.Do == Requeue && slices.Contains(slices.Collect(maps.Values(p.Choices)), ClearFirst)
 }
 
-func (d *DeadLetters) whyNotClear(l line) string {
+func (m *Planner) whyNotClear(l line) string {
 	switch {
 	case l.store == nil:
 		return "the pipeline has no store"
-	case d.deps.Clear == nil:
+	case m.deps.Clear == nil:
 		return "this dashboard changes no markers"
 	}
-	return d.deps.Clear.WhyNot(l.store.Name)
+	return m.deps.Clear.WhyNot(l.store.Name)
 }
 
 // targetGuards are what speaks against the queues that messages go to.
-func (d *DeadLetters) targetGuards(ctx context.Context, l line, p MovePlan) []Guard {
+func (m *Planner) targetGuards(ctx context.Context, l line, p MovePlan) []Guard {
 	targets := maps.Clone(p.Targets)
 	if p.beyond() {
 		possible := slices.Collect(maps.Keys(l.homes))

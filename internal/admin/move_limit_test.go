@@ -208,7 +208,7 @@ func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
 		must(t, err)
 		deps := w.deps
 		deps.Config.OperatorLimit = 10
-		again := admin.NewDeadLetters(deps)
+		again := newDeadLetters(deps)
 		defer func() { must(t, again.Close(context.Background())) }()
 		_, err = again.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
 		if dedup.KindOf(err) != dedup.Forbidden || !strings.Contains(dedup.PublicText(err), "may move 50 messages, more than the 10") {

@@ -75,37 +75,54 @@ func (r MoveRequest) frozen(now time.Time) (MoveRequest, error) {
 	return r, nil
 }
 
+// A Planner plans moves of dead letters: it freezes a selection, says what a move would do with it, and what speaks against it. It changes
+// nothing at the broker. It is safe for concurrent use; its errors are *dedup.Error.
+type Planner struct {
+	deps      *DeadLettersDeps
+	queues    *queueFinder
+	predictor *predictor
+	mask      letterMasker
+	// scans are the looks that selections are made from.
+	scans *scanShelf
+	edits *editShelf
+}
+
+// allow refuses and records whoever lacks the role.
+func (m *Planner) allow(ctx context.Context, who Caller, needs auth.Role, name, target string) error {
+	return m.deps.Gate.allow(ctx, who, action{name: name, target: printable(target, maxTarget), needs: needs})
+}
+
 // PlanMove freezes a selection and says what a move would do with it. It changes nothing. Operators may plan what they may start.
-func (d *DeadLetters) PlanMove(ctx context.Context, who Caller, req MoveRequest) (MovePlan, error) {
+func (m *Planner) PlanMove(ctx context.Context, who Caller, req MoveRequest) (MovePlan, error) {
 	act := action{name: "plan_move", target: printable(req.Queue, maxTarget), needs: auth.Operator}
-	p, err := d.planMove(ctx, who, req, &act)
+	plan, err := m.planMove(ctx, who, req, &act)
 	if err != nil {
-		return MovePlan{}, d.deps.Gate.refuse(ctx, who, act, err)
+		return MovePlan{}, m.deps.Gate.refuse(ctx, who, act, err)
 	}
-	return p, nil
+	return plan, nil
 }
 
 // planMove makes a plan, and completes the action.
-func (d *DeadLetters) planMove(ctx context.Context, who Caller, req MoveRequest, act *action) (MovePlan, error) {
+func (m *Planner) planMove(ctx context.Context, who Caller, req MoveRequest, act *action) (MovePlan, error) {
 	if err := lacks(who, act.needs); err != nil {
 		return MovePlan{}, err
 	}
-	req, err := req.frozen(d.deps.Now())
+	req, err := req.frozen(m.deps.Now())
 	if err != nil {
 		return MovePlan{}, err
 	}
 	if err := req.check(); err != nil {
 		return MovePlan{}, err
 	}
-	l, err := d.moving(req)
+	l, err := m.queues.moving(req)
 	if err != nil {
 		return MovePlan{}, err
 	}
 	act.target = l.target()
 	ctx, cancel := context.WithTimeout(ctx, planTimeout)
 	defer cancel()
-	pl := planning{letters: d, line: l, plan: MovePlan{
-		ID: rand.Text(), Made: d.deps.Now(), By: who.Name, Request: req, Broker: l.pipeline.Broker, Source: l.queue,
+	pl := planning{planner: m, line: l, plan: MovePlan{
+		ID: rand.Text(), Made: m.deps.Now(), By: who.Name, Request: req, Broker: l.pipeline.Broker, Source: l.queue,
 		Targets: map[string]int{}, Classes: Tally{}, KeyedRefs: true,
 	}}
 	if err := pl.make(ctx, who); err != nil {
@@ -115,46 +132,25 @@ func (d *DeadLetters) planMove(ctx context.Context, who Caller, req MoveRequest,
 	if err := lacks(who, act.needs); err != nil {
 		return MovePlan{}, pl.beyondOperator(who, err)
 	}
-	return pl.plan, d.keepPlan(ctx, who, *act, pl)
-}
-
-// moving finds the queue that a move takes messages from, and refuses where nothing can be moved.
-func (d *DeadLetters) moving(req MoveRequest) (line, error) {
-	l, err := d.line(req.Pipeline, req.Queue)
-	switch {
-	case err != nil:
-		return line{}, err
-	case l.parked:
-		return line{}, invalid("Name the dead-letter queue; what is restored comes from its parking queue")
-	}
-	if err := d.acting(l); err != nil {
-		return line{}, err
-	}
-	if l, err = l.sendingTo(req.Target, req.Do); err != nil {
-		return line{}, err
-	}
-	if req.Do == RestoreLetters {
-		return l.parking()
-	}
-	return l, nil
+	return pl.plan, m.keepPlan(ctx, who, *act, pl)
 }
 
 // keepPlan keeps a plan and audits that it was made. What an edit puts into the message stays in memory.
-func (d *DeadLetters) keepPlan(ctx context.Context, who Caller, act action, pl planning) error {
+func (m *Planner) keepPlan(ctx context.Context, who Caller, act action, pl planning) error {
 	kept := pl.plan
 	kept.Request.Edit = nil
 	if pl.edited != nil {
-		if err := d.edits.keep(kept.ID, *pl.edited); err != nil {
+		if err := m.edits.keep(kept.ID, *pl.edited); err != nil {
 			return err
 		}
 	}
-	if err := d.deps.Journal.SaveMovePlan(ctx, kept); err != nil {
+	if err := m.deps.Journal.SaveMovePlan(ctx, kept); err != nil {
 		return unkept("The plan cannot be kept, so nothing can be carried out", err)
 	}
 	e := entryOf(who, act)
 	e.Operation, e.Action, e.Hash = kept.ID, MovePlanAction(kept.Request.Do), moveHash(kept)
 	e.Detail = kept.summary()
-	if err := d.deps.Gate.record(ctx, e, Planned); err != nil {
+	if err := m.deps.Gate.record(ctx, e, Planned); err != nil {
 		return unkept("The plan cannot be audited, so nothing can be carried out", err)
 	}
 	return nil
@@ -204,28 +200,28 @@ func moveHash(p MovePlan) string {
 
 // PlannedMove returns a plan again, and the job that carries it out or "". A plan that is over is of kind not found. Operators may;
 // admins get its edit too, which holds a body.
-func (d *DeadLetters) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
-	if err := d.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
+func (m *Planner) PlannedMove(ctx context.Context, who Caller, id string) (plan MovePlan, job string, err error) {
+	if err := m.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
 		return MovePlan{}, "", err
 	}
-	p, job, ok, err := d.deps.Journal.MovePlan(ctx, id)
+	plan, job, ok, err := m.deps.Journal.MovePlan(ctx, id)
 	if err != nil {
 		return MovePlan{}, "", unkept("The plan cannot be read", err)
 	}
-	if !ok || job == "" && d.overdue(p) {
+	if !ok || job == "" && m.overdue(plan) {
 		return MovePlan{}, "", notFound("There is no such plan, or it is over: a plan can be carried out for " + span(PlanLife))
 	}
-	if edited, kept := d.edits.take(id); kept && who.Can(auth.Admin) {
-		p.Edited = &edited.letter
+	if edited, kept := m.edits.take(id); kept && who.Can(auth.Admin) {
+		plan.Edited = &edited.letter
 	}
-	return p, job, nil
+	return plan, job, nil
 }
 
-func (d *DeadLetters) overdue(p MovePlan) bool { return d.deps.Now().Sub(p.Made) > PlanLife }
+func (m *Planner) overdue(plan MovePlan) bool { return m.deps.Now().Sub(plan.Made) > PlanLife }
 
 // planning is a plan in the making.
 type planning struct {
-	letters *DeadLetters
+	planner *Planner
 	line    line
 	plan    MovePlan
 	// queue is the source as it is now; risk is what leaving messages in it does.
@@ -243,7 +239,7 @@ type planning struct {
 
 func (pl *planning) make(ctx context.Context, who Caller) error {
 	var err error
-	if pl.queue, err = pl.letters.source(ctx, pl.line); err != nil {
+	if pl.queue, err = pl.planner.queues.source(ctx, pl.line); err != nil {
 		return err
 	}
 	pl.risk = dedup.Returning(pl.line.info, pl.queue)
@@ -274,7 +270,7 @@ func (pl *planning) make(ctx context.Context, who Caller) error {
 		pl.plan.UpTo = pl.plan.upTo(pl.plan.Ready)
 	}
 	pl.freezeLeft()
-	pl.plan.Guards = append(append(pl.scanGuards(), pl.copyGuards(ctx)...), pl.letters.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
+	pl.plan.Guards = append(append(pl.scanGuards(), pl.copyGuards(ctx)...), pl.planner.liveGuards(ctx, pl.line, pl.queue, pl.plan)...)
 	if why := pl.plan.Idle(); why != "" {
 		pl.plan.Guards = append(pl.plan.Guards, block("%s", why))
 	}
@@ -311,10 +307,10 @@ func (pl *planning) choose() error {
 
 // selects finds the letters of the scan that are selected.
 func (pl *planning) selects() error {
-	d, req := pl.letters, &pl.plan.Request
-	pl.scan = d.scans.find(req.Scan)
+	scans, req := pl.planner.scans, &pl.plan.Request
+	pl.scan = scans.find(req.Scan)
 	if pl.scan == nil && req.Whole {
-		pl.scan = d.scans.newest(pl.line.pipeline.Name, pl.line.queue)
+		pl.scan = scans.newest(pl.line.pipeline.Name, pl.line.queue)
 	}
 	if pl.scan != nil && (pl.scan.raw.Pipeline != pl.line.pipeline.Name || pl.scan.raw.Queue != pl.line.queue) {
 		return invalid("The look was at another queue")

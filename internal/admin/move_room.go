@@ -45,7 +45,7 @@ func refusal(guards []Guard) error {
 // beyondOperator says how many messages an operator may requeue, where it is their number alone that needs an admin; else it returns
 // the error that refused the plan.
 func (pl *planning) beyondOperator(who Caller, err error) error {
-	limit := int64(pl.letters.deps.Config.OperatorLimit)
+	limit := int64(pl.planner.deps.Config.OperatorLimit)
 	fewer := *pl
 	fewer.plan.Request.Most = limit
 	if dedup.KindOf(err) != dedup.Forbidden || limit < 1 || pl.plan.Needs == auth.Operator || fewer.needs(who) != auth.Operator {
@@ -61,9 +61,9 @@ func (pl *planning) beyondOperator(who Caller, err error) error {
 
 // askAgain returns a plan as it stands for a queue that holds so many by now, and asks again what depends on that: the queue may have grown
 // since the plan was made, by somebody with other rights.
-func (d *DeadLetters) askAgain(who Caller, p MovePlan, ready int64, confirm string) (MovePlan, error) {
+func (m *Planner) askAgain(who Caller, p MovePlan, ready int64, confirm string) (MovePlan, error) {
 	p.Ready, p.UpTo = ready, p.upTo(ready)
-	if err := d.mayMove(who, p); err != nil {
+	if err := m.mayMove(who, p); err != nil {
 		return p, err
 	}
 	if needed := p.typed(); p.Confirm == "" && needed != "" && confirm != needed {
@@ -73,8 +73,8 @@ func (d *DeadLetters) askAgain(who Caller, p MovePlan, ready int64, confirm stri
 }
 
 // mayMove says whether somebody may let a plan move as many messages as it may move.
-func (d *DeadLetters) mayMove(who Caller, p MovePlan) error {
-	limit := int64(d.deps.Config.OperatorLimit)
+func (m *Planner) mayMove(who Caller, p MovePlan) error {
+	limit := int64(m.deps.Config.OperatorLimit)
 	if who.Can(auth.Admin) || p.UpTo <= limit {
 		return nil
 	}

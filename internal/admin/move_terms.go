@@ -12,7 +12,7 @@ import (
 
 // needs returns the role that may carry the plan out.
 func (pl *planning) needs(who Caller) auth.Role {
-	return pl.plan.RoleNeeded(who, pl.letters.deps.Config.OperatorLimit)
+	return pl.plan.RoleNeeded(who, pl.planner.deps.Config.OperatorLimit)
 }
 
 // RoleNeeded returns the role that may carry the plan of somebody out, where an operator may requeue so many. A filter also selects what
@@ -32,7 +32,7 @@ func (p MovePlan) RoleNeeded(who Caller, limit int) auth.Role {
 // most returns the most messages that the plan moves; 0 for no bound. A filter also selects what arrives after the look, so that the
 // limit of an operator bounds every plan that an operator may start, whoever made it.
 func (pl *planning) most() int64 {
-	asked, limit := pl.plan.Request.Most, int64(pl.letters.deps.Config.OperatorLimit)
+	asked, limit := pl.plan.Request.Most, int64(pl.planner.deps.Config.OperatorLimit)
 	if pl.plan.Needs != auth.Operator || pl.plan.Request.Filter == "" {
 		return asked
 	}
@@ -152,7 +152,7 @@ func (pl *planning) takes() time.Duration {
 	p := pl.plan
 	takes := time.Duration(float64(p.UpTo) / p.perSecond() * float64(time.Second))
 	if p.Request.Canary > 0 {
-		takes += pl.line.patience(pl.letters.deps.Watch)
+		takes += pl.line.patience(pl.planner.deps.Watch)
 	}
 	return takes.Round(time.Second)
 }

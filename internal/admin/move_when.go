@@ -21,7 +21,7 @@ func (pl *planning) expected(before int64) time.Time {
 	each := time.Duration(min(float64(time.Second)/p.perSecond(), float64(24*time.Hour)))
 	at := p.Made.Add(pl.line.wait() + time.Duration(min(float64(before)*float64(each), math.MaxInt64/4)))
 	if first := int64(p.Request.Canary); first > 0 && before >= first {
-		at = at.Add(pl.line.patience(pl.letters.deps.Watch))
+		at = at.Add(pl.line.patience(pl.planner.deps.Watch))
 	}
 	return at
 }

@@ -96,7 +96,7 @@ func TestWhatFollowsTheCanaryIsForetoldForAfterItsWatch(t *testing.T) {
 	w, e := wardOfEndings(t)
 	w.deps.Watch = 10 * time.Minute
 	must(t, w.Close(context.Background()))
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	w.die("first", "second")
 	e.set("first", dedup.Done, 5*time.Minute)
 	e.set("second", dedup.Done, 5*time.Minute)

@@ -35,17 +35,3 @@ func (q *queueTurns) enter(ctx context.Context, broker string, queue dedup.Queue
 		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Messages of queue " + printable(queue.Name, 255) + " are in hand: a look or a job is under way; try again in a moment", Err: ctx.Err()}
 	}
 }
-
-// source reads the queue of a line when no look has its messages: those that a look holds are not counted as ready.
-func (d *DeadLetters) source(ctx context.Context, l line) (dedup.Queue, error) {
-	if d.holder(ctx, l) == "" {
-		wait, cancel := context.WithTimeout(ctx, lookWait)
-		defer cancel()
-		leave, err := d.queues.enter(wait, l.pipeline.Broker, l.queue)
-		if err != nil {
-			return dedup.Queue{}, err
-		}
-		defer leave()
-	}
-	return l.source(ctx)
-}

@@ -28,7 +28,7 @@ func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
 	if _, err := w.Letter(t.Context(), ada, scan.ID, plain); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("a guess at a message is told to be right: %v", err)
 	}
-	again := admin.NewDeadLetters(w.deps)
+	again := newDeadLetters(w.deps)
 	t.Cleanup(func() { must(t, again.Close(context.Background())) })
 	later, err := again.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 10})
 	must(t, err)

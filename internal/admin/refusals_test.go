@@ -29,10 +29,10 @@ func onWard(ask func(*testing.T, *ward, admin.Caller) error) func(*testing.T, ad
 }
 
 // limited returns DeadLetters of the same journal under which an operator may requeue two messages at once.
-func (w *ward) limited(t *testing.T) *admin.DeadLetters {
+func (w *ward) limited(t *testing.T) *deadLetters {
 	deps := w.deps
 	deps.Config.OperatorLimit = 2
-	d := admin.NewDeadLetters(deps)
+	d := newDeadLetters(deps)
 	t.Cleanup(func() { must(t, d.Close(context.Background())) })
 	return d
 }

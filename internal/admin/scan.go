@@ -22,36 +22,60 @@ const (
 	sampleLag = 10 * time.Second
 )
 
+// Scans looks at dead-letter queues, and shows what its looks found for as long as they are kept. Looking passes the gate. It is safe for
+// concurrent use; its errors are *dedup.Error.
+type Scans struct {
+	gate      *Gate
+	queues    *queueFinder
+	predictor *predictor
+	mask      letterMasker
+	shelf     *scanShelf
+	// looks bounds the looks that are under way at once.
+	looks turnstile
+	refs  dedup.RefKey
+	// limit is the most messages that an operator may requeue with one job.
+	limit int
+	now   func() time.Time
+}
+
+// WhyNot returns why dead letters of a pipeline can neither be looked at nor moved, in words for a page, and "" when they can.
+func (s *Scans) WhyNot(pipeline string) string { return s.queues.WhyNot(pipeline) }
+
+// allow refuses and records whoever lacks the role.
+func (s *Scans) allow(ctx context.Context, who Caller, needs auth.Role, name, target string) error {
+	return s.gate.allow(ctx, who, action{name: name, target: printable(target, maxTarget), needs: needs})
+}
+
 // Queue returns a dead-letter queue of a pipeline as it is now. Operators may.
-func (d *DeadLetters) Queue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
-	if err := d.allow(ctx, who, auth.Operator, "look_at_dead_letter_queue", pipeline); err != nil {
+func (s *Scans) Queue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
+	if err := s.allow(ctx, who, auth.Operator, "look_at_dead_letter_queue", pipeline); err != nil {
 		return QueueView{}, err
 	}
-	l, err := d.line(pipeline, queue)
+	l, err := s.queues.line(pipeline, queue)
 	if err != nil {
 		return QueueView{}, err
 	}
-	return d.view(ctx, l), nil
+	return s.view(ctx, l), nil
 }
 
 // ParkingQueue returns the parking queue of a dead-letter queue as it is now. Operators may.
-func (d *DeadLetters) ParkingQueue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
-	if err := d.allow(ctx, who, auth.Operator, "look_at_parking_queue", pipeline); err != nil {
+func (s *Scans) ParkingQueue(ctx context.Context, who Caller, pipeline, queue string) (QueueView, error) {
+	if err := s.allow(ctx, who, auth.Operator, "look_at_parking_queue", pipeline); err != nil {
 		return QueueView{}, err
 	}
-	l, err := d.line(pipeline, queue)
+	l, err := s.queues.line(pipeline, queue)
 	if err == nil && !l.parked {
 		l, err = l.parking()
 	}
 	if err != nil {
 		return QueueView{}, err
 	}
-	return d.view(ctx, l), nil
+	return s.view(ctx, l), nil
 }
 
-func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
-	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: d.holder(ctx, l), OperatorLimit: d.deps.Config.OperatorLimit}
-	if k := d.scans.newest(l.pipeline.Name, l.queue); k != nil {
+func (s *Scans) view(ctx context.Context, l line) QueueView {
+	v := QueueView{Pipeline: l.pipeline.Name, Queue: l.dead, Job: s.queues.holder(ctx, l), OperatorLimit: s.limit}
+	if k := s.shelf.newest(l.pipeline.Name, l.queue); k != nil {
 		scan := k.masked
 		v.Scan = &scan
 	}
@@ -63,18 +87,18 @@ func (d *DeadLetters) view(ctx context.Context, l line) QueueView {
 		why := dedup.PublicText(err)
 		if l.parked && dedup.KindOf(err) == dedup.NotFound {
 			why = "there is no parking queue: nothing was discarded yet"
-			v.Queue.Depth = dedup.Exact(dedup.Measured, dedup.Count, 0, d.deps.Now(), "management API")
+			v.Queue.Depth = dedup.Exact(dedup.Measured, dedup.Count, 0, s.now(), "management API")
 		}
 		v.WhyNoScan, v.WhyNotSelective, v.WhyNoMove = why, why, why
 		return v
 	}
 	if l.parked {
-		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, d.deps.Now()), figureOf(q.Consumers, d.deps.Now())
+		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, s.now()), figureOf(q.Consumers, s.now())
 	}
-	if v.Job == "" && !d.scans.outdated(l.pipeline.Name, l.queue) {
-		v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan, d.deps.Now())
+	if v.Job == "" && !s.shelf.outdated(l.pipeline.Name, l.queue) {
+		v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan, s.now())
 	}
-	v.fill(l, q, d.WhyNot(l.pipeline.Name))
+	v.fill(l, q, s.WhyNot(l.pipeline.Name))
 	return v
 }
 
@@ -118,9 +142,9 @@ func (v *QueueView) fill(l line, q dedup.Queue, whyNot string) {
 
 // Scan takes messages from the head of a queue, reads them, puts them back, and looks their markers up. It passes the gate,
 // because it changes the queue: what it does is in QueueView.Effects. Operators may.
-func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Scan, error) {
+func (s *Scans) Scan(ctx context.Context, who Caller, req ScanRequest) (Scan, error) {
 	act := action{name: actLook, target: printable(req.Queue, maxTarget), needs: auth.Operator}
-	if err := d.deps.Gate.allow(ctx, who, act); err != nil {
+	if err := s.gate.allow(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, ScanWithin)
@@ -128,24 +152,24 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 	if req.Limit < 1 || req.Limit > MaxScan {
 		return Scan{}, invalid(fmt.Sprintf("A look takes 1 to %d messages", MaxScan))
 	}
-	l, err := d.line(req.Pipeline, req.Queue)
+	l, err := s.queues.line(req.Pipeline, req.Queue)
 	if err != nil {
 		return Scan{}, err
 	}
 	act.target = l.target()
-	limit, effects, err := d.mayLook(ctx, l, req.Limit)
+	limit, effects, err := s.mayLook(ctx, l, req.Limit)
 	if err != nil {
-		return Scan{}, d.deps.Gate.refuse(ctx, who, act, err)
+		return Scan{}, s.gate.refuse(ctx, who, act, err)
 	}
-	if err := d.looks.enter(ctx, "broker "+l.pipeline.Broker); err != nil {
+	if err := s.looks.enter(ctx, "broker "+l.pipeline.Broker); err != nil {
 		return Scan{}, &dedup.Error{Kind: dedup.Unavailable, Public: "Other looks at queues are under way; try again in a moment", Err: err}
 	}
-	defer d.looks.leave()
+	defer s.looks.leave()
 	var peek dedup.Peek
 	act.run = func(ctx context.Context) (string, error) {
 		wait, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
-		leave, err := d.queues.enter(wait, l.pipeline.Broker, l.queue)
+		leave, err := s.queues.turns.enter(wait, l.pipeline.Broker, l.queue)
 		if err != nil {
 			return "", err
 		}
@@ -157,24 +181,24 @@ func (d *DeadLetters) Scan(ctx context.Context, who Caller, req ScanRequest) (Sc
 		}
 		return fmt.Sprintf("%s of %d looked at and put back", plural(len(peek.Messages), "message"), peek.Ready), nil
 	}
-	if err := d.deps.Gate.do(ctx, who, act); err != nil {
+	if err := s.gate.do(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
-	raw := d.scanOf(ctx, who, l, peek, effects)
+	raw := s.scanOf(ctx, who, l, peek, effects)
 	if limit < req.Limit && raw.Short == "" && int64(len(raw.Letters)) < raw.Ready {
 		raw.Short = fmt.Sprintf("the queue is bounded and has room for %d more", limit)
 	}
-	shown := d.masked(raw)
-	d.scans.keep(raw, shown)
+	shown := s.mask.scan(raw)
+	s.shelf.keep(raw, shown)
 	return shown, nil
 }
 
 // mayLook says how many messages of a queue may be looked at, and what that does; an error says why none may.
-func (d *DeadLetters) mayLook(ctx context.Context, l line, limit int) (int, []string, error) {
-	if err := d.acting(l); err != nil {
+func (s *Scans) mayLook(ctx context.Context, l line, limit int) (int, []string, error) {
+	if err := s.queues.acting(l); err != nil {
 		return 0, nil, err
 	}
-	if job := d.holder(ctx, l); job != "" {
+	if job := s.queues.holder(ctx, l); job != "" {
 		return 0, nil, conflict("Job %s is moving messages of this queue; look at it when it has ended", job)
 	}
 	q, err := l.live(ctx, l.queue)
@@ -200,52 +224,42 @@ func unlooked(err error) error {
 }
 
 // scanOf reads what a look has found.
-func (d *DeadLetters) scanOf(ctx context.Context, who Caller, l line, peek dedup.Peek, effects []string) Scan {
-	s := Scan{
+func (s *Scans) scanOf(ctx context.Context, who Caller, l line, peek dedup.Peek, effects []string) Scan {
+	found := Scan{
 		ID: rand.Text(), Pipeline: l.pipeline.Name, Queue: l.queue, By: who.Name, At: peek.At, Took: peek.Took,
 		Ready: peek.Ready, Short: peek.Short, Effects: effects, Classes: Tally{},
 		Letters: make([]Letter, len(peek.Messages)),
 	}
 	for i, m := range peek.Messages {
-		s.Letters[i] = l.read(m)
+		found.Letters[i] = l.read(m)
 	}
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	s.StoreFailed = d.foretell(ctx, l, s.Letters, d.deps.Now().Add(l.wait()))
-	for i := range s.Letters {
-		s.Classes[s.Letters[i].Prediction.Class]++
+	found.StoreFailed = s.predictor.foretell(ctx, l, found.Letters, s.now().Add(l.wait()))
+	for i := range found.Letters {
+		found.Classes[found.Letters[i].Prediction.Class]++
 	}
-	return s
-}
-
-// masked returns a scan as it is shown: without what is hidden in its letters, and without their bodies.
-func (d *DeadLetters) masked(s Scan) Scan {
-	letters := make([]Letter, len(s.Letters))
-	for i := range letters {
-		letters[i] = d.maskedWithoutBody(&s.Letters[i])
-	}
-	s.Letters = letters
-	return s
+	return found
 }
 
 // Kept returns a scan that is still kept, masked for everybody. Operators may.
-func (d *DeadLetters) Kept(ctx context.Context, who Caller, scan string) (Scan, error) {
-	k, err := d.kept(ctx, who, auth.Operator, "read_scan", scan)
+func (s *Scans) Kept(ctx context.Context, who Caller, scan string) (Scan, error) {
+	k, err := s.kept(ctx, who, auth.Operator, "read_scan", scan)
 	if err != nil {
 		return Scan{}, err
 	}
-	s := k.masked
-	if newest := d.scans.newest(s.Pipeline, s.Queue); newest != nil && newest != k {
-		s.NewerBy, s.NewerAt = newest.raw.By, newest.raw.At
+	shown := k.masked
+	if newest := s.shelf.newest(shown.Pipeline, shown.Queue); newest != nil && newest != k {
+		shown.NewerBy, shown.NewerAt = newest.raw.By, newest.raw.At
 	}
-	return s, nil
+	return shown, nil
 }
 
-func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, name, scan string) (*keptScan, error) {
-	if err := d.allow(ctx, who, needs, name, scan); err != nil {
+func (s *Scans) kept(ctx context.Context, who Caller, needs auth.Role, name, scan string) (*keptScan, error) {
+	if err := s.allow(ctx, who, needs, name, scan); err != nil {
 		return nil, err
 	}
-	k := d.scans.find(scan)
+	k := s.shelf.find(scan)
 	if k == nil {
 		return nil, notFound("This look at the queue is not kept any more: it lasts " + span(ScanLife) + ", and a few newer ones take its place. Look again")
 	}
@@ -253,8 +267,8 @@ func (d *DeadLetters) kept(ctx context.Context, who Caller, needs auth.Role, nam
 }
 
 // Letter returns one letter of a scan, masked for everybody. Operators may.
-func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
-	k, err := d.kept(ctx, who, auth.Operator, "read_letter", scan)
+func (s *Scans) Letter(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
+	k, err := s.kept(ctx, who, auth.Operator, "read_letter", scan)
 	if err != nil {
 		return Letter{}, err
 	}
@@ -262,12 +276,12 @@ func (d *DeadLetters) Letter(ctx context.Context, who Caller, scan, ref string) 
 	if !ok {
 		return Letter{}, notFound("The look did not see this message")
 	}
-	return d.shown(k.raw.Letters[i]), nil
+	return s.mask.shown(k.raw.Letters[i]), nil
 }
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
-func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
-	k, err := d.kept(ctx, who, auth.Admin, actReveal, scan)
+func (s *Scans) Reveal(ctx context.Context, who Caller, scan, ref string) (Letter, error) {
+	k, err := s.kept(ctx, who, auth.Admin, actReveal, scan)
 	if err != nil {
 		return Letter{}, err
 	}
@@ -276,10 +290,10 @@ func (d *DeadLetters) Reveal(ctx context.Context, who Caller, scan, ref string) 
 		return Letter{}, notFound("The look did not see this message")
 	}
 	letter := k.raw.Letters[i]
-	err = d.deps.Gate.do(ctx, who, action{
-		name: actReveal, target: d.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
+	err = s.gate.do(ctx, who, action{
+		name: actReveal, target: s.targetOf(k) + "/" + letter.Ref, needs: auth.Admin,
 		run: func(context.Context) (string, error) {
-			return fmt.Sprintf("%s, body of %d bytes, keyed hash %s", named(letter.ID), letter.Size, d.keyed(letter.Hash)), nil
+			return fmt.Sprintf("%s, body of %d bytes, keyed hash %s", named(letter.ID), letter.Size, keyedHash(s.refs, letter.Hash)), nil
 		},
 	})
 	if err != nil {
@@ -295,22 +309,22 @@ func named(id string) string {
 	return "message " + printable(id, 200)
 }
 
-func (d *DeadLetters) targetOf(k *keptScan) string {
-	return queueTarget(d.pipelines[k.raw.Pipeline].Broker, k.raw.Queue)
+func (s *Scans) targetOf(k *keptScan) string {
+	return queueTarget(s.queues.pipelines[k.raw.Pipeline].Broker, k.raw.Queue)
 }
 
 // Export gives the letters of a scan that match a filter to send: as they are for admins, masked for operators. It is audited, as failed when
 // send fails.
-func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter string, send func([]Letter) error) error {
-	k, err := d.kept(ctx, who, auth.Operator, actExport, scan)
+func (s *Scans) Export(ctx context.Context, who Caller, scan, filter string, send func([]Letter) error) error {
+	k, err := s.kept(ctx, who, auth.Operator, actExport, scan)
 	if err != nil {
 		return err
 	}
-	f, err := ParseFilter(filter, d.deps.Now().UTC())
+	f, err := ParseFilter(filter, s.now().UTC())
 	if err != nil {
 		return err
 	}
-	shown, how := d.shown, "masked"
+	shown, how := s.mask.shown, "masked"
 	if who.Can(auth.Admin) {
 		shown, how = func(l Letter) Letter { return l }, "as they are"
 	}
@@ -321,8 +335,8 @@ func (d *DeadLetters) Export(ctx context.Context, who Caller, scan, filter strin
 			letters = append(letters, shown(k.raw.Letters[i]))
 		}
 	}
-	return d.deps.Gate.do(ctx, who, action{
-		name: actExport, target: d.targetOf(k), needs: auth.Operator,
+	return s.gate.do(ctx, who, action{
+		name: actExport, target: s.targetOf(k), needs: auth.Operator,
 		run: func(context.Context) (string, error) {
 			what := plural(len(letters), "message") + " " + how
 			if err := send(letters); err != nil {

@@ -101,7 +101,7 @@ func (e ends) Sink(ctx context.Context, vhost string, window int) (requeue.Sink,
 // A scene is one pipeline with its dead-letter queue, and DeadLetters over a journal of their own.
 type scene struct {
 	*morgue
-	*admin.DeadLetters
+	*deadLetters
 	deps    admin.DeadLettersDeps
 	single  *admin.Markers
 	db      *journal.DB
@@ -169,7 +169,7 @@ func (s *scene) open(t *testing.T) {
 	preflight, err := admin.NewPreflighter(s.deps.Pipelines, s.deps.Stores)
 	must(t, err)
 	s.deps.Gate, s.deps.Journal, s.deps.Preflight, s.deps.Clear = gate, patientJournal{s.db.Jobs(), s}, preflight, s.single
-	s.DeadLetters = admin.NewDeadLetters(s.deps)
+	s.deadLetters = newDeadLetters(s.deps)
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel, s.ran = cancel, make(chan error, 1)
 	go func() { s.ran <- s.Run(ctx) }()
@@ -182,7 +182,7 @@ func (s *scene) close(t *testing.T) {
 	must(t, <-s.ran)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	must(t, s.DeadLetters.Close(ctx))
+	must(t, s.deadLetters.Close(ctx))
 	must(t, s.single.Close(ctx))
 	must(t, s.db.Close())
 }

@@ -21,13 +21,13 @@ const (
 
 // IDsOfKey returns the message ids of letters in the looks that are still kept, at most so many, that show a business key to everybody: as a
 // whole word of a header, a property or the body. Operators may.
-func (d *DeadLetters) IDsOfKey(ctx context.Context, who Caller, key string, most int) ([]string, error) {
-	if err := d.allow(ctx, who, auth.Operator, "look_up_dead_letters", ""); err != nil {
+func (s *Scans) IDsOfKey(ctx context.Context, who Caller, key string, most int) ([]string, error) {
+	if err := s.allow(ctx, who, auth.Operator, "look_up_dead_letters", ""); err != nil {
 		return nil, err
 	}
 	var ids []string
 	search := keySearch{key: []byte(key), left: maxKeyMasked}
-	for _, scan := range d.scans.all() {
+	for _, scan := range s.shelf.all() {
 		for i := range scan.Letters {
 			l := &scan.Letters[i]
 			if len(ids) < most && l.ID != "" && l.ID != key && !slices.Contains(ids, l.ID) && search.finds(l) {
@@ -87,8 +87,8 @@ func inWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) ||
 
 // Seen returns the looks that are still kept and found letters with this message id, or without any and showing it as a business key, each
 // with those letters alone, masked for everybody. Operators may.
-func (d *DeadLetters) Seen(ctx context.Context, who Caller, id string) ([]Scan, error) {
-	if err := d.allow(ctx, who, auth.Operator, "look_up_dead_letters", ""); err != nil {
+func (s *Scans) Seen(ctx context.Context, who Caller, id string) ([]Scan, error) {
+	if err := s.allow(ctx, who, auth.Operator, "look_up_dead_letters", ""); err != nil {
 		return nil, err
 	}
 	if id == "" {
@@ -96,7 +96,7 @@ func (d *DeadLetters) Seen(ctx context.Context, who Caller, id string) ([]Scan, 
 	}
 	var found []Scan
 	left, search := maxSeen, keySearch{key: []byte(id), left: maxKeyMasked}
-	for _, scan := range d.scans.all() {
+	for _, scan := range s.shelf.all() {
 		one := scan
 		one.Letters = nil
 		for i := range scan.Letters {

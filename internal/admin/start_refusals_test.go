@@ -243,12 +243,12 @@ func TestNoPlanIsReviewedThatCannotBeStarted(t *testing.T) {
 			if c.then != nil {
 				c.then(t, w)
 			}
-			service := w.DeadLetters
+			service := w.deadLetters
 			if c.change != nil {
 				deps := w.deps
 				deps.Brokers, deps.Pipelines = append([]admin.MovingBroker{}, deps.Brokers...), append([]dedup.Pipeline{}, deps.Pipelines...)
 				c.change(&deps)
-				service = admin.NewDeadLetters(deps)
+				service = newDeadLetters(deps)
 				t.Cleanup(func() { must(t, service.Close(context.Background())) })
 				if again, err := service.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 5}); err == nil && !c.req.Whole {
 					c.req.Scan = again.ID

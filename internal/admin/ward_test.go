@@ -19,9 +19,26 @@ import (
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
+// deadLetters are the services of DeadLetters as one, as the pages have them.
+type deadLetters struct {
+	*admin.Scans
+	*admin.Planner
+	*admin.Moves
+	whole *admin.DeadLetters
+}
+
+func newDeadLetters(deps admin.DeadLettersDeps) *deadLetters {
+	d := admin.NewDeadLetters(deps)
+	return &deadLetters{d.Scans, d.Planner, d.Moves, d}
+}
+
+func (d *deadLetters) Run(ctx context.Context) error { return d.whole.Run(ctx) }
+
+func (d *deadLetters) Close(ctx context.Context) error { return d.whole.Close(ctx) }
+
 // A ward is DeadLetters over a real journal, and a broker and a store in memory.
 type ward struct {
-	*admin.DeadLetters
+	*deadLetters
 	deps  admin.DeadLettersDeps
 	db    *journal.DB
 	dir   string
@@ -118,7 +135,7 @@ func newWard(t *testing.T, change ...func(*admin.DeadLettersDeps)) *ward {
 	for _, c := range change {
 		c(&w.deps)
 	}
-	w.DeadLetters = admin.NewDeadLetters(w.deps)
+	w.deadLetters = newDeadLetters(w.deps)
 	t.Cleanup(func() { must(t, w.Close(context.Background())) })
 	return w
 }

@@ -60,7 +60,7 @@ type jobSteerer interface {
 	CancelJob(ctx context.Context, who admin.Caller, id string) error
 }
 
-// deadLetterService is everything behind the pages of dead letters; *admin.DeadLetters is one. Its errors are *dedup.Error.
+// deadLetterService is everything behind the pages of dead letters; the services of admin.DeadLetters together are one. Its errors are *dedup.Error.
 type deadLetterService interface {
 	deadLetterReader
 	letterReader

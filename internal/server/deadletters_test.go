@@ -13,7 +13,11 @@ import (
 )
 
 // The service of the dashboard is what the pages ask.
-var _ deadLetterService = (*admin.DeadLetters)(nil)
+var _ deadLetterService = struct {
+	*admin.Scans
+	*admin.Planner
+	*admin.Moves
+}{}
 
 const (
 	inventory    = "/pipelines/inventory/dead-letters"

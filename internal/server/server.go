@@ -53,7 +53,7 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	// DeadLetters is behind the pages of dead letters, moves and jobs, *admin.DeadLetters; without it those pages say that there is none.
+	// DeadLetters is behind the pages of dead letters, moves and jobs, the services of admin.DeadLetters; without it those pages say that there is none.
 	DeadLetters deadLetterService
 	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
 	Baselines baselineService
