@@ -90,7 +90,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, DeadLetters: letters,
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
-		Pages: pagesOf(observer, history, single, measured, alerting,
+		Pages: pagesOf(observer, history, single, admin.NewTrail(gate, db.Audit(), observer), measured, alerting,
 			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
 		Alerts: alerting, Measured: measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),

@@ -19,7 +19,7 @@ import (
 )
 
 // pagesOf are the pages that register with the server.
-func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Markers, measured measurement.Measurements, alerting alert.Deps, marks *admin.Marks, log *slog.Logger) []web.Pages {
+func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Markers, trail *admin.Trail, measured measurement.Measurements, alerting alert.Deps, marks *admin.Marks, log *slog.Logger) []web.Pages {
 	return []web.Pages{
 		api.New(api.Deps{Snapshots: observer, Marks: marks}),
 		alert.New(alerting),
@@ -27,7 +27,7 @@ func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Ma
 		chart.New(chart.Deps{Snapshots: observer, History: history}),
 		effects.New(observer),
 		measured.Pages,
-		audit.New(audit.Deps{Snapshots: observer, Trail: single}),
+		audit.New(audit.Deps{Snapshots: observer, Trail: trail}),
 		guide.New(),
 	}
 }

@@ -157,7 +157,3 @@ func (b *Baselines) admit(ctx context.Context, who Caller, a *action, pipeline, 
 	a.reason = reason
 	return p, reason, nil
 }
-
-func notKept(err error) error {
-	return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was changed, because the journal cannot be written", Err: err}
-}

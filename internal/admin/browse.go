@@ -11,9 +11,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// MaxTerm is the longest message id or business key that can be looked up, in bytes.
-const MaxTerm = 512
-
 const (
 	// readTimeout bounds one reading of a store for a page, lookupTimeout that of each store in a lookup.
 	readTimeout   = 5 * time.Second
@@ -139,5 +136,3 @@ func (m *Markers) ask(ctx context.Context, who Caller, st *MarkerStore, term str
 	}
 	return answer
 }
-
-func invalid(text string) error { return &dedup.Error{Kind: dedup.Invalid, Public: text} }

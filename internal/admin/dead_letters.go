@@ -167,9 +167,3 @@ func (d *DeadLetters) Close(ctx context.Context) error {
 	d.scans.clear()
 	return d.jobs.wait(ctx)
 }
-
-func conflict(format string, args ...any) error {
-	return &dedup.Error{Kind: dedup.Conflict, Public: fmt.Sprintf(format, args...)}
-}
-
-func notFound(text string) error { return &dedup.Error{Kind: dedup.NotFound, Public: text} }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -18,10 +16,7 @@ import (
 
 const (
 	// atOnce is how many items are under way in one store, over all operations.
-	atOnce    = 16
-	minReason = 3
-	maxReason = 500
-	maxToken  = 128
+	atOnce = 16
 )
 
 // Execute begins to carry a plan out and returns the operation at once; it goes on when the caller has gone. A plan that
@@ -83,10 +78,6 @@ func (m *Markers) checkToken(ctx context.Context, who Caller, req ExecuteRequest
 	return nil
 }
 
-func tokenUsed(err error) error {
-	return &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done, because this idempotency token has started another plan; repeat the request with a new one", Err: err}
-}
-
 // mayCarryOut checks a plan right before it is carried out.
 func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*MarkerStore, error) {
 	if !ok {
@@ -104,20 +95,6 @@ func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*MarkerStore, er
 		return nil, invalid("Type " + p.Confirm + " to confirm")
 	}
 	return st, nil
-}
-
-// checkReason returns the reason without surrounding space. It must be of a length, in one line, and without characters
-// that hide or reorder text.
-func checkReason(reason string) (string, error) {
-	reason = strings.TrimSpace(reason)
-	if n := utf8.RuneCountInString(reason); n < minReason || n > maxReason {
-		return "", invalid(fmt.Sprintf("Give a reason of %d to %d characters", minReason, maxReason))
-	}
-	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) }
-	if !utf8.ValidString(reason) || strings.IndexFunc(reason, hidden) >= 0 {
-		return "", invalid("Give the reason in one line, without control characters")
-	}
-	return reason, nil
 }
 
 // begin audits the intent, claims the plan and starts the operation, also when the caller has gone.

@@ -52,6 +52,7 @@ func (r *round) set(snap *dedup.Snapshot) {
 // desk is Markers over a real journal and a shelf.
 type desk struct {
 	*admin.Markers
+	*admin.Trail
 	deps  admin.MarkersDeps
 	db    *journal.DB
 	shelf *shelf
@@ -118,7 +119,7 @@ func newDesk(t *testing.T, change func(*admin.MarkersDeps, *journal.DB)) *desk {
 	if change != nil {
 		change(&d.deps, db)
 	}
-	d.Markers = admin.NewMarkers(d.deps)
+	d.Markers, d.Trail = admin.NewMarkers(d.deps), admin.NewTrail(d.deps.Gate, d.deps.Trail, d.deps.Snapshots)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

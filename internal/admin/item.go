@@ -19,9 +19,8 @@ const (
 
 // Why an operation is halted.
 const (
-	stoppedByEnd  = "the dashboard was stopped"
-	journalFailed = "the journal could not be written"
-	auditFailed   = "the audit could not be written"
+	stoppedByEnd = "the dashboard was stopped"
+	auditFailed  = "the audit could not be written"
 )
 
 // item carries one item out. Nothing is changed before the journal holds that the item was tried and the audit its intent.
@@ -249,11 +248,4 @@ func phaseOf(result dedup.Result) string {
 	default:
 		return Failed
 	}
-}
-
-func outcomeText(o dedup.Outcome) string {
-	if o.Text == "" {
-		return string(o.Result)
-	}
-	return string(o.Result) + ": " + o.Text
 }

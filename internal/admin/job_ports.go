@@ -72,15 +72,3 @@ type letterClearer interface {
 	// ClearFor clears the markers with these keys and returns the operation and what became of each.
 	ClearFor(ctx context.Context, who Caller, req ClearForRequest) (operation string, outcomes map[string]dedup.Outcome, err error)
 }
-
-// A ClearForRequest asks to clear markers whose messages are about to be requeued: they lie in a dead-letter queue, so that no
-// delivery of them is out.
-type ClearForRequest struct {
-	Store string
-	Keys  []string
-	// Single allows that the marker of done work is cleared: it was planned so, and confirmed by typing the id.
-	Single bool
-	// AlsoRetry clears the retry counters along with the markers.
-	AlsoRetry bool
-	Reason    string
-}

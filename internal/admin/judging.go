@@ -10,8 +10,6 @@ const (
 	// staleRounds is after how many intervals without news evidence proves nothing, but never before staleAfter.
 	staleRounds = 3
 	staleAfter  = time.Minute
-	// sameExpiry is how far two readings of one expiry may differ: servers before Redis 7 say only what is left.
-	sameExpiry = time.Second
 )
 
 // A view is what the newest round says of one store.
@@ -108,13 +106,6 @@ func sameHolding(listed, now dedup.Marker, s dedup.Scheme) bool {
 	return now.Since.Sub(listed.Since) == now.Expires.Sub(listed.Expires)
 }
 
-func sameExpiries(a, b time.Time) bool {
-	if a.IsZero() || b.IsZero() {
-		return a.IsZero() && b.IsZero()
-	}
-	return a.Sub(b).Abs() <= sameExpiry
-}
-
 // list returns a list of the last complete pass.
 func (v view) list(name List) []dedup.Marker {
 	switch name {
@@ -159,4 +150,11 @@ func (v view) undecoded(name List) int {
 		return int(v.pass.NoExpiry[dedup.StateUnknown])
 	}
 	return 0
+}
+
+func sameExpiries(a, b time.Time) bool {
+	if a.IsZero() || b.IsZero() {
+		return a.IsZero() && b.IsZero()
+	}
+	return a.Sub(b).Abs() <= sameExpiry
 }

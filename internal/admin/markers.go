@@ -47,11 +47,6 @@ type MarkerStore struct {
 	pages, items turnstile
 }
 
-// snapshots gives what the newest round knows; nil before the first one.
-type snapshots interface {
-	Snapshot() *dedup.Snapshot
-}
-
 // MarkersDeps is what Markers works with.
 type MarkersDeps struct {
 	Gate *Gate
@@ -136,38 +131,6 @@ type OperationSummary struct {
 	Items       int
 	// Results counts outcomes; items that were not tried are in none of them.
 	Results map[dedup.Result]int
-}
-
-// An AuditQuery asks for a page of the audit, newest first.
-type AuditQuery struct {
-	// Before is the Number from which to go back, exclusive; 0 begins at the newest.
-	Before int64
-	// Limit is the most entries: 1 to 500.
-	Limit int
-	// Store keeps entries on this store and its markers; Key, with Store, those on one marker. Empty keeps all.
-	Store string
-	Key   string
-	// Operation keeps the entries of one operation or plan; empty keeps all.
-	Operation string
-	// Queue keeps entries on queues of this name, their parking queues, messages and jobs; Pipeline those on the queues, the store and
-	// the acknowledged dead letters of a pipeline. Empty keeps all.
-	Queue    string
-	Pipeline string
-	TrailFilter
-}
-
-// An AuditState is the result of checking the whole chain.
-type AuditState struct {
-	Entries int64
-	// Head is the hash of the newest entry in hex.
-	Head string
-	// Unkeyed is how many entries at the beginning carry no key, being older than it: anybody who could write the file could have
-	// written them anew.
-	Unkeyed int64
-	// Whole is when every entry was checked last; those that came since were checked now.
-	Whole time.Time
-	// Broken names the first entry that does not fit; empty when the chain is whole.
-	Broken string
 }
 
 // NewMarkers returns Markers. It reads and writes nothing yet: Run recovers what an earlier run left unfinished.
@@ -329,9 +292,4 @@ func (m *Markers) reading(store string) (*MarkerStore, error) {
 // allow refuses and records whoever lacks the role.
 func (m *Markers) allow(ctx context.Context, who Caller, needs auth.Role, name, target string) error {
 	return m.deps.Gate.allow(ctx, who, action{name: name, target: printable(target, maxTarget), needs: needs})
-}
-
-// unkept is the error of a journal that cannot be read or written.
-func unkept(what string, err error) error {
-	return &dedup.Error{Kind: dedup.Unavailable, Public: what + "; look at the program's log", Err: err}
 }

@@ -56,9 +56,6 @@ type PlanRequest struct {
 // MaxPlanned is the most markers of one plan.
 const MaxPlanned = 1000
 
-// PlanLife is how long a plan may be carried out.
-const PlanLife = 15 * time.Minute
-
 // A Plan is a frozen selection with what will happen to each marker. Making one changes nothing.
 type Plan struct {
 	ID      string

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ const (
 	// must not fill the memory.
 	planTimeout = 30 * time.Second
 	lookBatch   = 16
-	maxCounter  = 64
 	minTTL      = time.Minute
 	maxTTL      = 366 * 24 * time.Hour
 )
@@ -239,6 +237,3 @@ func planHash(p Plan) string {
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
-
-// writeField adds a field with its length, so that no two lists of fields look the same.
-func writeField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }

@@ -7,30 +7,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// liveReads is how many live readings for pages and plans are under way in one store, and how many for items that are
-// carried out. The watching account has a handful of connections, and the passes over the store need theirs.
-const liveReads = 2
-
-// A turnstile lets a few through at once.
-type turnstile chan struct{}
-
-// enter waits for a turn. Each turn is given back by a leave.
-func (t turnstile) enter(ctx context.Context, store string) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + store + " is busy with other look-ups; try again in a moment", Err: ctx.Err()}
-	}
-}
-
-func (t turnstile) leave() { <-t }
-
 // look reads markers for a page or a plan.
 func look(ctx context.Context, st *MarkerStore, keys []string) ([]*dedup.Sighting, error) {
 	return lookThrough(ctx, st, st.pages, keys)
@@ -89,12 +65,4 @@ func lookUp(ctx context.Context, st *MarkerStore, term string) ([]dedup.Sighting
 		return nil, readable(st.Name, got.err)
 	}
 	return got.found, nil
-}
-
-// readable puts an error of a reader into words, unless it is in words already.
-func readable(store string, err error) error {
-	if dedup.KindOf(err) != dedup.Internal {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + store + " did not answer in time or not as expected", Err: err}
 }

@@ -13,10 +13,13 @@ import (
 	"dedup-dashboard/internal/journal"
 )
 
-// methodsWithCaller returns the methods of Markers that somebody asks for.
+// methodsWithCaller returns the methods of Markers and the audit that somebody asks for.
 func methodsWithCaller() []string {
 	var names []string
-	for method := range reflect.TypeFor[*admin.Markers]().Methods() {
+	for method := range reflect.TypeFor[struct {
+		*admin.Markers
+		*admin.Trail
+	}]().Methods() {
 		for in := range method.Type.Ins() {
 			if in == reflect.TypeFor[admin.Caller]() {
 				names = append(names, method.Name)

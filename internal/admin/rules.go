@@ -80,16 +80,6 @@ func (r rules) confirms(it PlanItem) bool {
 	return it.Seen.State == dedup.Done || it.Seen.State == dedup.Present || it.Verdict.OwnerUnknown()
 }
 
-// confirmation returns what must be typed: the message id, or the beginning of the key's hash where the id cannot be
-// typed.
-func confirmation(s dedup.Sighting) string {
-	typeable := func(c rune) bool { return c > ' ' && c < 0x7f }
-	if s.ID != "" && len(s.ID) <= 128 && strings.IndexFunc(s.ID, func(c rune) bool { return !typeable(c) }) < 0 {
-		return s.ID
-	}
-	return "clear " + ValueHash([]byte(s.Key))[:8]
-}
-
 func reasons(it PlanItem) string {
 	if len(it.Reasons) == 0 {
 		return "no reason is known"

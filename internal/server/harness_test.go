@@ -162,7 +162,7 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
 			effects.New(s.snapshots),
 			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
-			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
+			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: admin.NewTrail(gate, db.Audit(), s.snapshots)}),
 		},
 		Alerts:    s.alerting,
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,

@@ -104,7 +104,7 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 		Stores: stores, Judge: dedup.Judge, Log: log})
 	s, err := server.New(server.DefaultConfig(), server.Deps{
 		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
-		Pages: []web.Pages{marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
+		Pages: []web.Pages{marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: admin.NewTrail(gate, db.Audit(), source)})},
 		Gate:  gate, Sessions: db.Sessions(), Log: log, Version: "bench",
 	})
 	if err != nil {

@@ -100,7 +100,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
 			effects.New(st),
 			chart.New(chart.Deps{Snapshots: st, History: st}),
-			audit.New(audit.Deps{Snapshots: st, Trail: service}),
+			audit.New(audit.Deps{Snapshots: st, Trail: admin.NewTrail(gate, db.Audit(), st)}),
 		},
 		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Measured: measured, Log: log, Version: "demo",
