@@ -74,6 +74,7 @@ var allowed = map[string][]string{
 	"internal/markers/sql/digest":      {},
 	"internal/markers/sql/effect":      {"internal/dedup", "internal/markers", "internal/markers/sql/dialect"},
 
+	"internal/admin/admintest":     {"*"},
 	"internal/broker/brokertest":   {"*"},
 	"internal/markers/markerstest": {"*"},
 }

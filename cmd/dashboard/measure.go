@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/mask"
 )
 
 // measureWithin is how long the end of measurements may take: tracing is switched off, and the last markers are read.
@@ -48,7 +49,7 @@ func (a *App) measurements(ctx context.Context, cfg *config.Config, gate *admin.
 		m.stores[s.Name()] = s
 	}
 	service := admin.NewMeasurements(admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Measurer: m, Pipelines: cfg.Pipelines,
-		Mask: cfg.Admin, ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }})
+		Mask: mask.New(cfg.Admin.MaskWords()), ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }})
 	service.Recover(ctx)
 	a.teardown.addLonger("measurements", measureWithin, service.Close)
 	a.background("measurements", service.Run)

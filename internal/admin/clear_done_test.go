@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -52,7 +53,7 @@ func TestAMarkerOfDoneWorkIsClearedOnlyWhereItsIDWasTyped(t *testing.T) {
 			w.markers["one"] = c.planned
 			scan := w.look(t)
 			p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Choices: both})
-			must(t, err)
+			admintest.Must(t, err)
 			if p.Confirm != c.confirm {
 				t.Errorf("%q must be typed", p.Confirm)
 			}
@@ -60,7 +61,7 @@ func TestAMarkerOfDoneWorkIsClearedOnlyWhereItsIDWasTyped(t *testing.T) {
 			w.markers["one"] = c.started
 			w.mu.Unlock()
 			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-			must(t, err)
+			admintest.Must(t, err)
 			job := w.until(t, id, in(admin.JobDone))
 			asked := clear.requests()
 			if (len(asked) == 1) != c.clears || (job.Moved == 1) != c.clears {

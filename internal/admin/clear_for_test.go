@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestMarkersAreClearedForTheirDeadLettersUnlessAnOwnerMayBeAtWork(t *testing.T) {
 	d := newDesk(t, nil)
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, nil))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, nil))
 	young, undated := processing("unsure-young"), processing("unsure-undated")
 	young.Since, undated.Since = d.clock.Now().Add(-10*time.Second), time.Time{}
 	present := inState("present-young", dedup.Present)
@@ -27,7 +28,7 @@ func TestMarkersAreClearedForTheirDeadLettersUnlessAnOwnerMayBeAtWork(t *testing
 	}
 	keys := []string{"msg:dead", "msg:alive", "msg:unsure-old", "msg:unsure-young", "msg:unsure-undated", "msg:failed", "msg:present", "msg:present-young", "msg:present-undated", "msg:done", "msg:garbled", "msg:gone", "msg:dead"}
 	operation, outcomes, err := d.ClearFor(t.Context(), ada, admin.ClearForRequest{Store: "orders", Keys: keys, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	for key, want := range map[string]string{
 		"msg:dead":            "cleared",
 		"msg:alive":           "refused: owner alive",

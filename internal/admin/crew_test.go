@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 )
 
 // A crew works off the source queue of a scene.
@@ -23,14 +24,14 @@ type crew struct {
 func (s *scene) consume(t *testing.T, work func(amqp.Delivery) bool) {
 	t.Helper()
 	connection, err := amqp.Dial(s.rabbit.AMQPURL(s.rabbit.Admin()))
-	must(t, err)
+	admintest.Must(t, err)
 	channel, err := connection.Channel()
-	must(t, err)
+	admintest.Must(t, err)
 	deliveries, err := channel.Consume(s.name, "", false, false, false, false, nil)
-	must(t, err)
+	admintest.Must(t, err)
 	c := &crew{}
 	c.channel, err = connection.Channel()
-	must(t, err)
+	admintest.Must(t, err)
 	s.crew = c
 	done := make(chan struct{})
 	go func() {

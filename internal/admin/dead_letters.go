@@ -114,7 +114,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	life, end := context.WithCancel(context.Background())
 	queues, scans, edits, jobs := newQueueFinder(deps), newScanShelf(), newEditShelf(), newJobSet()
 	predictor := &predictor{preflight: deps.Preflight, queues: queues, log: deps.Log}
-	mask := letterMasker{mask.New(deps.Config.maskWords())}
+	mask := letterMasker{mask.New(deps.Config.MaskWords())}
 	planner := &Planner{deps: &deps, queues: queues, predictor: predictor, mask: mask, scans: scans, edits: edits}
 	outcomes := &outcomeFinder{deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor}
 	runner := &jobRunner{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -80,7 +81,7 @@ func TestReadOnlyRefusesWhateverTouchesAQueue(t *testing.T) {
 		}
 	}
 	view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
-	must(t, err)
+	admintest.Must(t, err)
 	if !strings.Contains(view.WhyNoScan, "read-only") || !strings.Contains(view.WhyNoMove, "read-only") {
 		t.Errorf("%+v", view)
 	}
@@ -102,10 +103,10 @@ func TestOperatorsMoveUpToTheirLimit(t *testing.T) {
 	}
 	// A filter also selects what arrives behind the look; the limit holds for it too.
 	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Filter: "id:limit-1*"})
-	must(t, err)
+	admintest.Must(t, err)
 	w.die("limit-10", "limit-11", "limit-12", "limit-13", "limit-14", "limit-15", "limit-16")
 	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	job := w.until(t, id, in(admin.JobDone))
 	if job.Moved != 5 || len(w.holds("orders")) != 5 {
 		t.Errorf("moved %d: %v", job.Moved, w.holds("orders"))
@@ -142,7 +143,7 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 			snap := *w.round.Snapshot()
 			snap.Brokers = slices.Clone(snap.Brokers)
 			snap.Brokers[0].State.Nodes = []dedup.Node{{Name: "rabbit@a", MemoryAlarm: true}}
-			w.round.set(&snap)
+			w.round.Set(&snap)
 		}, "short of memory or disk", true},
 		"a queue that grew":       {func(w *ward) { w.die("more") }, "held 3 messages when it was looked at, and holds 4 now", false},
 		"a target that is stream": {func(w *ward) { w.fact("orders", func(q *dedup.Queue) { q.Type = "stream" }) }, "is a stream", true},
@@ -161,7 +162,7 @@ func TestWhatSpeaksAgainstAMoveIsSaid(t *testing.T) {
 			scan := w.look(t)
 			c.change(w)
 			p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "id:guard*"})
-			must(t, err)
+			admintest.Must(t, err)
 			said := ""
 			for _, g := range p.Guards {
 				if c.want != "" && strings.Contains(g.Text, c.want) && g.Blocking == c.refused {
@@ -188,7 +189,7 @@ func TestEnvelopesThatAreLeftOutAreNotWarnedOf(t *testing.T) {
 	scan, choices := w.look(t), map[admin.Class]admin.Choice{}
 	for _, going := range []bool{true, false} {
 		p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "id:guard*", Choices: choices})
-		must(t, err)
+		admintest.Must(t, err)
 		said := slices.ContainsFunc(p.Guards, func(g admin.Guard) bool { return strings.Contains(g.Text, "EasyNetQ") })
 		if len(p.Classes) == 0 || said != going {
 			t.Errorf("going: %t, classes %v, guards %+v", going, p.Classes, p.Guards)
@@ -213,7 +214,7 @@ func TestFromAQueueThatDestroysWhatComesBackOnlyTheWholeIsMoved(t *testing.T) {
 	scan := w.look(t)
 	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Arguments = "quorum", map[string]any{"x-delivery-limit": int64(10)} })
 	view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
-	must(t, err)
+	admintest.Must(t, err)
 	if !strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNotSelective == "" || view.WhyNoMove != "" {
 		t.Errorf("%+v", view)
 	}
@@ -227,7 +228,7 @@ func TestFromAQueueThatDestroysWhatComesBackOnlyTheWholeIsMoved(t *testing.T) {
 		}
 	}
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Selective || p.Confirm != deadQueue.Name || p.Choices[admin.ClassBlocks] != admin.KeepAsIs {
 		t.Errorf("%+v", p)
 	}
@@ -287,7 +288,7 @@ func TestWhatMustBeTypedIsAskedForAndChecked(t *testing.T) {
 		"the whole, with those that block": {admin.MoveRequest{Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.KeepAsIs}}, deadQueue.Name},
 	} {
 		p, err := w.planMove(t, ada, c.req)
-		must(t, err)
+		admintest.Must(t, err)
 		if p.Confirm != c.want {
 			t.Errorf("%s: %q must be typed", name, p.Confirm)
 		}
@@ -304,11 +305,11 @@ func TestAnOverduePlanAndOneWithoutAReasonAreNotStarted(t *testing.T) {
 	w := newWard(t)
 	w.die("late")
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	if _, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: "  ", Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Invalid {
 		t.Errorf("without a reason: %v", err)
 	}
-	w.clock.advance(admin.PlanLife + time.Second)
+	w.clock.Advance(admin.PlanLife + time.Second)
 	if _, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm}); dedup.KindOf(err) != dedup.Conflict {
 		t.Errorf("an overdue plan: %v", err)
 	}
@@ -322,13 +323,13 @@ func TestAnExportThatIsCutIsAuditedAsFailed(t *testing.T) {
 	w.die("a", "b")
 	scan := w.look(t)
 	sent := 0
-	must(t, w.Export(t.Context(), ada, scan.ID, "", func(letters []admin.Letter) error { sent = len(letters); return nil }))
+	admintest.Must(t, w.Export(t.Context(), ada, scan.ID, "", func(letters []admin.Letter) error { sent = len(letters); return nil }))
 	cut := errors.New("cut")
 	if err := w.Export(t.Context(), ada, scan.ID, "", func([]admin.Letter) error { return cut }); !errors.Is(err, cut) || sent != 2 {
 		t.Errorf("%d were sent, then: %v", sent, err)
 	}
 	entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 4})
-	must(t, err)
+	admintest.Must(t, err)
 	if len(entries) != 4 || entries[0].Phase != admin.Failed || entries[0].Detail != "2 messages as they are, of which not all were sent" || entries[2].Phase != admin.Succeeded {
 		t.Errorf("%+v", entries)
 	}
@@ -343,7 +344,7 @@ func TestNeitherJournalNorAuditHoldsABody(t *testing.T) {
 	w.mu.Unlock()
 	scan := w.look(t)
 	_, err := w.Reveal(t.Context(), ada, scan.ID, scan.Letters[0].Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	id := w.begin(t, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Edit: &admin.Edit{Body: []byte("EDIT-CANARY"), Headers: map[string]string{"note": "EDIT-CANARY"}}})
 	w.until(t, id, in(admin.JobDone))
 	if found := grepFolder(t, w.dir, "BODY-CANARY", "HEADER-CANARY", "EDIT-CANARY"); found != "" {

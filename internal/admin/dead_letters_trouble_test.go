@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -22,11 +23,11 @@ func TestWithoutAnAuditNothingIsLookedAtOrMoved(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("audit", 3)...)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	deps := w.deps
 	deps.Gate = admin.NewGate(silentAudit{}, w.db, deps.Log)
 	deaf := newDeadLetters(deps)
-	t.Cleanup(func() { must(t, deaf.Close(context.Background())) })
+	t.Cleanup(func() { admintest.Must(t, deaf.Close(context.Background())) })
 	w.each = func(context.Context) { looked = true }
 	if _, err := deaf.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1}); dedup.KindOf(err) != dedup.Unavailable {
 		t.Errorf("a look: %v", err)
@@ -77,7 +78,7 @@ func TestAJournalThatFailsStopsTheJobAndIsToldLater(t *testing.T) {
 	w.die(numbered("disk", 100)...)
 	batches := 0
 	w.each = func(context.Context) {
-		w.clock.advance(time.Second)
+		w.clock.Advance(time.Second)
 		if batches++; batches == 5 {
 			w.broken.set(true)
 		}
@@ -101,7 +102,7 @@ func TestAJournalThatFailsStopsTheJobAndIsToldLater(t *testing.T) {
 		}
 	}
 	cancel()
-	must(t, <-ran)
+	admintest.Must(t, <-ran)
 }
 
 func TestACanaryThatCannotBeJudgedPausesTheJob(t *testing.T) {
@@ -112,7 +113,7 @@ func TestACanaryThatCannotBeJudgedPausesTheJob(t *testing.T) {
 	if job.State != admin.JobPaused || job.Moved != 3 || job.Canary == nil || job.Canary.Good || job.Canary.None != 3 {
 		t.Fatalf("%s %q %+v, %+v", job.State, job.Why, job.Counts, job.Canary)
 	}
-	must(t, w.CancelJob(t.Context(), operator, id))
+	admintest.Must(t, w.CancelJob(t.Context(), operator, id))
 	job = w.until(t, id, in(admin.JobCancelled))
 	if got := len(w.holds("orders")) + len(w.holds(deadQueue.Name)); got != 20 || len(w.holds("orders")) != 3 {
 		t.Errorf("%d messages are left", got)
@@ -133,12 +134,12 @@ func TestAJobWaitsUntilItsQueueIsSeenAfterARestart(t *testing.T) {
 	}
 	id := w.begin(t, admin.MoveRequest{Whole: true})
 	<-third
-	must(t, w.Close(context.Background()))
+	admintest.Must(t, w.Close(context.Background()))
 	seen := w.round.Snapshot()
 	unseen := *seen
 	unseen.Pipelines = slices.Clone(unseen.Pipelines)
 	unseen.Pipelines[0].DeadLetterQueues = nil
-	w.round.set(&unseen)
+	w.round.Set(&unseen)
 	w.deadLetters = newDeadLetters(w.deps)
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
@@ -147,11 +148,11 @@ func TestAJobWaitsUntilItsQueueIsSeenAfterARestart(t *testing.T) {
 	if job.State != admin.JobRunning || !strings.Contains(job.Why, "as soon as its queue has been seen") {
 		t.Errorf("%s %q", job.State, job.Why)
 	}
-	w.round.set(seen)
+	w.round.Set(seen)
 	job = w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
 	if job.State != admin.JobDone || job.Moved != 40 || job.Resumed != 1 {
 		t.Errorf("%s %q %+v, resumed %d", job.State, job.Why, job.Counts, job.Resumed)
 	}
 	cancel()
-	must(t, <-ran)
+	admintest.Must(t, <-ran)
 }

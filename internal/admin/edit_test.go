@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 )
@@ -19,7 +20,7 @@ func (w *ward) editPlan(t *testing.T, e admin.Edit) admin.MovePlan {
 	t.Helper()
 	scan := w.look(t)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Edit: &e})
-	must(t, err)
+	admintest.Must(t, err)
 	return p
 }
 
@@ -28,14 +29,14 @@ func TestAPlanComesWithItsEditForAdminsAloneAndWithoutItAfterARestart(t *testing
 	w.die("edited")
 	made := w.editPlan(t, admin.Edit{MessageID: "other"})
 	p, _, err := w.PlannedMove(t.Context(), ada, made.ID)
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Edited == nil || p.Edited.Edit.MessageID != "other" || p.Edited.Was.MessageID != "edited" {
 		t.Errorf("an admin gets %+v", p.Edited)
 	}
 	if p, _, err = w.PlannedMove(t.Context(), operator, made.ID); err != nil || p.Edited != nil {
 		t.Errorf("an operator gets %+v, %v", p.Edited, err)
 	}
-	must(t, w.Close(t.Context()))
+	admintest.Must(t, w.Close(t.Context()))
 	w.deadLetters = newDeadLetters(w.deps)
 	if p, _, err = w.PlannedMove(t.Context(), ada, made.ID); err != nil || p.Edited != nil || p.IDChange == "" {
 		t.Errorf("after a restart an admin gets %+v, %v", p.Edited, err)
@@ -61,12 +62,12 @@ func TestAnEditedJobThatWasPausedLongerThanItsPlanLivedSendsTheEdit(t *testing.T
 		w.die("edited")
 		p := w.editPlan(t, admin.Edit{Body: []byte("mended")})
 		id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-		must(t, err)
+		admintest.Must(t, err)
 		<-began // a job that is paused earlier never runs
-		must(t, w.PauseJob(t.Context(), ada, id))
+		admintest.Must(t, w.PauseJob(t.Context(), ada, id))
 		w.until(t, id, in(admin.JobPaused))
 		time.Sleep(time.Hour)
-		must(t, w.ResumeJob(t.Context(), ada, id))
+		admintest.Must(t, w.ResumeJob(t.Context(), ada, id))
 		if job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() }); job.State != admin.JobDone || job.Moved != 1 {
 			t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
 		}
@@ -92,11 +93,11 @@ func TestTheAuditTellsWhatAnEditSends(t *testing.T) {
 	plain := hex.EncodeToString(sum[:])
 	p := w.editPlan(t, admin.Edit{Body: []byte("mended")})
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	w.until(t, id, in(admin.JobDone))
 	for _, operation := range []string{p.ID, id} {
 		entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Operation: operation, Limit: 10})
-		must(t, err)
+		admintest.Must(t, err)
 		if len(entries) == 0 || !strings.Contains(entries[len(entries)-1].Detail, "a body of 6 bytes, keyed hash ") || strings.Contains(entries[len(entries)-1].Detail, plain) {
 			t.Errorf("the audit of %s has %+v", operation, entries)
 		}
@@ -118,9 +119,9 @@ func TestPlansThatDoOtherThingsHaveOtherHashes(t *testing.T) {
 	} {
 		req.Scan, req.Refs = w.look(t).ID, []string{ref}
 		p, err := w.planMove(t, ada, req)
-		must(t, err)
+		admintest.Must(t, err)
 		entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Operation: p.ID, Limit: 1})
-		must(t, err)
+		admintest.Must(t, err)
 		if len(entries) != 1 || entries[0].Hash == "" || seen[entries[0].Hash] != "" {
 			t.Fatalf("%s: %+v, like %s", name, entries, seen[entries[0].Hash])
 		}

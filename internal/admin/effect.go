@@ -42,7 +42,7 @@ func (r rules) cleared(it PlanItem) string {
 	if r.empty() {
 		return "the queues are empty: the message runs only if it comes back or its producer sends it again"
 	}
-	if r.scheme.OnInFlight == hitWait {
+	if r.scheme.OnInFlight == "wait" {
 		return "a delivery that waits for it runs, or the next one"
 	}
 	if r.scheme.OnInFlight == "nack" {
@@ -119,7 +119,7 @@ func restoreEffect(s dedup.Scheme, image dedup.Sighting) string {
 		return text + ": deliveries that meet it are returned to their queue until it expires or is cleared"
 	case "ack":
 		return text + ": deliveries that meet it are acked without the work"
-	case hitWait:
+	case "wait":
 		return text + ": deliveries that meet it wait until it expires or is cleared"
 	}
 	return text

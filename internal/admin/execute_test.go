@@ -58,7 +58,7 @@ func TestWhatIsNotInOrderIsRefusedBeforeAnythingIsDone(t *testing.T) {
 		{"a reason that reads backwards", dedup.Invalid, func(r *admin.ExecuteRequest, _ *desk) { r.Reason = "abc\u202edef" }},
 		{"a reason that is no text", dedup.Invalid, func(r *admin.ExecuteRequest, _ *desk) { r.Reason = "abc\xff\xfe" }},
 		{"a plan that does not exist", dedup.NotFound, func(r *admin.ExecuteRequest, _ *desk) { r.PlanID = "x" }},
-		{"a plan that is too old", dedup.Conflict, func(_ *admin.ExecuteRequest, d *desk) { d.clock.advance(admin.PlanLife + time.Second) }},
+		{"a plan that is too old", dedup.Conflict, func(_ *admin.ExecuteRequest, d *desk) { d.clock.Advance(admin.PlanLife + time.Second) }},
 		{"no confirmation", dedup.Invalid, func(r *admin.ExecuteRequest, _ *desk) { r.Confirm = "" }},
 		{"the wrong confirmation", dedup.Invalid, func(r *admin.ExecuteRequest, _ *desk) { r.Confirm = "order-2" }},
 		{"a token without end", dedup.Invalid, func(r *admin.ExecuteRequest, _ *desk) { r.Token = strings.Repeat("t", 129) }},
@@ -102,8 +102,8 @@ func TestEachItemIsReadAndJudgedAgainBeforeItIsTouched(t *testing.T) {
 			m.ID = "1 alive"
 			d.shelf.markers["msg:1"] = m
 		}, dedup.Refused, "owner alive: a delivery is out"},
-		{"the evidence is lost", func(d *desk) { d.round.set(d.snapshot(dedup.Evidence{Missing: "the broker does not answer"}, nil)) }, dedup.Refused, "cannot be told any more"},
-		{"the evidence is old", func(d *desk) { d.clock.advance(2 * time.Minute) }, dedup.Refused, "the newest observation is 2 min old"},
+		{"the evidence is lost", func(d *desk) { d.round.Set(d.snapshot(dedup.Evidence{Missing: "the broker does not answer"}, nil)) }, dedup.Refused, "cannot be told any more"},
+		{"the evidence is old", func(d *desk) { d.clock.Advance(2 * time.Minute) }, dedup.Refused, "the newest observation is 2 min old"},
 		{"the store does not answer", func(d *desk) { d.shelf.err = fmt.Errorf("dial: <b>refused</b>") }, dedup.NotDone, "Store orders did not answer"},
 	}
 	for _, c := range cases {

@@ -35,7 +35,7 @@ func (r rules) expiring(it PlanItem) string {
 		return "the lock is still held for " + in + ": a delivery that waits for it runs after that"
 	case r.scheme.OnInFlight == "ack":
 		return "the message is still blocked for " + in + ": deliveries that meet the marker are acked without the work until then, and one that comes later runs"
-	case r.scheme.OnInFlight == hitWait:
+	case r.scheme.OnInFlight == "wait":
 		return "the message is still blocked for " + in + ": a delivery that waits for it runs after that"
 	default:
 		return "the message is still blocked for " + in + ": it loops in its queue until then, and runs at its next delivery after that"

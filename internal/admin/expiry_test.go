@@ -12,7 +12,7 @@ import (
 
 func TestAnExpiryThatNobodyChoseIsTheRecommendedOneOfEachMarker(t *testing.T) {
 	d := newDesk(t, nil)
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: 4 * time.Minute}, nil))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: 4 * time.Minute}, nil))
 	d.shelf.put(forever(processing("dead")))
 	d.shelf.put(forever(inState("done", dedup.Done)))
 	p := d.mustPlan(t, admin.PlanRequest{Deed: admin.SetExpiry, Store: "orders", Keys: []string{"msg:dead", "msg:done"}})
@@ -61,7 +61,7 @@ func permanentPass(d *desk) *dedup.Pass {
 
 func TestAPlanCountsWhatCouldNotBeDecodedApartFromWhatItHasNoRoomFor(t *testing.T) {
 	d := newDesk(t, nil)
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, permanentPass(d)))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, permanentPass(d)))
 	p := d.mustPlan(t, admin.PlanRequest{Deed: admin.SetExpiry, Store: "orders", Filter: &admin.MarkerFilter{List: admin.PermanentList}})
 	if len(p.Items) != 63 || p.Truncated != 0 || p.Undecoded != 1 {
 		t.Errorf("%d planned, %d beyond the limit, %d not decoded", len(p.Items), p.Truncated, p.Undecoded)
@@ -70,7 +70,7 @@ func TestAPlanCountsWhatCouldNotBeDecodedApartFromWhatItHasNoRoomFor(t *testing.
 
 func TestTheEstimateKnowsThatMarkersWithoutExpiryAreWatchedBeforeTheyGetOne(t *testing.T) {
 	d := newDesk(t, nil)
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, permanentPass(d)))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, permanentPass(d)))
 	for _, deed := range []admin.Deed{admin.SetExpiry, admin.ClearMarkers} {
 		p := d.mustPlan(t, admin.PlanRequest{Deed: deed, Store: "orders", Filter: &admin.MarkerFilter{List: admin.PermanentList}})
 		if p.Takes != 20*time.Second {

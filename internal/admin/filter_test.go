@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -117,7 +118,7 @@ func TestAnHourWithoutATimeIsAFilterToo(t *testing.T) {
 	}
 	for _, g := range groups {
 		f, err := admin.ParseFilter(g.Filter, midday)
-		must(t, err)
+		admintest.Must(t, err)
 		if f.Matches(l) == f.Matches(sampleLetter()) {
 			t.Errorf("%s does not tell them apart", g.Filter)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -23,14 +24,14 @@ func diedAt(times ...time.Time) admin.Letter {
 func TestAFilterTakesTheZoneOfWhoWroteIt(t *testing.T) {
 	for _, name := range []string{"America/New_York", "Asia/Shanghai", "UTC"} {
 		zone, err := time.LoadLocation(name)
-		must(t, err)
+		admintest.Must(t, err)
 		from := time.Date(2026, 11, 23, 11, 57, 0, 0, zone)
 		now := from.Add(time.Hour)
 		for _, written := range []string{"after:2026-11-23T12:07", "after:2026-11-23 12:07", "after:12:07", "after:today 12:07", "after:50m", "after:50 minutes ago",
 			"after:" + from.Add(10*time.Minute).Format(time.RFC3339), "after:" + from.Add(10*time.Minute).UTC().Format("2006-01-02T15:04Z"),
 			"after:yesterday after:12:07 before:now id:\"\""} {
 			f, err := admin.ParseFilter(written, now)
-			must(t, err)
+			admintest.Must(t, err)
 			n := 0
 			for minute := range 16 {
 				if f.Matches(diedAt(from.Add(time.Duration(minute) * time.Minute).UTC())) {
@@ -46,14 +47,14 @@ func TestAFilterTakesTheZoneOfWhoWroteIt(t *testing.T) {
 
 func TestAFilterOfTimesIsFrozenWithItsOffset(t *testing.T) {
 	newYork, err := time.LoadLocation("America/New_York")
-	must(t, err)
+	admintest.Must(t, err)
 	f, err := admin.ParseFilter("after:12:07 -before:2h type:a", time.Date(2026, 11, 23, 13, 0, 0, 0, newYork))
-	must(t, err)
+	admintest.Must(t, err)
 	if want := "after:2026-11-23T12:07:00-05:00 -before:2026-11-23T11:00:00-05:00 type:a"; f.String() != want || f.Absolute() {
 		t.Errorf("it is kept as %s; absolute as it was written: %t", f, f.Absolute())
 	}
 	again, err := admin.ParseFilter(f.String(), time.Now())
-	must(t, err)
+	admintest.Must(t, err)
 	if again.String() != f.String() || !again.Absolute() {
 		t.Errorf("it is read again as %s, absolute: %t", again, again.Absolute())
 	}
@@ -65,7 +66,7 @@ func TestAFilterOfTimesIsFrozenWithItsOffset(t *testing.T) {
 
 func TestATimeThatComesTwiceOrNeverIsNotGuessed(t *testing.T) {
 	newYork, err := time.LoadLocation("America/New_York")
-	must(t, err)
+	admintest.Must(t, err)
 	now := time.Date(2026, 11, 1, 9, 0, 0, 0, newYork)
 	for written, want := range map[string]string{
 		"after:01:30":             "after:01:30 has no clear meaning. The clocks of America/New_York showed it twice on 1 Nov 2026: write 2026-11-01T01:30:00-04:00 or 2026-11-01T01:30:00-05:00",
@@ -83,7 +84,7 @@ func TestWhatDiedAgainIsSelectedByItsNewestDeath(t *testing.T) {
 	l := diedAt(again, first)
 	for written, want := range map[string]bool{"after:2026-11-21T12:05Z": true, "before:2026-11-21T12:05Z": false} {
 		f, err := admin.ParseFilter(written, midday)
-		must(t, err)
+		admintest.Must(t, err)
 		if f.Matches(l) != want {
 			t.Errorf("%s selects what died at %s and again at %s: %t", written, first, again, !want)
 		}

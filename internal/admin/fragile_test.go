@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,7 +31,7 @@ func TestNothingMoreIsTakenOutOfAQueueThatWouldDestroyWhatComesBackUntilItsLimit
 	}
 	refused := func() bool {
 		p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-		must(t, err)
+		admintest.Must(t, err)
 		for _, g := range p.Guards {
 			if g.Blocking && strings.Contains(g.Text, "raise the delivery limit") {
 				return true

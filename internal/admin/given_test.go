@@ -15,7 +15,7 @@ func TestTheJournalKnowsWhichExpiriesWereGivenUntilTheyHavePassed(t *testing.T) 
 	seen := stuck.Marker
 	seen.FirstSeen = d.clock.Now().Add(-2 * time.Minute)
 	pass := &dedup.Pass{Started: d.clock.Now(), OldestProcessing: []dedup.Marker{seen}, Permanent: []dedup.Marker{seen}}
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, pass))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, pass))
 	d.shelf.put(stuck)
 	p := d.mustPlan(t, admin.PlanRequest{Deed: admin.SetExpiry, Store: "orders", Keys: []string{"msg:dead"}})
 	if o := d.execute(t, ada, p); results(o) != "expiry set" {
@@ -27,7 +27,7 @@ func TestTheJournalKnowsWhichExpiriesWereGivenUntilTheyHavePassed(t *testing.T) 
 		!given[0].Seen.FirstSeen.Equal(seen.FirstSeen) || given[0].Outcome.Outcome.Now.ExpiresMillis != d.shelf.markers["msg:dead"].ExpiresMillis {
 		t.Errorf("%+v, %v", given, err)
 	}
-	d.clock.advance(6 * time.Minute)
+	d.clock.Advance(6 * time.Minute)
 	if given, err := d.Given(t.Context()); err != nil || len(given) != 0 {
 		t.Errorf("once it has expired: %+v, %v", given, err)
 	}

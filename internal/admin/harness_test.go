@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -31,24 +31,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, markerstest.ClosedPools())
 }
 
-// round is what the collector knows.
-type round struct {
-	mu   sync.Mutex
-	snap *dedup.Snapshot
-}
-
-func (r *round) Snapshot() *dedup.Snapshot {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.snap
-}
-
-func (r *round) set(snap *dedup.Snapshot) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.snap = snap
-}
-
 // desk is Markers over a real journal and a shelf.
 type desk struct {
 	*admin.Markers
@@ -56,25 +38,8 @@ type desk struct {
 	deps  admin.MarkersDeps
 	db    *journal.DB
 	shelf *shelf
-	round *round
-	clock *clock
-}
-
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
+	round *admintest.Round
+	clock *admintest.Clock
 }
 
 // verdicts judges by a word in the id, so that tests choose the verdict; evidence that is missing leaves nothing to tell.
@@ -105,9 +70,9 @@ func newDesk(t *testing.T, change func(*admin.MarkersDeps, *journal.DB)) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	d := &desk{db: db, shelf: newShelf(), round: &round{}, clock: &clock{now: time.Now()}}
+	d := &desk{db: db, shelf: newShelf(), round: &admintest.Round{}, clock: admintest.NewClock(time.Now())}
 	d.shelf.now = d.clock.Now
-	d.round.set(d.snapshot(dedup.Evidence{}, nil))
+	d.round.Set(d.snapshot(dedup.Evidence{}, nil))
 	d.deps = admin.MarkersDeps{
 		Gate: admin.NewGate(db.Audit(), db, log), Trail: db.Audit(), Journal: db.Operations(), Snapshots: d.round,
 		Stores: []admin.MarkerStore{
@@ -182,15 +147,11 @@ func (d *desk) recoverNow(t *testing.T) {
 	}
 }
 
-func caller(name string, role auth.Role) admin.Caller {
-	return admin.Caller{Principal: auth.Principal{Name: name, Role: role, Method: "session"}, From: "192.0.2.7"}
-}
-
 var (
-	viewer   = caller("vera", auth.Viewer)
-	operator = caller("otto", auth.Operator)
-	ada      = caller("ada", auth.Admin)
-	bob      = caller("bob", auth.Admin)
+	viewer   = admintest.Caller("vera", auth.Viewer)
+	operator = admintest.Caller("otto", auth.Operator)
+	ada      = admintest.Caller("ada", auth.Admin)
+	bob      = admintest.Caller("bob", auth.Admin)
 )
 
 // processing returns a marker that is processing and expires in ten minutes.

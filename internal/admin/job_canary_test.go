@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -38,7 +39,7 @@ func TestMarkersFromBeforeACanaryTellNothingOfIt(t *testing.T) {
 				d.Stores[0].Scheme = runs
 				var err error
 				d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-				must(t, err)
+				admintest.Must(t, err)
 			})
 			w.die(numbered("first", 20)...)
 			mark := func(state dedup.State) {
@@ -74,7 +75,7 @@ func TestAFailureThatHappensAgainIsTold(t *testing.T) {
 		d.Stores[0].Scheme = runs
 		var err error
 		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-		must(t, err)
+		admintest.Must(t, err)
 	})
 	w.die(numbered("first", 20)...)
 	for _, id := range numbered("first", 20) {

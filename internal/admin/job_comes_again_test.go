@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 )
@@ -66,9 +67,9 @@ func TestWhatComesAgainAfterTheProgramDiedIsSentAgain(t *testing.T) {
 			id := w.interrupted(t, 40, admin.MoveRequest{Whole: true})
 			if died {
 				kept, _, err := w.db.Jobs().Job(t.Context(), id)
-				must(t, err)
+				admintest.Must(t, err)
 				kept.Rested = false
-				must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+				admintest.Must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
 			}
 			w.comeAgain(4)
 			w.reopen(t)
@@ -121,9 +122,9 @@ func TestAJobOfAnAdminWithALimitGoesOnWithWhatIsLeftOfIt(t *testing.T) {
 			id := w.interrupted(t, 40, admin.MoveRequest{Whole: true, Most: 20})
 			if died {
 				kept, _, err := w.db.Jobs().Job(t.Context(), id)
-				must(t, err)
+				admintest.Must(t, err)
 				kept.Rested = false
-				must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+				admintest.Must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
 			}
 			w.reopen(t)
 			if job := w.until(t, id, in(admin.JobDone, admin.JobStopped)); job.State != admin.JobDone || job.Moved != 20 || len(w.holds("orders")) != 20 {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -49,7 +50,7 @@ func (w *ward) going(t *testing.T, p admin.MovePlan, scan admin.Scan) map[string
 	text := map[string]string{}
 	for _, listed := range scan.Letters {
 		l, err := w.Letter(t.Context(), ada, scan.ID, listed.Ref) // a list has no bodies
-		must(t, err)
+		admintest.Must(t, err)
 		text[l.Ref] = l.MessageID + " " + string(l.Body)
 	}
 	n := map[string]int{}
@@ -67,7 +68,7 @@ func (w *ward) toItsEnd(t *testing.T, id string, restart bool, mark func()) admi
 	t.Helper()
 	kept := func(job admin.Job) bool { // its end, too: until then it has the queue
 		kept, _, err := w.db.Jobs().Job(t.Context(), id)
-		must(t, err)
+		admintest.Must(t, err)
 		return kept.State == job.State && in(admin.JobPaused, admin.JobDone, admin.JobStopped)(job)
 	}
 	job := w.until(t, id, kept)
@@ -76,7 +77,7 @@ func (w *ward) toItsEnd(t *testing.T, id string, restart bool, mark func()) admi
 	}
 	mark()
 	if restart {
-		must(t, w.Close(context.Background()))
+		admintest.Must(t, w.Close(context.Background()))
 		w.deadLetters = newDeadLetters(w.deps)
 	}
 	for w.ResumeJob(t.Context(), ada, id) != nil { // it is coming to rest
@@ -112,11 +113,11 @@ func TestACopyThatAPlanLeavesOutIsNeverSent(t *testing.T) {
 			}
 		}
 		p, err := w.planMove(t, ada, req)
-		must(t, err)
+		admintest.Must(t, err)
 		want := w.going(t, p, scan)
 		left += p.Matching - p.Going()
 		id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-		must(t, err)
+		admintest.Must(t, err)
 		job := w.toItsEnd(t, id, restart, func() {
 			if after == "" {
 				return

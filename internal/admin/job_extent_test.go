@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 )
 
 func TestAnExtentIsWhatAPlanMeansToMove(t *testing.T) {
@@ -40,7 +41,7 @@ func TestAJobAndItsLineInTheListSayWhatItMeans(t *testing.T) {
 	job := w.until(t, id, in(admin.JobDone))
 	want := admin.Extent{Messages: 1, Picked: true}
 	list, err := w.Jobs(t.Context(), operator, 10)
-	must(t, err)
+	admintest.Must(t, err)
 	if job.Extent != want || len(list) != 1 || list[0].Extent != want {
 		t.Errorf("the job means %+v, its line %+v", job.Extent, list)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -26,7 +27,7 @@ func TestAJobThatBeganWithAFewMessagesSaysHowManyOfItsPlanWereMissing(t *testing
 		d.Stores[0].Scheme = runs
 		var err error
 		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-		must(t, err)
+		admintest.Must(t, err)
 	})
 	ids := numbered("first", 20)
 	w.die(ids...)
@@ -41,10 +42,10 @@ func TestAJobThatBeganWithAFewMessagesSaysHowManyOfItsPlanWereMissing(t *testing
 		}
 	})
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "id:first*", Canary: 3})
-	must(t, err)
+	admintest.Must(t, err)
 	w.take(deadQueue.Name, 5)
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
 	if job.State != admin.JobStopped || !strings.HasPrefix(job.Why, "5 of the 20 messages that were planned could not be found") {
 		t.Errorf("%s %q, %+v, %d items", job.State, job.Why, job.Counts, job.Items)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -54,14 +55,14 @@ func TestWhatBecameOfAJobsMessagesIsToldOfEach(t *testing.T) {
 		t.Errorf("%+v, arrived %d", a, *job.Arrived)
 	}
 	items, err := w.JobItems(t.Context(), operator, job.ID, 0, 100)
-	must(t, err)
+	admintest.Must(t, err)
 	for i, want := range []string{"done", "back", "done", "done", "done", "failed", "back", "none"} {
 		if items[i].Became != want || items[i].Outcome != "moved" {
 			t.Errorf("%s: %q, %q", items[i].ID, items[i].Outcome, items[i].Became)
 		}
 	}
 	some, err := w.JobItemsThat(t.Context(), operator, job.ID, "back", 2, 100)
-	must(t, err)
+	admintest.Must(t, err)
 	if len(some) != 1 || some[0].ID != "fate-6" {
 		t.Errorf("those that are back behind number 2: %+v", some)
 	}
@@ -69,7 +70,7 @@ func TestWhatBecameOfAJobsMessagesIsToldOfEach(t *testing.T) {
 		t.Errorf("an outcome that does not exist: %v", err)
 	}
 	list, err := w.Jobs(t.Context(), operator, 1)
-	must(t, err)
+	admintest.Must(t, err)
 	if list[0].Aftermath == nil || list[0].Aftermath.Total("back") != 2 {
 		t.Errorf("the list has %+v", list[0].Aftermath)
 	}
@@ -83,15 +84,15 @@ func TestWhatCameBackOfAJobCanBePlannedAlone(t *testing.T) {
 	}
 	scan := w.look(t)
 	id, refs, err := w.BackOf(t.Context(), operator, job.ID)
-	must(t, err)
+	admintest.Must(t, err)
 	if id != scan.ID || len(refs) != 2 || refs[0] != scan.Letters[0].Ref || refs[1] != scan.Letters[1].Ref {
 		t.Errorf("%d of scan %s", len(refs), id)
 	}
-	if _, _, err := w.BackOf(t.Context(), caller("vera", auth.Viewer), job.ID); dedup.KindOf(err) != dedup.Forbidden {
+	if _, _, err := w.BackOf(t.Context(), admintest.Caller("vera", auth.Viewer), job.ID); dedup.KindOf(err) != dedup.Forbidden {
 		t.Errorf("a viewer: %v", err)
 	}
 	w.die("later")
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 	w.until(t, w.begin(t, admin.MoveRequest{Scan: id, Refs: []string{scan.Letters[2].Ref}}), in(admin.JobDone))
 	if _, _, err := w.BackOf(t.Context(), operator, job.ID); dedup.KindOf(err) != dedup.Conflict {
 		t.Errorf("with a look from before another job: %v", err)
@@ -101,7 +102,7 @@ func TestWhatCameBackOfAJobCanBePlannedAlone(t *testing.T) {
 	w.mu.Unlock()
 	w.look(t) // a plan from the look before would leave them: it saw that their work was done
 	id, refs, err = w.BackOf(t.Context(), operator, job.ID)
-	must(t, err)
+	admintest.Must(t, err)
 	again := w.until(t, w.begin(t, admin.MoveRequest{Scan: id, Refs: refs}), in(admin.JobDone))
 	if left := w.holds(deadQueue.Name); again.Moved != 2 || !slices.Equal(left, []string{"later"}) {
 		t.Errorf("%+v, left %q", again.Counts, left)
@@ -123,7 +124,7 @@ func TestACanaryOfASchemeWithoutStatesIsJudgedByWhatCameBack(t *testing.T) {
 				d.Stores[0].Scheme = dedup.Scheme{Preset: "redis-timestamp", Kind: "redis-string", Mark: "before", OnInFlight: "ack", OnFail: "keep"}
 				var err error
 				d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-				must(t, err)
+				admintest.Must(t, err)
 			})
 			w.die(numbered("first", 20)...)
 			batches := 0
@@ -181,6 +182,6 @@ func TestAJobSaysUntilWhenItsCanaryIsWatched(t *testing.T) {
 	if want := w.clock.Now().Add(time.Hour); !job.WatchedUntil.Equal(want) {
 		t.Errorf("until %v instead of %v", job.WatchedUntil, want)
 	}
-	must(t, w.CancelJob(t.Context(), ada, id))
+	admintest.Must(t, w.CancelJob(t.Context(), ada, id))
 	w.until(t, id, in(admin.JobCancelled))
 }

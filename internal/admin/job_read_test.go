@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -38,12 +39,12 @@ func TestTheJobThatIsReadAgainHasItsPlan(t *testing.T) {
 	w.die(numbered("read", 3)...)
 	id := w.begin(t, admin.MoveRequest{Whole: true})
 	w.until(t, id, func(j admin.Job) bool { return j.Aftermath != nil })
-	must(t, w.Close(context.Background()))
+	admintest.Must(t, w.Close(context.Background()))
 	w.deadLetters = newDeadLetters(w.deps)
 	before := reads.n.Load()
 	for range 20 {
 		job, err := w.Job(t.Context(), operator, id)
-		must(t, err)
+		admintest.Must(t, err)
 		if !job.Plan.Request.Whole || job.Plan.Source != deadQueue || job.Moved != 3 || job.Aftermath == nil {
 			t.Fatalf("%+v", job)
 		}
@@ -67,7 +68,7 @@ func BenchmarkReadingAJob(b *testing.B) {
 			}
 			b.Cleanup(func() { _ = db.Close() })
 			id := recordedJob(b, db, n)
-			d := newDeadLetters(admin.DeadLettersDeps{Gate: admin.NewGate(db.Audit(), db, log), Journal: db.Jobs(), Snapshots: &round{}, Log: log})
+			d := newDeadLetters(admin.DeadLettersDeps{Gate: admin.NewGate(db.Audit(), db, log), Journal: db.Jobs(), Snapshots: &admintest.Round{}, Log: log})
 			b.Cleanup(func() { _ = d.Close(context.Background()) })
 			b.ReportAllocs()
 			for b.Loop() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 )
 
 // A slowJournal does something the first time that the messages of a job are read from it.
@@ -39,7 +40,7 @@ func (w *ward) interrupted(t *testing.T, n int, req admin.MoveRequest) string {
 	}
 	id := w.begin(t, req)
 	<-second
-	must(t, w.Close(context.Background()))
+	admintest.Must(t, w.Close(context.Background()))
 	w.each = nil
 	return id
 }
@@ -51,7 +52,7 @@ func (w *ward) reopen(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()
-	t.Cleanup(func() { cancel(); must(t, <-ran) })
+	t.Cleanup(func() { cancel(); admintest.Must(t, <-ran) })
 }
 
 func TestAJobThatIsCancelledWhileItIsAboutToGoOnMovesNothingMore(t *testing.T) {
@@ -61,9 +62,9 @@ func TestAJobThatIsCancelledWhileItIsAboutToGoOnMovesNothingMore(t *testing.T) {
 	journal.first = func() { done <- w.CancelJob(context.Background(), operator, id) }
 	w.deps.Journal = journal
 	w.reopen(t)
-	must(t, <-done)
+	admintest.Must(t, <-done)
 	w.until(t, id, in(admin.JobCancelled))
-	must(t, w.Close(context.Background())) // waits for whatever still runs
+	admintest.Must(t, w.Close(context.Background())) // waits for whatever still runs
 	if kept, _, err := w.db.Jobs().Job(t.Context(), id); err != nil || kept.State != admin.JobCancelled || kept.Moved != 8 || len(w.holds("orders")) != 8 {
 		t.Errorf("%s, %d counted, %d at the target, %v", kept.State, kept.Moved, len(w.holds("orders")), err)
 	}
@@ -77,12 +78,12 @@ func TestOfTwoWhoLetAJobGoOnAtOnceOneDoes(t *testing.T) {
 	w.deps.Journal = journal
 	w.deadLetters = newDeadLetters(w.deps)
 	kept, _, err := w.db.Jobs().Job(t.Context(), id)
-	must(t, err)
+	admintest.Must(t, err)
 	kept.State = admin.JobPaused
-	must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+	admintest.Must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
 	journal.did.Store(false)
 	journal.first = func() {
-		must(t, w.ResumeJob(context.Background(), ada, id))
+		admintest.Must(t, w.ResumeJob(context.Background(), ada, id))
 		w.until(t, id, in(admin.JobDone))
 	}
 	if err := w.ResumeJob(t.Context(), ada, id); err == nil {
@@ -116,13 +117,13 @@ func (s *stutteringJournal) UnjudgedJobs(ctx context.Context, since time.Time) (
 func TestAJobWhoseEndIsWrittenLaterIsJudgedThen(t *testing.T) {
 	journal := &stutteringJournal{asked: make(chan struct{})}
 	w := newWard(t, func(d *admin.DeadLettersDeps) { journal.JobJournal, d.Journal = d.Journal, journal })
-	must(t, w.Close(context.Background()))
+	admintest.Must(t, w.Close(context.Background()))
 	w.reopen(t)
 	<-journal.asked
 	w.die(numbered("late", 20)...)
 	batches := 0
 	w.each = func(context.Context) {
-		w.clock.advance(time.Second)
+		w.clock.Advance(time.Second)
 		if batches++; batches == 2 {
 			journal.refusals.Store(2) // the progress, and then the end
 		}

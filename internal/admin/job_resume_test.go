@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
 // A countedRound counts how often it was asked.
 type countedRound struct {
-	*round
+	*admintest.Round
 	asked atomic.Int64
 }
 
 func (r *countedRound) Snapshot() *dedup.Snapshot {
 	r.asked.Add(1)
-	return r.round.Snapshot()
+	return r.Round.Snapshot()
 }
 
 // interrupted returns a scene whose program has ended in the middle of a job over n messages, and whose next start has discovered nothing.
 func (m *morgue) interrupted(t *testing.T, name string, n int) (s *scene, job string, all []string, observed *countedRound, discovered *dedup.Snapshot) {
 	t.Helper()
 	s = m.newScene(t, name, nil, func(deps *admin.DeadLettersDeps) {
-		observed = &countedRound{round: deps.Snapshots.(*round)}
+		observed = &countedRound{Round: deps.Snapshots.(*admintest.Round)}
 		deps.Snapshots = observed
 	})
 	all = ids(name, n)
@@ -37,7 +38,7 @@ func (m *morgue) interrupted(t *testing.T, name string, n int) (s *scene, job st
 	discovered = s.round.Snapshot()
 	nothing := *discovered
 	nothing.Pipelines = []dedup.PipelineStatus{{Pipeline: discovered.Pipelines[0].Pipeline}}
-	s.round.set(&nothing)
+	s.round.Set(&nothing)
 	return s, job, all, observed, discovered
 }
 
@@ -47,11 +48,11 @@ func waitsForDiscovery(t *testing.T, m *morgue) {
 	s.open(t)
 	s.await(t, "two attempts to go on", func() bool { return observed.asked.Load() >= before+4 })
 	job, err := s.Job(t.Context(), operator, id)
-	must(t, err)
+	admintest.Must(t, err)
 	if job.State.Final() {
 		t.Fatalf("the job is %s before anything was discovered: %s", job.State, job.Why)
 	}
-	s.round.set(discovered)
+	s.round.Set(discovered)
 	found := time.Now()
 	if job = s.final(t, id); job.State != admin.JobDone || job.Moved != 200 || job.Resumed != 1 {
 		t.Fatalf("%s %q %+v, resumed %d", job.State, job.Why, job.Counts, job.Resumed)
@@ -63,7 +64,7 @@ func waitsForDiscovery(t *testing.T, m *morgue) {
 func givesUpDeletedQueue(t *testing.T, m *morgue) {
 	s, id, _, _, _ := m.interrupted(t, "deleted", 200)
 	_, err := s.channel.QueueDelete(s.dead.Name, false, false, false)
-	must(t, err)
+	admintest.Must(t, err)
 	s.open(t)
 	if job := s.final(t, id); job.State != admin.JobStopped || job.Why == "" {
 		t.Errorf("%s %q, want it stopped with the reason", job.State, job.Why)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 )
 
 func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {
@@ -33,10 +34,10 @@ func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {
 			}
 			req.Most = c.most
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
+			admintest.Must(t, err)
 			w.take(deadQueue.Name, c.gone)
 			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-			must(t, err)
+			admintest.Must(t, err)
 			job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() })
 			if job.State != c.want || !strings.HasPrefix(job.Why, c.says) || (job.Why == "") != (c.says == "") || job.Moved != int64(20-c.gone) {
 				t.Errorf("%s %q, %+v", job.State, job.Why, job.Counts)

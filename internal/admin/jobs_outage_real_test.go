@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -70,7 +71,7 @@ func losesConnections(t *testing.T, m *morgue) {
 			Name string `json:"name"`
 			User string `json:"user"`
 		}
-		must(t, m.rabbit.API(t.Context(), http.MethodGet, "/api/connections", nil, &open))
+		admintest.Must(t, m.rabbit.API(t.Context(), http.MethodGet, "/api/connections", nil, &open))
 		for _, c := range open {
 			if c.User == "mover" {
 				// One that closed by itself since it was listed counts for nothing.

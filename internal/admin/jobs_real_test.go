@@ -11,6 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/servers"
 )
@@ -48,8 +49,8 @@ func looks(t *testing.T, m *morgue) {
 	s := m.newScene(t, "looked", nil)
 	all := ids("look", 20)
 	s.die(t, all...)
-	must(t, m.rdb.Set(t.Context(), "msg:look-3", "processing", time.Hour).Err())
-	must(t, m.rdb.Set(t.Context(), "msg:look-4", "done", time.Hour).Err())
+	admintest.Must(t, m.rdb.Set(t.Context(), "msg:look-3", "processing", time.Hour).Err())
+	admintest.Must(t, m.rdb.Set(t.Context(), "msg:look-4", "done", time.Hour).Err())
 	scan := s.scan(t, 100)
 	if len(scan.Letters) != 20 || scan.Ready != 20 || scan.StoreFailed != "" {
 		t.Fatalf("%d letters of %d, store %q", len(scan.Letters), scan.Ready, scan.StoreFailed)
@@ -58,12 +59,12 @@ func looks(t *testing.T, m *morgue) {
 		t.Errorf("classes %v", scan.Classes)
 	}
 	l, err := s.Letter(t.Context(), operator, scan.ID, scan.Letters[0].Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	if l.ID != "look-0" || l.Target != "looked" || l.Deaths[0].Reason != dedup.DeathExpired || l.Headers["x-password"] != "***" || !strings.Contains(string(l.Body), `"email":"***"`) || !l.Masked {
 		t.Errorf("letter %+v, body %s", l, l.Body)
 	}
 	raw, err := s.Reveal(t.Context(), ada, scan.ID, l.Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	if !strings.Contains(string(raw.Body), "a@example.com") {
 		t.Errorf("revealed %s", raw.Body)
 	}
@@ -91,12 +92,12 @@ func requeuesWhole(t *testing.T, m *morgue) {
 		t.Errorf("aftermath %+v", job.Aftermath)
 	}
 	items, err := s.JobItems(t.Context(), operator, job.ID, 0, 1000)
-	must(t, err)
+	admintest.Must(t, err)
 	if len(items) != 300 || items[0].Outcome != "moved" || items[0].Class != admin.ClassRuns {
 		t.Errorf("%d items, first %+v", len(items), items[0])
 	}
 	of, err := s.ItemsOf(t.Context(), operator, "whole-7")
-	must(t, err)
+	admintest.Must(t, err)
 	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != dedup.DeathExpired || of[0].Death.Time.IsZero() {
 		t.Errorf("items of whole-7: %+v", of)
 	}
@@ -115,9 +116,9 @@ func movesAllAfterALook(t *testing.T, m *morgue) {
 	begun := time.Now()
 	scan, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: n})
 	took := time.Since(begun)
-	must(t, err)
+	admintest.Must(t, err)
 	ready, err := m.mover.Ready(t.Context(), s.dead)
-	must(t, err)
+	admintest.Must(t, err)
 	p := s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})
 	job := s.final(t, s.start(t, p))
 	t.Logf("a look at %d took %s, of which the messages were held for %s; %d were ready at the answer; the job moved %d in %s",
@@ -182,7 +183,7 @@ func pausesAndResumes(t *testing.T, m *morgue) {
 	s.tap.hold(20)
 	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 100}))
 	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 10 })
-	must(t, s.PauseJob(t.Context(), operator, id))
+	admintest.Must(t, s.PauseJob(t.Context(), operator, id))
 	job := s.until(t, id, "paused", func(j admin.Job) bool { return j.State == admin.JobPaused })
 	s.back(t, all)
 	if got := s.depth(t, s.dead.Name) + job.Moved; got != 200 || job.Moved > 20 {
@@ -204,7 +205,7 @@ func cancels(t *testing.T, m *morgue) {
 	s.tap.hold(20)
 	id := s.start(t, s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: 100}))
 	s.until(t, id, "moving", func(j admin.Job) bool { return j.Moved > 10 })
-	must(t, s.CancelJob(t.Context(), operator, id))
+	admintest.Must(t, s.CancelJob(t.Context(), operator, id))
 	job := s.final(t, id)
 	if job.State != admin.JobCancelled {
 		t.Fatalf("%s %q", job.State, job.Why)
@@ -267,17 +268,17 @@ func discardsAndRestores(t *testing.T, m *morgue) {
 	}
 	s.await(t, "the parking queue", func() bool { return s.depth(t, p.Parking) == 2 })
 	view, err := s.ParkingQueue(t.Context(), operator, s.name, s.dead.Name)
-	must(t, err)
+	admintest.Must(t, err)
 	if view.WhyNoScan != "" || view.Queue.Name != p.Parking {
 		t.Fatalf("%+v", view)
 	}
 	parked, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: p.Parking, Limit: 10})
-	must(t, err)
+	admintest.Must(t, err)
 	if len(parked.Letters) != 2 || parked.Letters[0].ID != "discard-2" || parked.Letters[0].Target != s.dead.Name || len(parked.Letters[0].Deaths) == 0 {
 		t.Fatalf("parked %+v", parked.Letters)
 	}
 	restore, err := s.PlanMove(t.Context(), ada, admin.MoveRequest{Do: admin.RestoreLetters, Pipeline: s.name, Queue: s.dead.Name, Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	job = s.final(t, s.start(t, restore))
 	if job.State != admin.JobDone || job.Moved != 2 {
 		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
@@ -307,7 +308,7 @@ func edits(t *testing.T, m *morgue) {
 		t.Fatalf("%s %q %+v", job.State, job.Why, job.Counts)
 	}
 	d, ok, err := s.channel.Get(s.name, true)
-	must(t, err)
+	admintest.Must(t, err)
 	if !ok || d.MessageId != "edit-x" || string(d.Body) != `{"orderId":"edit-x"}` || d.Headers["kind"] != "mended" || d.Headers["x-password"] != nil {
 		t.Errorf("sent %+v %s", d.Headers, d.Body)
 	}
@@ -325,7 +326,7 @@ func clearsFirst(t *testing.T, m *morgue) {
 	s.die(t, all...)
 	for _, id := range all[:5] {
 		// Set two of its five minutes ago.
-		must(t, m.rdb.Set(t.Context(), "msg:"+id, "processing", 3*time.Minute).Err())
+		admintest.Must(t, m.rdb.Set(t.Context(), "msg:"+id, "processing", 3*time.Minute).Err())
 	}
 	scan := s.scan(t, 100)
 	if scan.Classes[admin.ClassBlocks] != 5 {
@@ -340,12 +341,12 @@ func clearsFirst(t *testing.T, m *morgue) {
 		t.Fatalf("%s %q %+v, clears %v", job.State, job.Why, job.Counts, job.Clears)
 	}
 	o, err := s.single.Operation(t.Context(), operator, job.Clears[0])
-	must(t, err)
+	admintest.Must(t, err)
 	if o.Outcomes[0].Outcome.Result != dedup.Cleared || o.Outcomes[0].Restorable.IsZero() {
 		t.Errorf("the clear cannot be undone: %+v", o.Outcomes[0])
 	}
 	n, err := m.rdb.Exists(t.Context(), "msg:clear-0").Result()
-	must(t, err)
+	admintest.Must(t, err)
 	if n != 0 {
 		t.Error("the marker is still there")
 	}
@@ -356,10 +357,10 @@ func targetRefuses(t *testing.T, m *morgue) {
 	s := m.newScene(t, "full", nil)
 	all := ids("full", 100)
 	s.die(t, all...)
-	must(t, m.rabbit.PutPolicy(t.Context(), "/", "full", servers.Policy{Pattern: "^full$", ApplyTo: "queues", Definition: map[string]any{"max-length": 30, "overflow": "reject-publish"}}))
+	admintest.Must(t, m.rabbit.PutPolicy(t.Context(), "/", "full", servers.Policy{Pattern: "^full$", ApplyTo: "queues", Definition: map[string]any{"max-length": 30, "overflow": "reject-publish"}}))
 	s.await(t, "the policy", func() bool {
 		q, err := m.watch.Queue(t.Context(), dedup.QueueRef{Vhost: "/", Name: s.name})
-		must(t, err)
+		admintest.Must(t, err)
 		return q.Policy["max-length"] != nil
 	})
 	p := s.planMove(t, admin.MoveRequest{Do: admin.Requeue, Whole: true, Rate: -1})
@@ -385,7 +386,7 @@ func movesQuorum(t *testing.T, m *morgue) {
 	s.die(t, all...)
 	s.settled(t)
 	view, err := s.Queue(t.Context(), operator, s.name, s.dead.Name)
-	must(t, err)
+	admintest.Must(t, err)
 	if !strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNoMove != "" {
 		t.Fatalf("%+v", view)
 	}

@@ -24,7 +24,7 @@ func judging(t *testing.T, s dedup.Scheme, listed ...dedup.Marker) *desk {
 	}
 	pass := &dedup.Pass{Started: at.Add(-2 * time.Minute), Ended: at.Add(-55 * time.Second), OldestProcessing: listed,
 		States: map[dedup.State]int64{dedup.Processing: int64(len(listed))}}
-	d.round.set(d.snapshot(evidence, pass))
+	d.round.Set(d.snapshot(evidence, pass))
 	return d
 }
 

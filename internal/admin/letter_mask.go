@@ -27,9 +27,9 @@ func masked(m *mask.Masker, l Letter) Letter {
 	return l
 }
 
-// maskWords returns the words that hide: the built-in ones, or those of `mask`, with what `mask_add` adds and without what `mask_remove`
+// MaskWords returns the words that hide: the built-in ones, or those of `mask`, with what `mask_add` adds and without what `mask_remove`
 // takes away.
-func (c DeadLettersConfig) maskWords() []string {
+func (c DeadLettersConfig) MaskWords() []string {
 	words := c.Mask
 	if words == nil {
 		words = mask.Words()
@@ -50,7 +50,7 @@ func (c DeadLettersConfig) checkMask() error {
 	all := c
 	all.MaskRemove = nil
 	for i, gone := range c.MaskRemove {
-		if !slices.ContainsFunc(all.maskWords(), func(w string) bool { return mask.SameWord(w, gone) }) {
+		if !slices.ContainsFunc(all.MaskWords(), func(w string) bool { return mask.SameWord(w, gone) }) {
 			return fmt.Errorf("mask_remove[%d]: %q hides nothing, so it cannot be taken away; write a word of the list as it stands in config.example.yaml", i, gone)
 		}
 	}

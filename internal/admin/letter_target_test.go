@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -36,12 +37,12 @@ func TestMessagesThatDoNotSayWhereTheyCameFromGoWhereSomebodyChose(t *testing.T)
 		t.Fatalf("it goes to %q: %s", got.Target, got.NoTarget)
 	}
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref, scan.Letters[1].Ref}, Target: "orders.slow"})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Targets["orders.slow"] != 1 || p.Targets["orders"] != 1 {
 		t.Errorf("the plan sends to %v", p.Targets)
 	}
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	w.until(t, id, in(admin.JobDone))
 	if slow, quick := w.holds("orders.slow"), w.holds("orders"); len(slow) != 1 || slow[0] != "published" || len(quick) != 1 || quick[0] != "rejected" {
 		t.Errorf("orders.slow has %v, orders %v", slow, quick)
@@ -120,7 +121,7 @@ func TestALetterOfAPipelineThatSharesTheQueueIsNotForetoldByTheRulesOfThisOne(t 
 	w.facts["payments"] = dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: "payments"}, Type: "classic", State: "running", Durable: true}
 	snap := *w.round.Snapshot()
 	snap.Pipelines = append(slices.Clone(snap.Pipelines), dedup.PipelineStatus{Pipeline: w.deps.Pipelines[1], DeadLetterQueues: snap.Pipelines[0].DeadLetterQueues})
-	w.round.set(&snap)
+	w.round.Set(&snap)
 	w.markers["paid"] = dedup.Done
 	w.forge("paid", map[string]any{"x-death": []any{map[string]any{"queue": "payments", "reason": "rejected", "count": int64(1)}}})
 	w.die("ordered")
@@ -143,11 +144,11 @@ func TestALetterOfAPipelineWithALockOfItsOwnIsNotForetoldByTheRulesOfThisOne(t *
 		d.Stores = append(d.Stores, admin.PreflightStore{Name: "locks", Scheme: lockScheme(), Finder: &cabinet{}})
 		var err error
 		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-		must(t, err)
+		admintest.Must(t, err)
 	})
 	snap := *w.round.Snapshot()
 	snap.Pipelines = append(slices.Clone(snap.Pipelines), dedup.PipelineStatus{Pipeline: w.deps.Pipelines[1], DeadLetterQueues: snap.Pipelines[0].DeadLetterQueues})
-	w.round.set(&snap)
+	w.round.Set(&snap)
 	w.forge("paid", map[string]any{"x-death": []any{map[string]any{"queue": "payments", "reason": "rejected", "count": int64(1)}}})
 	if got := w.look(t).Letters[0]; got.Target != "payments" || got.Prediction.Class != admin.ClassUnknown || !strings.Contains(got.Prediction.Why(), "pipeline payments") {
 		t.Errorf("to %q: %s, %s", got.Target, got.Prediction.Class, got.Prediction.Why())

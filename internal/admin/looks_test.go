@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +22,7 @@ func (w *ward) counted(depth dedup.Figure) {
 	q.Depth = depth
 	p.DeadLetterQueues = []dedup.DeadLetterQueue{q}
 	snap.Pipelines = []dedup.PipelineStatus{p}
-	w.round.set(&snap)
+	w.round.Set(&snap)
 }
 
 func TestTheDepthOfAQueueIsThatOfALookUntilItIsCountedLater(t *testing.T) {
@@ -38,7 +39,7 @@ func TestTheDepthOfAQueueIsThatOfALookUntilItIsCountedLater(t *testing.T) {
 		scan := w.look(t)
 		w.sampled(0, scan.At.Add(c.sampled))
 		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
-		must(t, err)
+		admintest.Must(t, err)
 		if got := view.Queue.Depth; !got.Known() || got.Value != c.want {
 			t.Errorf("%s: %v of %s", name, got.Value, got.Source)
 		}
@@ -55,9 +56,9 @@ func TestTheDepthThatALookFoundIsNotShownForLongInPlaceOfAnUnknownOne(t *testing
 		later time.Duration
 		known bool
 	}{{"at once", 0, true}, {"a minute later", time.Minute, false}} {
-		w.clock.advance(c.later)
+		w.clock.Advance(c.later)
 		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
-		must(t, err)
+		admintest.Must(t, err)
 		if got := view.Queue.Depth; got.Known() != c.known || !c.known && got.Why != "the broker does not answer" {
 			t.Errorf("%s: %+v", c.name, got)
 		}
@@ -71,16 +72,16 @@ func TestTheDepthThatALookFoundIsNotShownOnceAJobHasMovedMessages(t *testing.T) 
 	w.sampled(0, scan.At.Add(time.Second))
 	depth := func() float64 {
 		view, err := w.Queue(t.Context(), operator, "orders", deadQueue.Name)
-		must(t, err)
+		admintest.Must(t, err)
 		return view.Queue.Depth.Value
 	}
 	if depth() != 2 {
 		t.Fatalf("before the job there are %v", depth())
 	}
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref, scan.Letters[1].Ref}})
-	must(t, err)
+	admintest.Must(t, err)
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	w.until(t, id, in(admin.JobDone))
 	if depth() != 0 {
 		t.Errorf("after the job there are still %v", depth())
@@ -97,14 +98,14 @@ func TestALookThatWasOvertakenIsReadOnAndSaysByWhom(t *testing.T) {
 	w.die("a", "b")
 	mine := w.look(t)
 	kept, err := w.Kept(t.Context(), operator, mine.ID)
-	must(t, err)
+	admintest.Must(t, err)
 	if kept.NewerBy != "" || !kept.NewerAt.IsZero() {
 		t.Errorf("the newest look is overtaken by %q", kept.NewerBy)
 	}
 	theirs, err := w.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 1})
-	must(t, err)
+	admintest.Must(t, err)
 	kept, err = w.Kept(t.Context(), operator, mine.ID)
-	must(t, err)
+	admintest.Must(t, err)
 	if kept.NewerBy != ada.Name || !kept.NewerAt.Equal(theirs.At) || len(kept.Letters) != 2 {
 		t.Errorf("%+v", kept)
 	}

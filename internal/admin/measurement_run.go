@@ -124,7 +124,7 @@ func (s *Measurements) complete(m *dedup.Measurement, stopped string, err error)
 
 // hide masks what copies carried, for everybody: it is kept as it is shown.
 func (s *Measurements) hide(r *dedup.SessionResult) {
-	w := s.mask.Begin()
+	w := s.deps.Mask.Begin()
 	each := func(origins []dedup.Origin) {
 		for i := range origins {
 			o := &origins[i]

@@ -57,8 +57,8 @@ type MeasurementsDeps struct {
 	Measurer Measurer
 	// Pipelines are those of the configuration.
 	Pipelines []dedup.Pipeline
-	// Mask says what of copies is hidden, as in dead letters.
-	Mask     DeadLettersConfig
+	// Mask hides in copies what is hidden in dead letters; nil hides by the words that hide unless others are configured.
+	Mask     *mask.Masker
 	ReadOnly bool
 	Changed  func(topic string)
 	Log      *slog.Logger
@@ -69,7 +69,6 @@ type MeasurementsDeps struct {
 // *dedup.Error.
 type Measurements struct {
 	deps MeasurementsDeps
-	mask *mask.Masker
 	// ctx ends when Run does.
 	ctx  context.Context
 	stop context.CancelFunc
@@ -92,7 +91,10 @@ func NewMeasurements(deps MeasurementsDeps) *Measurements {
 	if deps.Changed == nil {
 		deps.Changed = func(string) {}
 	}
-	m := &Measurements{deps: deps, mask: mask.New(deps.Mask.maskWords()), live: map[string]*liveMeasurement{}, busy: map[string]string{},
+	if deps.Mask == nil {
+		deps.Mask = mask.New(mask.Words())
+	}
+	m := &Measurements{deps: deps, live: map[string]*liveMeasurement{}, busy: map[string]string{},
 		starting: map[startToken]chan struct{}{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m

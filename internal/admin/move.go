@@ -10,18 +10,6 @@ import (
 // MaxMovePlanned is the most messages that a plan of a move lists one by one.
 const MaxMovePlanned = 1000
 
-// A Move is what a job does with messages.
-type Move string
-
-// The moves.
-const (
-	// Requeue sends dead letters to the queues that they came from.
-	Requeue Move = "requeue"
-	// Discard sends dead letters to a parking queue; RestoreLetters sends them back from there to their dead-letter queue.
-	Discard        Move = "discard"
-	RestoreLetters Move = "restore_letters"
-)
-
 // A MoveRequest asks for the plan of a move. Refs, Filter and Whole exclude one another.
 type MoveRequest struct {
 	Do       Move

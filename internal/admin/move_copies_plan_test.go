@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -47,7 +48,7 @@ func TestAPlanSendsOfCopiesThoseThatItsJobSends(t *testing.T) {
 					req.Refs = []string{scan.Letters[0].Ref, scan.Letters[len(scan.Letters)-1].Ref}
 				}
 				p, err := w.planMove(t, ada, req)
-				must(t, err)
+				admintest.Must(t, err)
 				if int64(p.Going()) != c.moved || len(req.Refs) > 0 && p.UpTo != c.moved {
 					t.Errorf("%d are going, up to %d, %v; want %d", p.Going(), p.UpTo, p.Classes, c.moved)
 				}
@@ -57,7 +58,7 @@ func TestAPlanSendsOfCopiesThoseThatItsJobSends(t *testing.T) {
 					}
 				}
 				id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-				must(t, err)
+				admintest.Must(t, err)
 				if job := w.until(t, id, in(admin.JobDone)); job.Moved != c.moved {
 					t.Errorf("planned %d, moved %+v", c.moved, job.Counts)
 				}

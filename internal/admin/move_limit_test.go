@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -20,7 +21,7 @@ func TestMessagesThatTheNamedLookDidNotSeeAreNotMoved(t *testing.T) {
 	}
 	scan := w.lookAt(t, 1)
 	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: scan.ID, Refs: refs})
-	must(t, err)
+	admintest.Must(t, err)
 	said := false
 	for _, g := range p.Guards {
 		said = said || strings.Contains(g.Text, "39 messages were selected and not seen")
@@ -29,7 +30,7 @@ func TestMessagesThatTheNamedLookDidNotSeeAreNotMoved(t *testing.T) {
 		t.Errorf("%d references, %d matching, guards %+v", len(p.Request.Refs), p.Matching, p.Guards)
 	}
 	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 1 || len(w.holds("orders")) != 1 {
 		t.Errorf("moved %d: %v", job.Moved, w.holds("orders"))
 	}
@@ -56,7 +57,7 @@ func TestAFilterCountsWhatTheLookDidNotSee(t *testing.T) {
 	scan := w.lookAt(t, 10)
 	filter := admin.MoveRequest{Scan: scan.ID, Filter: "reason:rejected", Rate: 1}
 	p, err := w.planMove(t, ada, filter)
-	must(t, err)
+	admintest.Must(t, err)
 	if p.UpTo != 300 || p.Confirm != deadQueue.Name || p.Takes != 5*time.Minute || refused(p) != "" {
 		t.Errorf("up to %d in %v, %q must be typed, refused: %q", p.UpTo, p.Takes, p.Confirm, refused(p))
 	}
@@ -86,10 +87,10 @@ func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
 	w.die(numbered("parked", 10)...)
 	w.until(t, w.begin(t, admin.MoveRequest{Do: admin.Discard, Whole: true}), in(admin.JobDone))
 	parking, err := dedup.ParkingQueue(deadQueue)
-	must(t, err)
+	admintest.Must(t, err)
 	w.die(numbered("newer", 3)...)
 	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: parking.Name, Limit: 10})
-	must(t, err)
+	admintest.Must(t, err)
 	for _, most := range []int64{4, 13} {
 		w.bounded(deadQueue.Name, most)
 		for name, req := range map[string]admin.MoveRequest{
@@ -97,7 +98,7 @@ func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
 			"a filter":  {Do: admin.RestoreLetters, Scan: scan.ID, Filter: "reason:rejected"},
 		} {
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
+			admintest.Must(t, err)
 			if got := strings.Contains(refused(p), "pushes out the oldest"); got != (most == 4) {
 				t.Errorf("%s into a queue that holds 3 of %d: %+v", name, most, p.Guards)
 			}
@@ -109,9 +110,9 @@ func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
 func (w *ward) startLimited(t *testing.T, canary int) string {
 	t.Helper()
 	p, err := w.planMove(t, operator, admin.MoveRequest{Scan: w.lookAt(t, 3).ID, Filter: "reason:rejected", Canary: canary})
-	must(t, err)
+	admintest.Must(t, err)
 	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	return id
 }
 
@@ -150,23 +151,23 @@ func TestAJobWithALimitDoesNotGoOnByItself(t *testing.T) {
 			var id string
 			w.each = func(ctx context.Context) {
 				jobs, err := w.db.Jobs().Jobs(context.Background(), 1)
-				must(t, err)
+				admintest.Must(t, err)
 				saved = jobs[0].Moved
 				close(first)
 				<-ctx.Done()
 			}
 			id = w.startLimited(t, 0)
 			<-first
-			must(t, w.Close(context.Background()))
+			admintest.Must(t, w.Close(context.Background()))
 			w.each = nil
 			if saved != 4 {
 				t.Errorf("%d of 4 moved messages were written at once", saved)
 			}
 			kept, _, err := w.db.Jobs().Job(t.Context(), id)
-			must(t, err)
+			admintest.Must(t, err)
 			if c.crashed {
 				kept.State, kept.Why = admin.JobRunning, ""
-				must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
+				admintest.Must(t, w.db.Jobs().SaveJob(t.Context(), kept, nil))
 			}
 			w.reopen(t)
 			job := w.until(t, id, in(c.want))
@@ -176,7 +177,7 @@ func TestAJobWithALimitDoesNotGoOnByItself(t *testing.T) {
 			if c.crashed {
 				return
 			}
-			must(t, w.ResumeJob(t.Context(), operator, id))
+			admintest.Must(t, w.ResumeJob(t.Context(), operator, id))
 			if job = w.until(t, id, in(admin.JobDone)); job.Moved != 5 || len(w.holds("orders")) != 5 {
 				t.Errorf("%+v, %d at the target", job.Counts, len(w.holds("orders")))
 			}
@@ -188,13 +189,13 @@ func TestAnAdminsPlanThatAnOperatorMayStartIsBoundedByTheOperatorsLimit(t *testi
 	w := newWard(t)
 	w.die(numbered("early", 5)...)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Needs != auth.Operator || p.Most != admin.DefaultOperatorLimit {
 		t.Errorf("it needs %s and moves %d at most", p.Needs, p.Most)
 	}
 	w.die(numbered("late", 400)...)
 	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	if job := w.until(t, id, in(admin.JobDone)); job.Moved != admin.DefaultOperatorLimit || len(w.holds("orders")) != admin.DefaultOperatorLimit {
 		t.Errorf("an operator's job moved %d: %d arrived", job.Moved, len(w.holds("orders")))
 	}
@@ -205,11 +206,11 @@ func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
 		w := newWard(t)
 		w.die(numbered("held", 50)...)
 		p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"})
-		must(t, err)
+		admintest.Must(t, err)
 		deps := w.deps
 		deps.Config.OperatorLimit = 10
 		again := newDeadLetters(deps)
-		defer func() { must(t, again.Close(context.Background())) }()
+		defer func() { admintest.Must(t, again.Close(context.Background())) }()
 		_, err = again.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
 		if dedup.KindOf(err) != dedup.Forbidden || !strings.Contains(dedup.PublicText(err), "may move 50 messages, more than the 10") {
 			t.Errorf("started: %v", err)
@@ -227,7 +228,7 @@ func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
 				req.Scan = scan.ID
 			}
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
+			admintest.Must(t, err)
 			if p.Confirm != "" {
 				t.Fatalf("%q must be typed for %d", p.Confirm, p.UpTo)
 			}
@@ -237,7 +238,7 @@ func TestWhoStartsAPlanIsAskedAgainForWhatItMayMoveByThen(t *testing.T) {
 				t.Errorf("started without the name: %v", err)
 			}
 			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: deadQueue.Name})
-			must(t, err)
+			admintest.Must(t, err)
 			if job := w.until(t, id, in(admin.JobDone)); job.Moved != 405 {
 				t.Errorf("moved %d", job.Moved)
 			}
@@ -258,7 +259,7 @@ func TestAPlanWithABoundShowsTheClassesOfWhatItMoves(t *testing.T) {
 	for name, req := range map[string]admin.MoveRequest{"a filter": {Scan: scan.ID, Filter: "-reason:expired"}, "a whole queue": {Whole: true}} {
 		req.Most = 35
 		p, err := w.planMove(t, ada, req)
-		must(t, err)
+		admintest.Must(t, err)
 		in := 0
 		for _, n := range p.Classes {
 			in += n

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -39,7 +40,7 @@ func TestMessagesThatCannotBeSentAreCountedApart(t *testing.T) {
 	w.worn(1)
 	w.strand("lost-0", "lost-1")
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected"})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Matching != 6 || p.Nowhere != 2 || p.Worn != 1 || p.Going() != 3 || p.UpTo != 3 || p.Targets["orders"] != 3 || len(p.Targets) != 1 || p.Idle() != "" {
 		t.Errorf("%d match, %d have nowhere to go, %d are worn, %d go, up to %d, to %v, %q", p.Matching, p.Nowhere, p.Worn, p.Going(), p.UpTo, p.Targets, p.Idle())
 	}
@@ -49,7 +50,7 @@ func TestMessagesThatCannotBeSentAreCountedApart(t *testing.T) {
 		}
 	}
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 3 || job.Extent.Messages != 3 {
 		t.Errorf("moved %d of %d", job.Moved, job.Extent.Messages)
 	}
@@ -73,7 +74,7 @@ func TestAPlanThatWouldMoveNothingIsNotStarted(t *testing.T) {
 				req = admin.MoveRequest{Whole: true}
 			}
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
+			admintest.Must(t, err)
 			if !strings.Contains(refused(p), name) {
 				t.Errorf("%s: guards %+v", name, p.Guards)
 			}
@@ -108,7 +109,7 @@ func TestWhereNotAllHaveRoomAPlanOfThoseThatFitIsMade(t *testing.T) {
 	w.die(numbered("full", 10)...)
 	w.bounded("orders", 12)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	w.bounded("orders", 3)
 	var many *admin.TooMany
 	_, err = w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why})
@@ -116,7 +117,7 @@ func TestWhereNotAllHaveRoomAPlanOfThoseThatFitIsMade(t *testing.T) {
 		t.Errorf("the start: %v", err)
 	}
 	p, err = w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	if fits, known := p.Fits(); fits != 3 || !known || refused(p) == "" {
 		t.Errorf("%d fit, %t: %q", fits, known, refused(p))
 	}
@@ -125,7 +126,7 @@ func TestWhereNotAllHaveRoomAPlanOfThoseThatFitIsMade(t *testing.T) {
 		t.Errorf("%+v, %d at the target", job.Counts, len(w.holds("orders")))
 	}
 	p, err = w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	if fits, known := p.Fits(); fits != 0 || !known || !strings.Contains(refused(p), "7 do not fit: there is no room for any") {
 		t.Errorf("%d fit: %q", fits, refused(p))
 	}
@@ -136,7 +137,7 @@ func TestOfAQueueThatIsMovedWholeNoMoreAreTakenThanAreMoved(t *testing.T) {
 	w.die(numbered("first", 9)...)
 	w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Type, q.Policy = "quorum", map[string]any{"delivery-limit": int64(10)} })
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true, Most: 5, Canary: 2})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.MayLeave || p.Selective || p.UpTo != 5 {
 		t.Errorf("up to %d, can be left out: %t", p.UpTo, p.MayLeave)
 	}
@@ -148,7 +149,7 @@ func TestOfAQueueThatIsMovedWholeNoMoreAreTakenThanAreMoved(t *testing.T) {
 		}
 	}
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	if job := w.until(t, id, func(j admin.Job) bool { return j.State.Final() || j.State == admin.JobPaused }); job.State != admin.JobDone || job.Moved != 5 || job.Left != 0 {
 		t.Errorf("%s %q %+v", job.State, job.Why, job.Counts)
 	}
@@ -188,7 +189,7 @@ func TestAPlanWarnsOfCopiesOfItsMessages(t *testing.T) {
 		t.Helper()
 		req.Choices = keep
 		p, err := w.planMove(t, ada, req)
-		must(t, err)
+		admintest.Must(t, err)
 		return p
 	}
 	w.die("sent", "alone")
@@ -242,7 +243,7 @@ func TestAQueueWhoseConsumersAreServedFirstIsNotMoved(t *testing.T) {
 		for _, consumers := range []*int64{nil, &one} {
 			w.fact(deadQueue.Name, func(q *dedup.Queue) { q.Consumers = consumers })
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
+			admintest.Must(t, err)
 			if got := refused(p); (got != "") != (c.refused && consumers != nil) {
 				t.Errorf("%s: refused %q", name, got)
 			}
@@ -272,7 +273,7 @@ func blindly(t *testing.T, clear *clearer) func(*admin.DeadLettersDeps) {
 	return func(d *admin.DeadLettersDeps) {
 		d.Stores[0].Scheme, d.Clear = timestampScheme(), clear
 		preflight, err := admin.NewPreflighter(d.Pipelines, d.Stores)
-		must(t, err)
+		admintest.Must(t, err)
 		d.Preflight = preflight
 	}
 }
@@ -287,7 +288,7 @@ func TestAPlanCountsTheMessagesThatMayRunASecondTime(t *testing.T) {
 	w.look(t)
 	for choice, want := range map[admin.Choice]int{admin.LeaveOut: 1, admin.KeepAsIs: 1, admin.ClearFirst: 3} {
 		p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassPerhapsSwallowed: choice}})
-		must(t, err)
+		admintest.Must(t, err)
 		if p.Classes[admin.ClassPerhapsSwallowed] != 2 || p.Classes[admin.ClassMayRunTwice] != 1 || p.MayRepeat != want || (p.Confirm != "") != (choice == admin.KeepAsIs) {
 			t.Errorf("%s: %v, %d may run a second time, %q must be typed", choice, p.Classes, p.MayRepeat, p.Confirm)
 		}

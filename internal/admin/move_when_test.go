@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -39,7 +40,7 @@ func wardOfEndings(t *testing.T) (*ward, *endings) {
 		d.Stores[0].Finder, e.now = e, d.Now
 		var err error
 		d.Preflight, err = admin.NewPreflighter(d.Pipelines, d.Stores)
-		must(t, err)
+		admintest.Must(t, err)
 	})
 	return w, e
 }
@@ -56,7 +57,7 @@ func TestAPlanForetellsEachMessageForWhenItsRateSendsIt(t *testing.T) {
 				e.set(id, []dedup.State{dedup.Processing, dedup.Done}[i%2], time.Duration(30*(1+i/2%3))*time.Second)
 			}
 			p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected", Rate: rate})
-			must(t, err)
+			admintest.Must(t, err)
 			each := map[float64]time.Duration{2: 500 * time.Millisecond, 20: 50 * time.Millisecond, 0: 2 * time.Millisecond, -1: 200 * time.Microsecond}[rate]
 			at, stale, edges, later := p.Made, 0, 0, 0
 			for _, l := range p.Letters {
@@ -95,13 +96,13 @@ func TestAPlanForetellsEachMessageForWhenItsRateSendsIt(t *testing.T) {
 func TestWhatFollowsTheCanaryIsForetoldForAfterItsWatch(t *testing.T) {
 	w, e := wardOfEndings(t)
 	w.deps.Watch = 10 * time.Minute
-	must(t, w.Close(context.Background()))
+	admintest.Must(t, w.Close(context.Background()))
 	w.deadLetters = newDeadLetters(w.deps)
 	w.die("first", "second")
 	e.set("first", dedup.Done, 5*time.Minute)
 	e.set("second", dedup.Done, 5*time.Minute)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: w.look(t).ID, Filter: "reason:rejected", Canary: 1})
-	must(t, err)
+	admintest.Must(t, err)
 	if a, b := p.Letters[0].Prediction.Class, p.Letters[1].Prediction.Class; a != admin.ClassSkipped || b != admin.ClassMayRunTwice {
 		t.Errorf("the first %s, the second %s", a, b)
 	}
@@ -138,10 +139,10 @@ func TestAMessageThatTurnsInMidJobIsNeitherDoneTwiceNorLeftInSilence(t *testing.
 				}
 			}
 			p, err := w.planMove(t, ada, req)
-			must(t, err)
-			w.once(func() { w.clock.advance(11 * time.Minute) }) // after the first batch of four
+			admintest.Must(t, err)
+			w.once(func() { w.clock.Advance(11 * time.Minute) }) // after the first batch of four
 			id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-			must(t, err)
+			admintest.Must(t, err)
 			job := w.until(t, id, in(admin.JobDone, admin.JobStopped, admin.JobPaused))
 			if job.State != c.want || job.Moved != c.moved {
 				t.Errorf("%s %q, %d moved", job.State, job.Why, job.Moved)

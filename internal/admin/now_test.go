@@ -83,7 +83,7 @@ func TestALiveMarkerWithoutADateCarriesTheBoundThatItsVerdictCounts(t *testing.T
 	d.shelf.put(undated)
 	listed := undated.Marker
 	listed.FirstSeen = d.clock.Now().Add(-2 * time.Minute)
-	d.round.set(d.snapshot(dedup.Evidence{}, &dedup.Pass{Permanent: []dedup.Marker{listed}, OldestProcessing: []dedup.Marker{listed}}))
+	d.round.Set(d.snapshot(dedup.Evidence{}, &dedup.Pass{Permanent: []dedup.Marker{listed}, OldestProcessing: []dedup.Marker{listed}}))
 	j, err := d.Look(t.Context(), viewer, "orders", "msg:1")
 	if err != nil || !j.FirstSeen.Equal(listed.FirstSeen) {
 		t.Errorf("read live it is there since %s, %v", j.FirstSeen, err)

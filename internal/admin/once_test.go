@@ -36,7 +36,7 @@ func TestAPlanIsCarriedOutOnce(t *testing.T) {
 	if d.shelf.clears["msg:1"] != 1 {
 		t.Errorf("cleared %d times", d.shelf.clears["msg:1"])
 	}
-	d.clock.advance(time.Hour)
+	d.clock.Advance(time.Hour)
 	if id, err := d.Execute(t.Context(), ada, admin.ExecuteRequest{PlanID: p.ID, Reason: why}); err != nil || id != ids[0] {
 		t.Errorf("a late second click: %q, %v", id, err)
 	}

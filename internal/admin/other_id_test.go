@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
@@ -31,7 +32,7 @@ func looseTable(t *testing.T, servers *markerstest.SQLServers, driver string) (*
 
 func TestADoneRowOfAnotherMessageIsNoReasonToDiscardOne(t *testing.T) {
 	var servers markerstest.SQLServers
-	t.Cleanup(func() { must(t, servers.Stop()) })
+	t.Cleanup(func() { admintest.Must(t, servers.Stop()) })
 	for _, driver := range markerstest.Drivers() {
 		t.Run(driver, func(t *testing.T) {
 			_, store := looseTable(t, &servers, driver)
@@ -41,10 +42,10 @@ func TestADoneRowOfAnotherMessageIsNoReasonToDiscardOne(t *testing.T) {
 				markers.Reader
 			})}}
 			preflight, err := admin.NewPreflighter(pipelines, stores)
-			must(t, err)
+			admintest.Must(t, err)
 			letters := []dedup.DeadLetter{deadLetter("x-abc", noon, nil), deadLetter("x-ABC", noon, nil), deadLetter("y-abc", noon, nil), deadLetter("y-ABC", noon, nil)}
 			got, err := preflight.Preflight(t.Context(), "orders", letters, noon)
-			must(t, err)
+			admintest.Must(t, err)
 			for i, want := range []admin.Class{admin.ClassSkipped, admin.ClassSwallowed, admin.ClassLastAttempt, admin.ClassUnknown} {
 				if x := got.Letters[i]; x.Class != want {
 					t.Errorf("%s: %s, want %s: %s", x.ID, x.Class, want, x.Why())
@@ -58,12 +59,12 @@ func TestADoneRowOfAnotherMessageIsNoReasonToDiscardOne(t *testing.T) {
 			id := w.begin(t, admin.MoveRequest{Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassSwallowed: admin.KeepAsIs}})
 			job := w.until(t, id, func(j admin.Job) bool { return j.Aftermath != nil })
 			items, err := w.JobItems(t.Context(), operator, id, 0, 10)
-			must(t, err)
+			admintest.Must(t, err)
 			if len(items) != 1 || items[0].Class != admin.ClassSwallowed || items[0].Became != admin.BecameUnknown || job.Aftermath.Total(admin.BecameDone) != 0 {
 				t.Errorf("%s: %+v; aftermath %+v", job.Why, items, job.Aftermath)
 			}
 			stats, err := store.Stats(t.Context())
-			must(t, err)
+			admintest.Must(t, err)
 			if two := stats.Facts.TwoIDs; two == nil || two.Asked != "x-ABC" || two.Row != "x-abc" || two.MayBeOwn {
 				t.Errorf("the store says %+v", two)
 			}
@@ -73,11 +74,11 @@ func TestADoneRowOfAnotherMessageIsNoReasonToDiscardOne(t *testing.T) {
 
 func TestAJobClearsNoMarkerOfAnotherMessage(t *testing.T) {
 	var servers markerstest.SQLServers
-	t.Cleanup(func() { must(t, servers.Stop()) })
+	t.Cleanup(func() { admintest.Must(t, servers.Stop()) })
 	db, store := looseTable(t, &servers, "mysql")
 	db.Exec(t, "UPDATE message_dedup SET status = 0")
 	found, err := store.(markers.Reader).Find(t.Context(), []string{"x-ABC", "x-abc"})
-	must(t, err)
+	admintest.Must(t, err)
 	for i, want := range []bool{false, true} {
 		if p := admin.Predict(store.Scheme(), found[i], admin.LetterFacts{ID: "x", At: noon, Born: noon}); p.Class != admin.ClassSwallowed || p.ClearFirst != want {
 			t.Errorf("%s: %+v", found[i].ID, p)

@@ -6,16 +6,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A Deed is what a plan does to markers.
-type Deed string
-
-// The deeds. Restoring undoes a clear.
-const (
-	ClearMarkers   Deed = "clear"
-	SetExpiry      Deed = "set_expiry"
-	RestoreMarkers Deed = "restore"
-)
-
 // A List names one of the lists of markers that a pass keeps: what a frozen filter selects from.
 type List string
 

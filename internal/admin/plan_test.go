@@ -75,7 +75,7 @@ func seen(s dedup.Sighting) *dedup.Sighting { return &s }
 
 func TestOnlyMarkersThatNeverExpireGetAnExpiry(t *testing.T) {
 	d := newDesk(t, nil)
-	d.round.set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, nil))
+	d.round.Set(d.snapshot(dedup.Evidence{MaxProcessing: time.Minute}, nil))
 	row := forever(processing("row"))
 	for _, s := range []dedup.Sighting{
 		processing("expires"), forever(processing("dead")), forever(processing("unsure")), forever(processing("alive")),
@@ -125,7 +125,7 @@ func TestAFilterIsFrozenFromTheLastPassAndReadLive(t *testing.T) {
 			d.shelf.put(s)
 		}
 	}
-	d.round.set(d.snapshot(dedup.Evidence{}, pass))
+	d.round.Set(d.snapshot(dedup.Evidence{}, pass))
 	d.shelf.put(processing("late-6"))
 	cases := []struct {
 		name      string
@@ -185,7 +185,7 @@ func TestTheEffectFollowsTheRulesOfTheScheme(t *testing.T) {
 					c.scheme(&deps.Stores[0].Scheme)
 				}
 			})
-			d.round.set(d.snapshot(c.evidence, nil))
+			d.round.Set(d.snapshot(c.evidence, nil))
 			s := processing("dead")
 			s.Retry = c.retry
 			d.shelf.put(s)
@@ -247,9 +247,9 @@ func TestAPlanHoldsNoValueAndSurvivesARestart(t *testing.T) {
 	if o := d.execute(t, bob, again); results(o) != "cleared" || o.By != "bob" || o.Plan.By != "ada" {
 		t.Errorf("%s: %+v", results(o), o)
 	}
-	d.clock.advance(admin.PlanLife + time.Minute)
+	d.clock.Advance(admin.PlanLife + time.Minute)
 	unused := d.plan(t, ada, "none")
-	d.clock.advance(admin.PlanLife + time.Minute)
+	d.clock.Advance(admin.PlanLife + time.Minute)
 	if _, _, err := d.Planned(t.Context(), ada, unused.ID); dedup.KindOf(err) != dedup.NotFound {
 		t.Errorf("a plan that is over: %v", err)
 	}

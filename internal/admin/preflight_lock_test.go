@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
@@ -31,12 +32,12 @@ func TestOnRedisAHeldLockBlocksAndADoneFlagSkips(t *testing.T) {
 		return dedup.Pipeline{Name: name, Store: "flags", Lock: lock, IDFrom: "message_id"}
 	}
 	p, err := admin.NewPreflighter([]dedup.Pipeline{line("waits", "locks"), line("acks", "hasty"), line("bare", "")}, []admin.PreflightStore{flags, waiting, acking})
-	must(t, err)
+	admintest.Must(t, err)
 	now := time.Now()
 	flag := func(id string) { setFlag(t, rdb, id) }
 	lock := func(id string) {
-		must(t, rdb.HSet(t.Context(), "lock:msg:"+id, "6ba7b810-9dad-11d1-80b4-00c04fd430c8:31", 1).Err())
-		must(t, rdb.PExpire(t.Context(), "lock:msg:"+id, 10*time.Minute).Err())
+		admintest.Must(t, rdb.HSet(t.Context(), "lock:msg:"+id, "6ba7b810-9dad-11d1-80b4-00c04fd430c8:31", 1).Err())
+		admintest.Must(t, rdb.PExpire(t.Context(), "lock:msg:"+id, 10*time.Minute).Err())
 	}
 	flag("done")
 	flag("done and held")
@@ -53,7 +54,7 @@ func TestOnRedisAHeldLockBlocksAndADoneFlagSkips(t *testing.T) {
 		"bare":  {admin.ClassSkipped, admin.ClassSkipped, admin.ClassRuns, admin.ClassRuns},
 	} {
 		got, err := p.Preflight(t.Context(), pipeline, letters, now.Add(time.Second))
-		must(t, err)
+		admintest.Must(t, err)
 		for i, x := range got.Letters {
 			if x.Class != want[i] {
 				t.Errorf("%s, %s: %s, want %s: %s", pipeline, ids[i], x.Class, want[i], x.Why())
@@ -65,7 +66,7 @@ func TestOnRedisAHeldLockBlocksAndADoneFlagSkips(t *testing.T) {
 		}
 	}
 	got, err := p.Preflight(t.Context(), "waits", letters, now.Add(time.Hour))
-	must(t, err)
+	admintest.Must(t, err)
 	if x := got.Letters[2]; x.Class != admin.ClassRuns {
 		t.Errorf("a lock that has ended by then: %s, %s", x.Class, x.Why())
 	}
@@ -77,7 +78,7 @@ func setFlag(t *testing.T, rdb *redis.Client, id string) {
 	if cfg, _ := markers.Preset("redis-flag"); !strings.HasPrefix(key, strings.TrimSuffix(cfg.Match, "*")) {
 		key = strings.TrimSuffix(cfg.Match, "*") + id
 	}
-	must(t, rdb.Set(t.Context(), key, "1", time.Hour).Err())
+	admintest.Must(t, rdb.Set(t.Context(), key, "1", time.Hour).Err())
 }
 
 func TestALockThatCannotBeLookedUpMakesAllUnknownButWhatIsDone(t *testing.T) {
@@ -85,10 +86,10 @@ func TestALockThatCannotBeLookedUpMakesAllUnknownButWhatIsDone(t *testing.T) {
 	locks := &cabinet{err: &dedup.Error{Kind: dedup.Unavailable, Public: "Redis at 10.0.0.7 refused the connection"}}
 	stores := []admin.PreflightStore{{Name: "flags", Scheme: flagScheme(), Finder: flags}, {Name: "locks", Scheme: lockScheme(), Finder: locks}}
 	p, err := admin.NewPreflighter([]dedup.Pipeline{{Name: "orders", Store: "flags", Lock: "locks", IDFrom: "message_id"}}, stores)
-	must(t, err)
+	admintest.Must(t, err)
 	letters := []dedup.DeadLetter{deadLetter("done", noon, nil), deadLetter("none", noon, nil), deadLetter("", noon, nil)}
 	got, err := p.Preflight(t.Context(), "orders", letters, noon)
-	must(t, err)
+	admintest.Must(t, err)
 	for i, want := range []admin.Class{admin.ClassSkipped, admin.ClassUnknown, admin.ClassMayRunTwice} {
 		if x := got.Letters[i]; x.Class != want {
 			t.Errorf("%q: %s, want %s: %s", x.ID, x.Class, want, x.Why())

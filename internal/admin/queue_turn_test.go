@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 )
 
 // aWhile bounds how long a look of a test holds messages for somebody who, in the right order, waits for its end.
@@ -16,7 +17,7 @@ func TestAJobThatIsStartedDuringALookMovesWhatTheLookHolds(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("held", 20)...)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	jobs := make(chan string, 1)
 	w.looking = func() {
 		ended := make(chan struct{})
@@ -68,7 +69,7 @@ func TestAJobWaitsForALookThatBeganBeforeIt(t *testing.T) {
 		<-holds
 	}
 	job := w.until(t, w.begin(t, admin.MoveRequest{Whole: true}), in(admin.JobDone))
-	must(t, <-looked)
+	admintest.Must(t, <-looked)
 	if job.Moved != 20 || job.Why != "" {
 		t.Errorf("%d moved, %q", job.Moved, job.Why)
 	}

@@ -41,7 +41,7 @@ func redisDeskOver(t *testing.T, url string) (*desk, markers.Store) {
 	d := newDesk(t, func(deps *admin.MarkersDeps, _ *journal.DB) {
 		deps.Stores = []admin.MarkerStore{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
 	})
-	d.round.set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
+	d.round.Set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
 	return d, store
 }
 
@@ -161,7 +161,7 @@ func (d *desk) observed(store markers.Store, pass dedup.Pass) {
 	}
 	e := dedup.Evidence{At: at, MaxProcessing: time.Second, Consumers: &none, Ready: &none, Unacked: &none, ClockOffset: pass.ClockOffset,
 		NothingOut: [2]time.Time{at.Add(-10 * time.Second), at.Add(-20 * time.Second)}}
-	d.round.set(&dedup.Snapshot{At: at, Interval: 15 * time.Second,
+	d.round.Set(&dedup.Snapshot{At: at, Interval: 15 * time.Second,
 		Stores: []dedup.StoreStatus{{Name: "shop", Scheme: store.Scheme(), Stats: dedup.StoreStats{Pass: &pass}, Evidence: e}}})
 }
 

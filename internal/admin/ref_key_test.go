@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -29,9 +30,9 @@ func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
 		t.Errorf("a guess at a message is told to be right: %v", err)
 	}
 	again := newDeadLetters(w.deps)
-	t.Cleanup(func() { must(t, again.Close(context.Background())) })
+	t.Cleanup(func() { admintest.Must(t, again.Close(context.Background())) })
 	later, err := again.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 10})
-	must(t, err)
+	admintest.Must(t, err)
 	if _, err := again.Letter(t.Context(), ada, later.ID, ref); err != nil {
 		t.Errorf("the reference is lost with a restart: %v", err)
 	}
@@ -40,7 +41,7 @@ func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
 		t.Errorf("%d were moved: %v", job.Moved, w.holds("orders"))
 	}
 	items, err := w.JobItems(t.Context(), ada, id, 0, 10)
-	must(t, err)
+	admintest.Must(t, err)
 	if len(items) == 0 || items[0].Ref != ref {
 		t.Errorf("the items are %+v", items)
 	}
@@ -52,15 +53,15 @@ func TestAPlanOfAnOlderVersionMovesWhatItNamed(t *testing.T) {
 	plain := dedup.MessageRef(deadQueue, w.queues[deadQueue.Name][0])
 	scan := w.look(t)
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}})
-	must(t, err)
+	admintest.Must(t, err)
 	if !p.KeyedRefs {
 		t.Fatal("a new plan has plain references")
 	}
 	old := p
 	old.ID, old.KeyedRefs, old.Request.Refs = "OLDPLAN", false, []string{plain}
-	must(t, w.db.Jobs().SaveMovePlan(t.Context(), old))
+	admintest.Must(t, w.db.Jobs().SaveMovePlan(t.Context(), old))
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: old.ID, Reason: why, Confirm: old.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	if job := w.until(t, id, in(admin.JobDone)); job.Moved != 1 || !slices.Equal(w.holds("orders"), []string{"a"}) {
 		t.Errorf("%d were moved: %v", job.Moved, w.holds("orders"))
 	}
@@ -72,9 +73,9 @@ func TestTheAuditHoldsNoHashOfABodyThatGuessesCanBeTriedAgainst(t *testing.T) {
 	sum := sha256.Sum256(w.queues[deadQueue.Name][0].Body)
 	scan := w.look(t)
 	_, err := w.Reveal(t.Context(), ada, scan.ID, scan.Letters[0].Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 2})
-	must(t, err)
+	admintest.Must(t, err)
 	if plain := hex.EncodeToString(sum[:]); strings.Contains(entries[0].Detail, plain) || !strings.Contains(entries[0].Detail, "keyed hash ") {
 		t.Errorf("the audit says %q", entries[0].Detail)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 )
@@ -33,7 +34,7 @@ func (w *ward) limited(t *testing.T) *deadLetters {
 	deps := w.deps
 	deps.Config.OperatorLimit = 2
 	d := newDeadLetters(deps)
-	t.Cleanup(func() { must(t, d.Close(context.Background())) })
+	t.Cleanup(func() { admintest.Must(t, d.Close(context.Background())) })
 	return d
 }
 
@@ -45,7 +46,7 @@ func (w *ward) planned(t *testing.T, who admin.Caller) admin.MovePlan {
 		req.Refs = append(req.Refs, l.Ref)
 	}
 	p, err := w.planMove(t, who, req)
-	must(t, err)
+	admintest.Must(t, err)
 	return p
 }
 
@@ -54,11 +55,11 @@ func (w *ward) pausedJob(t *testing.T) string {
 	p := w.planned(t, operator)
 	started := make(chan string, 1)
 	w.each = func(ctx context.Context) {
-		must(t, w.PauseJob(context.Background(), operator, <-started))
+		admintest.Must(t, w.PauseJob(context.Background(), operator, <-started))
 		<-ctx.Done()
 	}
 	id, err := w.StartJob(t.Context(), operator, admin.StartRequest{PlanID: p.ID, Reason: why})
-	must(t, err)
+	admintest.Must(t, err)
 	started <- id
 	w.until(t, id, in(admin.JobPaused))
 	return id
@@ -113,7 +114,7 @@ func refusedActs() map[string]refusedAct {
 		})},
 		"the start of a plan that is too old": {"start_requeue", operator, onWard(func(t *testing.T, w *ward, who admin.Caller) error {
 			p := w.planned(t, who)
-			w.clock.advance(admin.PlanLife + time.Second)
+			w.clock.Advance(admin.PlanLife + time.Second)
 			_, err := w.StartJob(t.Context(), who, admin.StartRequest{PlanID: p.ID, Reason: why})
 			return err
 		})},
@@ -147,7 +148,7 @@ func refusedActs() map[string]refusedAct {
 		})},
 		"a plan of markers that is too old": {"execute_plan", ada, onDesk(func(t *testing.T, d *desk, who admin.Caller) error {
 			p := d.plan(t, who, "1")
-			d.clock.advance(admin.PlanLife + time.Second)
+			d.clock.Advance(admin.PlanLife + time.Second)
 			_, err := d.Execute(t.Context(), who, admin.ExecuteRequest{PlanID: p.ID, Reason: why})
 			return err
 		})},
@@ -195,7 +196,7 @@ func TestEveryRefusalOfSomebodyWhoHasTheRoleLeavesOneDeniedEntryWithItsReason(t 
 				t.Fatalf("not refused: %v", err)
 			}
 			entries, failed := db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 500, TrailFilter: admin.TrailFilter{Who: "rae"}})
-			must(t, failed)
+			admintest.Must(t, failed)
 			var denied []admin.Entry
 			for _, e := range entries {
 				if e.Phase == admin.Denied {
@@ -226,7 +227,7 @@ func TestADifferentRefusalIsRecordedAtOnceAndTheSameOneIsSummedUp(t *testing.T) 
 		}
 	}
 	entries, err := w.db.Audit().Entries(t.Context(), admin.TrailQuery{Limit: 500, TrailFilter: admin.TrailFilter{Who: operator.Name}})
-	must(t, err)
+	admintest.Must(t, err)
 	denied := map[string]int{}
 	for _, e := range entries {
 		if e.Phase == admin.Denied {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -82,7 +83,7 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 	}
 	for name, c := range calls {
 		for role := auth.Nobody; role <= auth.Admin; role++ {
-			err := c.call(caller("who", role))
+			err := c.call(admintest.Caller("who", role))
 			if denied := dedup.KindOf(err) == dedup.Forbidden; denied != (role < c.needs) {
 				t.Errorf("%s as %s: %v", name, role, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -49,13 +50,13 @@ func TestALookKeepsNoSecondCopyOfBodies(t *testing.T) {
 		}
 	}
 	l, err := w.Letter(t.Context(), operator, scan.ID, scan.Letters[3].Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	if !l.Masked || !bytes.Contains(l.Body, []byte(`"id":"large-3"`)) || !bytes.Contains(l.Body, []byte(`"password":"***"`)) {
 		t.Errorf("one letter is shown with %.60s", l.Body)
 	}
 	for filter, want := range map[string]int{"body:large-3": 1, "body:hunter2": 0, `body:"***"`: n} {
 		var letters []admin.Letter
-		must(t, w.Export(t.Context(), operator, scan.ID, filter, func(some []admin.Letter) error { letters = some; return nil }))
+		admintest.Must(t, w.Export(t.Context(), operator, scan.ID, filter, func(some []admin.Letter) error { letters = some; return nil }))
 		for _, l := range letters {
 			if bytes.Contains(l.Body, []byte("hunter2")) || len(l.Body) == 0 {
 				t.Errorf("%s: exported %.60s", filter, l.Body)
@@ -66,7 +67,7 @@ func TestALookKeepsNoSecondCopyOfBodies(t *testing.T) {
 		}
 	}
 	p, err := w.planMove(t, ada, admin.MoveRequest{Scan: scan.ID, Filter: "body:large-3"})
-	must(t, err)
+	admintest.Must(t, err)
 	if p.Matching != 1 {
 		t.Errorf("planned %d", p.Matching)
 	}
@@ -84,7 +85,7 @@ func TestAMessageWhoseBodyIsTooLargeToBeKeptIsMovedWhole(t *testing.T) {
 		t.Errorf("%d bytes, %q, %q", l.Size, l.Hash, l.Hidden)
 	}
 	revealed, err := w.Reveal(t.Context(), ada, scan.ID, l.Ref)
-	must(t, err)
+	admintest.Must(t, err)
 	if len(revealed.Body) > 0 || revealed.Hidden != l.Hidden {
 		t.Errorf("revealed: %.20q, %q", revealed.Body, revealed.Hidden)
 	}

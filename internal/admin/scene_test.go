@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
@@ -42,10 +43,10 @@ type morgue struct {
 func newMorgue(t *testing.T) *morgue {
 	t.Helper()
 	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{StatisticsInterval: 200 * time.Millisecond})
-	must(t, rabbit.PutUser(t.Context(), "watcher", "right", "monitoring"))
-	must(t, rabbit.PutUser(t.Context(), "mover", "acting", ""))
-	must(t, rabbit.PutPermissions(t.Context(), "/", "watcher", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}))
-	must(t, rabbit.PutPermissions(t.Context(), "/", "mover", servers.Permissions{
+	admintest.Must(t, rabbit.PutUser(t.Context(), "watcher", "right", "monitoring"))
+	admintest.Must(t, rabbit.PutUser(t.Context(), "mover", "acting", ""))
+	admintest.Must(t, rabbit.PutPermissions(t.Context(), "/", "watcher", servers.Permissions{Configure: "^$", Write: "^$", Read: "^$"}))
+	admintest.Must(t, rabbit.PutPermissions(t.Context(), "/", "mover", servers.Permissions{
 		Configure: `^dedup\.parking\.`, Write: `^amq\.default$`, Read: `dead|^dedup\.parking\.`,
 	}))
 	cfg := broker.Config{
@@ -55,29 +56,22 @@ func newMorgue(t *testing.T) *morgue {
 	m := &morgue{rabbit: rabbit}
 	var err error
 	m.mover, err = amqp.OpenMover(cfg, markerstest.Log(t))
-	must(t, err)
+	admintest.Must(t, err)
 	t.Cleanup(func() { _ = m.mover.Close() })
 	m.watch, err = broker.New(cfg)
-	must(t, err)
+	admintest.Must(t, err)
 	t.Cleanup(m.watch.Close)
 	sample, err := m.watch.Sample(t.Context())
-	must(t, err)
+	admintest.Must(t, err)
 	m.info = sample.Info
 	m.redis, m.rdb = markerstest.StartRedis(t)
 	stores := markerstest.Config(t, "redis-text-status", m.redis.URL())
 	stores.Act.Redis.URL = secret.New(m.redis.URL())
 	m.store = markerstest.OpenStore(t, stores)
 	m.actor, err = kinds.OpenActor(stores, markerstest.Log(t))
-	must(t, err)
+	admintest.Must(t, err)
 	t.Cleanup(func() { _ = m.actor.Close() })
 	return m
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // ends gives the ends of a mover the types of the engine, and its sources a tap.
@@ -108,7 +102,7 @@ type scene struct {
 	dir     string
 	name    string
 	dead    dedup.QueueRef
-	round   *round
+	round   *admintest.Round
 	channel *amqp091.Channel
 	tap     *tap
 	crew    *crew
@@ -123,19 +117,19 @@ type scene struct {
 // newScene declares the queues NAME and NAME.dead; arguments are those of the dead-letter queue.
 func (m *morgue) newScene(t *testing.T, name string, arguments amqp091.Table, change ...func(*admin.DeadLettersDeps)) *scene {
 	t.Helper()
-	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &round{}, dir: t.TempDir(), tap: newTap(), log: markerstest.Log(t), told: map[string]int{}}
+	s := &scene{morgue: m, name: name, dead: dedup.QueueRef{Vhost: "/", Name: name + ".dead"}, round: &admintest.Round{}, dir: t.TempDir(), tap: newTap(), log: markerstest.Log(t), told: map[string]int{}}
 	connection, err := amqp091.Dial(m.rabbit.AMQPURL(m.rabbit.Admin()))
-	must(t, err)
+	admintest.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	s.channel, err = connection.Channel()
-	must(t, err)
-	must(t, s.channel.Confirm(false))
+	admintest.Must(t, err)
+	admintest.Must(t, s.channel.Confirm(false))
 	_, err = s.channel.QueueDeclare(name, true, false, false, false, amqp091.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": s.dead.Name})
-	must(t, err)
+	admintest.Must(t, err)
 	_, err = s.channel.QueueDeclare(s.dead.Name, true, false, false, false, arguments)
-	must(t, err)
+	admintest.Must(t, err)
 	pipeline := dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: "shop", IDFrom: "message_id", MaxProcessing: time.Second, Limits: dedup.DefaultLimits()}
-	s.round.set(&dedup.Snapshot{
+	s.round.Set(&dedup.Snapshot{
 		At: time.Now(), Brokers: []dedup.BrokerStatus{{Name: "main", Info: m.info}},
 		Stores:    []dedup.StoreStatus{{Name: "shop", Scheme: m.store.Scheme(), Evidence: dedup.Evidence{MaxProcessing: time.Second}}},
 		Pipelines: []dedup.PipelineStatus{{Pipeline: pipeline, DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: s.dead, Type: "classic", Found: "argument"}}}},
@@ -160,14 +154,14 @@ func (s *scene) open(t *testing.T) {
 	t.Helper()
 	var err error
 	s.db, err = journal.Open(context.Background(), s.dir, s.log)
-	must(t, err)
+	admintest.Must(t, err)
 	gate := admin.NewGate(s.db.Audit(), s.db, s.log)
 	s.single = admin.NewMarkers(admin.MarkersDeps{
 		Gate: gate, Trail: s.db.Audit(), Journal: s.db.Operations(), Snapshots: s.round, Log: s.log,
 		Stores: []admin.MarkerStore{{Name: "shop", Scheme: s.store.Scheme(), Reader: s.store, Actor: s.actor}}, Judge: dedup.Judge,
 	})
 	preflight, err := admin.NewPreflighter(s.deps.Pipelines, s.deps.Stores)
-	must(t, err)
+	admintest.Must(t, err)
 	s.deps.Gate, s.deps.Journal, s.deps.Preflight, s.deps.Clear = gate, patientJournal{s.db.Jobs(), s}, preflight, s.single
 	s.deadLetters = newDeadLetters(s.deps)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -179,12 +173,12 @@ func (s *scene) open(t *testing.T) {
 func (s *scene) close(t *testing.T) {
 	t.Helper()
 	s.cancel()
-	must(t, <-s.ran)
+	admintest.Must(t, <-s.ran)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	must(t, s.deadLetters.Close(ctx))
-	must(t, s.single.Close(ctx))
-	must(t, s.db.Close())
+	admintest.Must(t, s.deadLetters.Close(ctx))
+	admintest.Must(t, s.single.Close(ctx))
+	admintest.Must(t, s.db.Close())
 }
 
 // die makes dead letters with these ids: they expire in the source queue, which has no consumer.
@@ -198,7 +192,7 @@ func (s *scene) die(t *testing.T, ids ...string) {
 			Headers: amqp091.Table{"kind": kindOf(id), "x-password": "hunter2"},
 			Body:    fmt.Appendf(nil, `{"orderId":%q,"email":"a@example.com","n":1}`, id),
 		})
-		must(t, err)
+		admintest.Must(t, err)
 	}
 	if last != nil && !last.Wait() {
 		t.Fatal("the broker did not take the messages")
@@ -221,7 +215,7 @@ func ids(kind string, n int) []string {
 func (s *scene) depth(t *testing.T, queue string) int64 {
 	t.Helper()
 	q, err := s.channel.QueueDeclarePassive(queue, true, false, false, false, nil)
-	must(t, err)
+	admintest.Must(t, err)
 	return int64(q.Messages)
 }
 
@@ -242,7 +236,7 @@ func (s *scene) settled(t *testing.T) {
 	t.Helper()
 	s.await(t, "the management API", func() bool {
 		q, err := s.watch.Queue(t.Context(), s.dead)
-		must(t, err)
+		admintest.Must(t, err)
 		return q.Ready != nil && *q.Ready == s.depth(t, s.dead.Name)
 	})
 }
@@ -259,7 +253,7 @@ func (s *scene) drain(t *testing.T, queue string) map[string]int {
 	counts := map[string]int{}
 	for {
 		d, ok, err := s.channel.Get(queue, true)
-		must(t, err)
+		admintest.Must(t, err)
 		if !ok {
 			return counts
 		}
@@ -294,7 +288,7 @@ func (s *scene) scan(t *testing.T, limit int) admin.Scan {
 	t.Helper()
 	s.settled(t)
 	scan, err := s.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: limit})
-	must(t, err)
+	admintest.Must(t, err)
 	return scan
 }
 
@@ -303,7 +297,7 @@ func (s *scene) planMove(t *testing.T, req admin.MoveRequest) admin.MovePlan {
 	s.settled(t)
 	req.Pipeline, req.Queue = s.name, s.dead.Name
 	p, err := s.PlanMove(t.Context(), ada, req)
-	must(t, err)
+	admintest.Must(t, err)
 	return p
 }
 
@@ -315,7 +309,7 @@ func (s *scene) start(t *testing.T, p admin.MovePlan) string {
 		}
 	}
 	id, err := s.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	return id
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -31,7 +32,7 @@ func TestABusinessKeyIsFoundInTheLettersThatShowIt(t *testing.T) {
 	w.look(t)
 
 	ids, err := w.IDsOfKey(t.Context(), operator, "SO-2026-470675", 10)
-	must(t, err)
+	admintest.Must(t, err)
 	if want := []string{"in-body", "in-header"}; !slices.Equal(ids, want) {
 		t.Errorf("the key is found in %q, want %q", ids, want)
 	}

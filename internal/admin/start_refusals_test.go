@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -58,7 +59,7 @@ func seeing(change func(*dedup.Snapshot)) func(*testing.T, *ward) {
 	return func(_ *testing.T, w *ward) {
 		snap := *w.round.Snapshot()
 		change(&snap)
-		w.round.set(&snap)
+		w.round.Set(&snap)
 	}
 }
 
@@ -92,7 +93,7 @@ func startRefusals() map[string]startRefusal {
 				s.Pipelines = []dedup.PipelineStatus{p}
 			}),
 		},
-		"nothing was observed yet":   {says: "No round of observation has ended yet", then: func(_ *testing.T, w *ward) { w.round.set(nil) }},
+		"nothing was observed yet":   {says: "No round of observation has ended yet", then: func(_ *testing.T, w *ward) { w.round.Set(nil) }},
 		"the queue cannot be read":   {says: "Queue orders.dead cannot be read", then: func(_ *testing.T, w *ward) { w.gone(deadQueue.Name) }},
 		"no message can be left out": {says: "it is bounded by max-length-bytes", then: deadFact(argument("x-max-length-bytes", int64(1)))},
 		"the queue is empty":         {says: "no message of the queue is ready", then: func(_ *testing.T, w *ward) { w.take(deadQueue.Name, 100) }},
@@ -166,10 +167,10 @@ func startRefusals() map[string]startRefusal {
 		"the token is of another":   {says: "has started another plan", start: admin.StartRequest{Token: "once"}, before: spendToken, exempt: "it is given with the start"},
 		"the name was not typed":    {says: "Type orders.dead to confirm", req: admin.MoveRequest{Do: admin.Discard}, start: admin.StartRequest{Confirm: "no"}, exempt: "it is given with the start: the plan says what to type"},
 		"there is no such plan":     {says: "There is no such plan", start: admin.StartRequest{PlanID: "none"}, exempt: "there is nothing to review"},
-		"the plan is too old":       {says: "The plan is older than", then: func(_ *testing.T, w *ward) { w.clock.advance(admin.PlanLife + time.Second) }, exempt: "one that is made then is new"},
+		"the plan is too old":       {says: "The plan is older than", then: func(_ *testing.T, w *ward) { w.clock.Advance(admin.PlanLife + time.Second) }, exempt: "one that is made then is new"},
 		"its edit is not kept":      {says: "The edited message is not kept any more", req: admin.MoveRequest{Edit: &admin.Edit{Body: []byte("{}")}}, change: func(*admin.DeadLettersDeps) {}, exempt: "one that is made then is kept"},
 		"the queue has grown":       {says: "The queue has grown", req: admin.MoveRequest{Whole: true, Choices: leftOutUnsafe()}, then: func(_ *testing.T, w *ward) { w.die(numbered("more", 200)...) }, exempt: "a plan of so many says what to type"},
-		"the dashboard is stopping": {says: "the dashboard is stopping", then: func(t *testing.T, w *ward) { must(t, w.Close(context.Background())) }, exempt: "it ends within seconds, and the next one carries the plan out"},
+		"the dashboard is stopping": {says: "the dashboard is stopping", then: func(t *testing.T, w *ward) { admintest.Must(t, w.Close(context.Background())) }, exempt: "it ends within seconds, and the next one carries the plan out"},
 	}
 }
 
@@ -189,9 +190,9 @@ func leftOutUnsafe() map[admin.Class]admin.Choice {
 
 func spendToken(t *testing.T, w *ward) {
 	p, err := w.planMove(t, ada, admin.MoveRequest{Whole: true})
-	must(t, err)
+	admintest.Must(t, err)
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm, Token: "once"})
-	must(t, err)
+	admintest.Must(t, err)
 	w.until(t, id, in(admin.JobDone))
 	w.die(numbered("again", 5)...)
 }
@@ -236,7 +237,7 @@ func TestNoPlanIsReviewedThatCannotBeStarted(t *testing.T) {
 				}
 			}
 			p, err := w.PlanMove(t.Context(), ada, c.req)
-			must(t, err)
+			admintest.Must(t, err)
 			if refused(p) != "" {
 				t.Fatalf("refused before anything was wrong: %s", refused(p))
 			}
@@ -249,7 +250,7 @@ func TestNoPlanIsReviewedThatCannotBeStarted(t *testing.T) {
 				deps.Brokers, deps.Pipelines = append([]admin.MovingBroker{}, deps.Brokers...), append([]dedup.Pipeline{}, deps.Pipelines...)
 				c.change(&deps)
 				service = newDeadLetters(deps)
-				t.Cleanup(func() { must(t, service.Close(context.Background())) })
+				t.Cleanup(func() { admintest.Must(t, service.Close(context.Background())) })
 				if again, err := service.Scan(t.Context(), ada, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: 5}); err == nil && !c.req.Whole {
 					c.req.Scan = again.ID
 				}

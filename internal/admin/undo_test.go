@@ -25,7 +25,7 @@ func TestAnUndoRestoresWhatWasClearedOnce(t *testing.T) {
 		t.Fatal(results(cleared))
 	}
 	d.shelf.put(inState("2", dedup.Done)) // taken again
-	d.clock.advance(2 * time.Minute)      // 3 has expired
+	d.clock.Advance(2 * time.Minute)      // 3 has expired
 	undo := admin.PlanRequest{Deed: admin.RestoreMarkers, Store: "orders", Operation: cleared.ID, Items: []int{0, 1, 2}}
 	plans := [2]admin.Plan{}
 	for i := range plans {
@@ -86,7 +86,7 @@ func TestAnUndoneOperationIsListedAsSuchAndItsImagesAreKeptForSevenDays(t *testi
 // purgedAfter purges the journal when some time has gone by.
 func (d *desk) purgedAfter(t *testing.T, after time.Duration) {
 	t.Helper()
-	d.clock.advance(after)
+	d.clock.Advance(after)
 	if err := d.db.Operations().Purge(t.Context(), d.clock.Now()); err != nil {
 		t.Fatal(err)
 	}

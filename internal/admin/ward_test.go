@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -42,8 +43,8 @@ type ward struct {
 	deps  admin.DeadLettersDeps
 	db    *journal.DB
 	dir   string
-	round *round
-	clock *clock
+	round *admintest.Round
+	clock *admintest.Clock
 	// broken makes every write of a job's progress fail.
 	broken *brokenJobs
 
@@ -111,23 +112,23 @@ func newWard(t *testing.T, change ...func(*admin.DeadLettersDeps)) *ward {
 	log := markerstest.Log(t)
 	dir := t.TempDir()
 	db, err := journal.Open(context.Background(), dir, log)
-	must(t, err)
+	admintest.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	w := &ward{
-		db: db, dir: dir, round: &round{}, clock: &clock{now: time.Now()}, broken: &brokenJobs{JobJournal: db.Jobs()},
+		db: db, dir: dir, round: &admintest.Round{}, clock: admintest.NewClock(time.Now()), broken: &brokenJobs{JobJournal: db.Jobs()},
 		queues: map[string][]dedup.Message{}, facts: map[string]dedup.Queue{}, markers: map[string]dedup.State{},
 	}
 	for _, name := range []string{"orders", deadQueue.Name} {
 		w.facts[name] = dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Durable: true}
 	}
 	pipeline := dedup.Pipeline{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Store: "shop", IDFrom: "message_id", MaxProcessing: time.Millisecond, Limits: dedup.DefaultLimits()}
-	w.round.set(&dedup.Snapshot{
+	w.round.Set(&dedup.Snapshot{
 		At: time.Now(), Brokers: []dedup.BrokerStatus{{Name: "main", Info: dedup.BrokerInfo{Version: "3.10.8"}}},
 		Pipelines: []dedup.PipelineStatus{{Pipeline: pipeline, DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: deadQueue, Type: "classic"}}}},
 	})
 	stores := []admin.PreflightStore{{Name: "shop", Scheme: scheme, Finder: w}}
 	preflight, err := admin.NewPreflighter([]dedup.Pipeline{pipeline}, stores)
-	must(t, err)
+	admintest.Must(t, err)
 	w.deps = admin.DeadLettersDeps{
 		Gate: admin.NewGate(db.Audit(), db, log), Journal: w.broken, Snapshots: w.round, Pipelines: []dedup.Pipeline{pipeline}, Log: log, Now: w.clock.Now,
 		Brokers: []admin.MovingBroker{{Name: "main", Watch: wardWatch{w}, Mover: w}}, Stores: stores, Preflight: preflight, Watch: 100 * time.Millisecond, Run: w.run,
@@ -136,7 +137,7 @@ func newWard(t *testing.T, change ...func(*admin.DeadLettersDeps)) *ward {
 		c(&w.deps)
 	}
 	w.deadLetters = newDeadLetters(w.deps)
-	t.Cleanup(func() { must(t, w.Close(context.Background())) })
+	t.Cleanup(func() { admintest.Must(t, w.Close(context.Background())) })
 	return w
 }
 
@@ -336,7 +337,7 @@ func (w *ward) look(t *testing.T) admin.Scan {
 func (w *ward) lookAt(t *testing.T, limit int) admin.Scan {
 	t.Helper()
 	scan, err := w.Scan(t.Context(), operator, admin.ScanRequest{Pipeline: "orders", Queue: deadQueue.Name, Limit: limit})
-	must(t, err)
+	admintest.Must(t, err)
 	return scan
 }
 
@@ -352,9 +353,9 @@ func (w *ward) planMove(t *testing.T, who admin.Caller, req admin.MoveRequest) (
 func (w *ward) begin(t *testing.T, req admin.MoveRequest) string {
 	t.Helper()
 	p, err := w.planMove(t, ada, req)
-	must(t, err)
+	admintest.Must(t, err)
 	id, err := w.StartJob(t.Context(), ada, admin.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
-	must(t, err)
+	admintest.Must(t, err)
 	return id
 }
 
@@ -363,7 +364,7 @@ func (w *ward) until(t *testing.T, id string, wanted func(admin.Job) bool) admin
 	limit := time.After(90 * time.Second)
 	for {
 		job, err := w.Job(t.Context(), operator, id)
-		must(t, err)
+		admintest.Must(t, err)
 		if wanted(job) {
 			return job
 		}
@@ -391,11 +392,11 @@ func numbered(kind string, n int) []string {
 func grepFolder(t *testing.T, dir string, words ...string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)
-	must(t, err)
+	admintest.Must(t, err)
 	read := 0
 	for _, f := range files {
 		text, err := os.ReadFile(filepath.Join(dir, f.Name()))
-		must(t, err)
+		admintest.Must(t, err)
 		read += len(text)
 		for _, word := range words {
 			if bytes.Contains(text, []byte(word)) {
