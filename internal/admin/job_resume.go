@@ -10,6 +10,9 @@ import (
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
 const judgeFor = time.Hour
 
+// purgeEvery is how often what is old is purged.
+const purgeEvery = 10 * time.Minute
+
 // resumeEvery is how often jobs that could not go on are tried again.
 const resumeEvery = 15 * time.Second
 
@@ -27,7 +30,7 @@ type jobRecovery struct {
 func (r *jobRecovery) Run(ctx context.Context) error {
 	judged := false
 	for {
-		wait := tidyEvery
+		wait := purgeEvery
 		switch err := r.tidy(ctx, &judged); {
 		case errors.Is(err, errNotSeen):
 			wait = firstRound

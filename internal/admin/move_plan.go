@@ -14,6 +14,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+// planWithin bounds the making of a plan.
+const planWithin = 30 * time.Second
+
 // maxRate is the highest rate that can be asked for; without limit is a negative one.
 const maxRate = 100_000
 
@@ -119,7 +122,7 @@ func (m *Planner) planMove(ctx context.Context, who Caller, req MoveRequest, act
 		return MovePlan{}, err
 	}
 	act.target = l.target()
-	ctx, cancel := context.WithTimeout(ctx, planTimeout)
+	ctx, cancel := context.WithTimeout(ctx, planWithin)
 	defer cancel()
 	pl := planning{planner: m, line: l, plan: MovePlan{
 		ID: rand.Text(), Made: m.deps.Now(), By: who.Name, Request: req, Broker: l.pipeline.Broker, Source: l.queue,

@@ -28,6 +28,27 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Denied checks that somebody who has the role was refused, and that this left one denied entry with its reason and nothing after it. The
+// entries are those of that person, newest first.
+func Denied(t *testing.T, action string, err error, entries []admin.Entry) {
+	t.Helper()
+	if kind := dedup.KindOf(err); kind != dedup.Forbidden && kind != dedup.Conflict {
+		t.Fatalf("not refused: %v", err)
+	}
+	var denied []admin.Entry
+	for _, e := range entries {
+		if e.Phase == admin.Denied {
+			denied = append(denied, e)
+		}
+	}
+	if len(denied) != 1 || denied[0].Action != action || denied[0].Detail != dedup.PublicText(err) || denied[0].Target == "" {
+		t.Errorf("%v left %+v", err, denied)
+	}
+	if len(denied) == 1 && entries[0].Number != denied[0].Number {
+		t.Errorf("something was begun after it: %+v", entries[0])
+	}
+}
+
 // Quiet returns a log that nobody reads.
 func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
