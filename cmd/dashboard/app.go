@@ -12,6 +12,9 @@ import (
 	"sync"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/live"
@@ -89,9 +92,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: observer, History: history, Auth: accounts, FirstAdmin: first,
 		Gate: gate, DeadLetters: letters,
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
+		Baselines: baseline.New(baseline.Deps{Gate: gate, Journal: db.Baselines(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}),
 		Pages: pagesOf(observer, history, single, admin.NewTrail(gate, db.Audit(), observer), measured, alerting,
-			admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
+			mark.New(mark.Deps{Gate: gate, Journal: db.Marks(), Snapshots: observer, Refresh: observer.Refresh, ReadOnly: cfg.Server.ReadOnly}), log),
 		Alerts: alerting, Measured: measured,
 		Sessions: db.Sessions(), Log: log, Version: version(), HashKey: db.Installation().Key("hash of a value"),
 	})
@@ -141,7 +144,7 @@ func (a *App) openAccounts(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // openObserver opens every source, and the collector that observes them; it returns the stores to read and those to act on beside it.
-func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []admin.MarkerStore, *collector.Collector, error) {
+func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []marker.MarkerStore, *collector.Collector, error) {
 	brokers, lives, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, nil, nil, err
@@ -220,7 +223,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 }
 
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
-func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []admin.MarkerStore, err error) {
+func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []marker.MarkerStore, err error) {
 	for _, cfg := range configured {
 		store, err := kinds.Open(cfg, a.log)
 		if err != nil {

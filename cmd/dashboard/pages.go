@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/mark"
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -19,7 +20,7 @@ import (
 )
 
 // pagesOf are the pages that register with the server.
-func pagesOf(observer *collector.Collector, history *series.DB, single *admin.Markers, trail *admin.Trail, measured measurement.Measurements, alerting alert.Deps, marks *admin.Marks, log *slog.Logger) []web.Pages {
+func pagesOf(observer *collector.Collector, history *series.DB, single marker.Service, trail *admin.Trail, measured measurement.Measurements, alerting alert.Deps, marks *mark.Marks, log *slog.Logger) []web.Pages {
 	return []web.Pages{
 		api.New(api.Deps{Snapshots: observer, Marks: marks}),
 		alert.New(alerting),

@@ -15,8 +15,8 @@ var (
 	ErrBroken = errors.New("the audit was changed")
 )
 
-// auditTrail reads the audit. It is safe for concurrent use.
-type auditTrail interface {
+// AuditTrail reads the audit. It is safe for concurrent use.
+type AuditTrail interface {
 	// Entries returns a page, newest first.
 	Entries(ctx context.Context, q TrailQuery) ([]Entry, error)
 	// Acts returns a page of what was done, newest first: each action once.

@@ -13,23 +13,23 @@ import (
 const (
 	minReason = 3
 	maxReason = 500
-	// maxToken is the most bytes of an idempotency token.
-	maxToken = 128
+	// MaxToken is the most bytes of an idempotency token.
+	MaxToken = 128
 )
 
 // PlanLife is how long a plan may be carried out.
 const PlanLife = 15 * time.Minute
 
-// checkReason returns the reason without surrounding space. It must be of a length, in one line, and without characters
+// CheckReason returns the reason without surrounding space. It must be of a length, in one line, and without characters
 // that hide or reorder text.
-func checkReason(reason string) (string, error) {
+func CheckReason(reason string) (string, error) {
 	reason = strings.TrimSpace(reason)
 	if n := utf8.RuneCountInString(reason); n < minReason || n > maxReason {
-		return "", invalid(fmt.Sprintf("Give a reason of %d to %d characters", minReason, maxReason))
+		return "", Invalid(fmt.Sprintf("Give a reason of %d to %d characters", minReason, maxReason))
 	}
 	hidden := func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) }
 	if !utf8.ValidString(reason) || strings.IndexFunc(reason, hidden) >= 0 {
-		return "", invalid("Give the reason in one line, without control characters")
+		return "", Invalid("Give the reason in one line, without control characters")
 	}
 	return reason, nil
 }
@@ -46,8 +46,8 @@ type ClearForRequest struct {
 	Reason    string
 }
 
-// snapshots gives what the newest round knows; nil before the first one.
-type snapshots interface {
+// Snapshots gives what the newest round knows; nil before the first one.
+type Snapshots interface {
 	Snapshot() *dedup.Snapshot
 }
 

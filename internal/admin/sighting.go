@@ -12,7 +12,7 @@ import (
 // typeString is the Type of a sighting of a Redis string, typeRow that of one in a SQL table.
 const (
 	typeString = "string"
-	typeRow    = "row"
+	TypeRow    = "row"
 )
 
 const tokenMark = "token sha256:"
@@ -20,36 +20,36 @@ const tokenMark = "token sha256:"
 // maxCounter is the most bytes of what may be a retry counter.
 const maxCounter = 64
 
-// sameExpiry is how far two readings of one expiry may differ: servers before Redis 7 say only what is left.
-const sameExpiry = time.Second
+// SameExpiry is how far two readings of one expiry may differ: servers before Redis 7 say only what is left.
+const SameExpiry = time.Second
 
-// markerTarget is how the audit names a marker: no two markers share it.
-func markerTarget(store, key string) string { return store + "/" + printable(key, maxTarget) }
+// MarkerTarget is how the audit names a marker: no two markers share it.
+func MarkerTarget(store, key string) string { return store + "/" + Printable(key, MaxTarget) }
 
-// describe says in words what is in a store: "processing, expires 2026-11-21T03:12:07Z".
-func describe(s *dedup.Sighting) string {
+// Describe says in words what is in a store: "processing, expires 2026-11-21T03:12:07Z".
+func Describe(s *dedup.Sighting) string {
 	if s == nil {
 		return "no marker"
 	}
 	text := string(s.State)
 	if s.Owner != "" {
-		text += " by " + printable(ownerText(*s), 80)
+		text += " by " + Printable(ownerText(*s), 80)
 	}
 	if !s.Since.IsZero() {
-		text += " since " + stamp(s.Since)
+		text += " since " + Stamp(s.Since)
 	}
 	switch {
 	case s.ExpiresMillis != dedup.NoExpiry:
-		text += ", expires " + stamp(time.UnixMilli(s.ExpiresMillis))
-	case s.Type != typeRow:
+		text += ", expires " + Stamp(time.UnixMilli(s.ExpiresMillis))
+	case s.Type != TypeRow:
 		text += ", never expires"
 	}
 	return text
 }
 
-// withoutValue returns a copy of a sighting without its value and without the words that may show some of it: values can be
+// WithoutValue returns a copy of a sighting without its value and without the words that may show some of it: values can be
 // payload, and plans, operations and the audit outlive them.
-func withoutValue(s dedup.Sighting) *dedup.Sighting {
+func WithoutValue(s dedup.Sighting) *dedup.Sighting {
 	s.Value, s.Detail = nil, ""
 	s.Owner = ownerText(s)
 	if s.State == dedup.StateUnknown {
@@ -72,8 +72,8 @@ func ownerText(s dedup.Sighting) string {
 
 func hiddenOwner(owner string) string { return tokenMark + ValueHash([]byte(owner))[:12] }
 
-// withoutDetail takes the words on a value that cannot be decoded out of a text about it.
-func withoutDetail(text string, now *dedup.Sighting) string {
+// WithoutDetail takes the words on a value that cannot be decoded out of a text about it.
+func WithoutDetail(text string, now *dedup.Sighting) string {
 	if now == nil || now.Detail == "" {
 		return text
 	}
@@ -86,9 +86,9 @@ func ValueHash(value []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// confirmation returns what must be typed: the message id, or the beginning of the key's hash where the id cannot be
+// Confirmation returns what must be typed: the message id, or the beginning of the key's hash where the id cannot be
 // typed.
-func confirmation(s dedup.Sighting) string {
+func Confirmation(s dedup.Sighting) string {
 	typeable := func(c rune) bool { return c > ' ' && c < 0x7f }
 	if s.ID != "" && len(s.ID) <= 128 && strings.IndexFunc(s.ID, func(c rune) bool { return !typeable(c) }) < 0 {
 		return s.ID
@@ -96,7 +96,8 @@ func confirmation(s dedup.Sighting) string {
 	return "clear " + ValueHash([]byte(s.Key))[:8]
 }
 
-func outcomeText(o dedup.Outcome) string {
+// OutcomeText says in words what became of a marker.
+func OutcomeText(o dedup.Outcome) string {
 	if o.Text == "" {
 		return string(o.Result)
 	}

@@ -10,7 +10,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-const maxTrail = 500
+// MaxTrail is the most entries of a page of the audit.
+const MaxTrail = 500
 
 // An AuditQuery asks for a page of the audit, newest first.
 type AuditQuery struct {
@@ -47,12 +48,12 @@ type AuditState struct {
 // A Trail shows the audit to operators, and checks its chain. It is safe for concurrent use; its errors are *dedup.Error.
 type Trail struct {
 	gate      *Gate
-	trail     auditTrail
-	snapshots snapshots
+	trail     AuditTrail
+	snapshots Snapshots
 }
 
 // NewTrail returns the Trail of an audit. The snapshots say what belongs to a pipeline.
-func NewTrail(gate *Gate, audit auditTrail, newest snapshots) *Trail {
+func NewTrail(gate *Gate, audit AuditTrail, newest Snapshots) *Trail {
 	return &Trail{gate, audit, newest}
 }
 
@@ -64,7 +65,7 @@ func (t *Trail) Audit(ctx context.Context, who Caller, q AuditQuery) ([]Entry, e
 	}
 	entries, err := t.trail.Entries(ctx, asked)
 	if err != nil {
-		return nil, unkept("The audit cannot be read", err)
+		return nil, JournalError("The audit cannot be read", err)
 	}
 	return entries, nil
 }
@@ -77,29 +78,29 @@ func (t *Trail) Acts(ctx context.Context, who Caller, q AuditQuery) ([]Act, erro
 	}
 	acts, err := t.trail.Acts(ctx, asked)
 	if err != nil {
-		return nil, unkept("The audit cannot be read", err)
+		return nil, JournalError("The audit cannot be read", err)
 	}
 	return acts, nil
 }
 
 func (t *Trail) query(ctx context.Context, who Caller, q AuditQuery) (TrailQuery, error) {
-	if err := t.gate.allow(ctx, who, action{name: "read_audit", target: printable(q.Store, maxTarget), needs: auth.Operator}); err != nil {
+	if err := t.gate.Allow(ctx, who, Action{Name: "read_audit", Target: Printable(q.Store, MaxTarget), Needs: auth.Operator}); err != nil {
 		return TrailQuery{}, err
 	}
-	if q.Limit < 1 || q.Limit > maxTrail || q.Before < 0 {
-		return TrailQuery{}, invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", maxTrail))
+	if q.Limit < 1 || q.Limit > MaxTrail || q.Before < 0 {
+		return TrailQuery{}, Invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", MaxTrail))
 	}
 	asked := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != "", TrailFilter: q.TrailFilter}
 	if q.Key != "" {
-		asked.Target, asked.Below = markerTarget(q.Store, q.Key), false
+		asked.Target, asked.Below = MarkerTarget(q.Store, q.Key), false
 	}
 	switch {
 	case q.Queue != "":
-		asked.Within = []TrailScope{{Queue: printable(q.Queue, maxTarget)}}
+		asked.Within = []TrailScope{{Queue: Printable(q.Queue, MaxTarget)}}
 	case q.Pipeline != "":
 		p, ok := t.snapshots.Snapshot().Pipeline(q.Pipeline)
 		if !ok {
-			return TrailQuery{}, notFound("There is no pipeline " + printable(q.Pipeline, 64))
+			return TrailQuery{}, NotFound("There is no pipeline " + Printable(q.Pipeline, 64))
 		}
 		asked.Within = scopesOf(p)
 	}
@@ -108,19 +109,19 @@ func (t *Trail) query(ctx context.Context, who Caller, q AuditQuery) (TrailQuery
 
 // scopesOf is what belongs to a pipeline in the audit.
 func scopesOf(p *dedup.PipelineStatus) []TrailScope {
-	scopes := []TrailScope{{Pipeline: printable(p.Pipeline.Name, maxTarget)}}
+	scopes := []TrailScope{{Pipeline: Printable(p.Pipeline.Name, MaxTarget)}}
 	if p.Pipeline.Store != "" {
 		scopes = append(scopes, TrailScope{Store: p.Pipeline.Store})
 	}
 	for _, q := range p.DeadLetterQueues {
-		scopes = append(scopes, TrailScope{Queue: printable(q.Name, maxTarget)})
+		scopes = append(scopes, TrailScope{Queue: Printable(q.Name, MaxTarget)})
 	}
 	return scopes
 }
 
 // VerifyAudit checks the chain of the audit: what is new at each call, all of it now and then. Operators may.
 func (t *Trail) VerifyAudit(ctx context.Context, who Caller) (AuditState, error) {
-	if err := t.gate.allow(ctx, who, action{name: "verify_audit", needs: auth.Operator}); err != nil {
+	if err := t.gate.Allow(ctx, who, Action{Name: "verify_audit", Needs: auth.Operator}); err != nil {
 		return AuditState{}, err
 	}
 	state, err := t.trail.Check(ctx)
@@ -128,7 +129,7 @@ func (t *Trail) VerifyAudit(ctx context.Context, who Caller) (AuditState, error)
 	case errors.Is(err, ErrBroken):
 		return AuditState{Entries: state.Entries, Whole: state.Whole, Broken: err.Error()}, nil
 	case err != nil:
-		return AuditState{}, unkept("The audit could not be read to its end, which proves nothing about it", err)
+		return AuditState{}, JournalError("The audit could not be read to its end, which proves nothing about it", err)
 	}
 	return state, nil
 }

@@ -6,15 +6,15 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// liveReads is how many live readings for pages and plans are under way in one store, and how many for items that are
+// LiveReads is how many live readings for pages and plans are under way in one store, and how many for items that are
 // carried out. The watching account has a handful of connections, and the passes over the store need theirs.
-const liveReads = 2
+const LiveReads = 2
 
-// A turnstile lets a few through at once.
-type turnstile chan struct{}
+// A Turnstile lets a few through at once.
+type Turnstile chan struct{}
 
-// enter waits for a turn. Each turn is given back by a leave.
-func (t turnstile) enter(ctx context.Context, store string) error {
+// Enter waits for a turn. Each turn is given back by a leave.
+func (t Turnstile) Enter(ctx context.Context, store string) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -28,5 +28,5 @@ func (t turnstile) enter(ctx context.Context, store string) error {
 	}
 }
 
-// leave gives a turn back.
-func (t turnstile) leave() { <-t }
+// Leave gives a turn back.
+func (t Turnstile) Leave() { <-t }

@@ -12,20 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxTarget is the most bytes of a target in the audit.
-const maxTarget = 512
+// MaxTarget is the most bytes of a target in the audit.
+const MaxTarget = 512
 
-// printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
+// Printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
 // that are not UTF-8, and quotes. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
-func printable(s string, n int) string { return cut(s, escaped(s), n) }
+func Printable(s string, n int) string { return cut(s, escaped(s), n) }
 
-// legible is printable with quotes as they are, for text that is to be read and not written into a filter.
-func legible(s string, n int) string {
+// Legible is printable with quotes as they are, for text that is to be read and not written into a filter.
+func Legible(s string, n int) string {
 	return cut(s, strings.ReplaceAll(escaped(s), `\"`, `"`), n) // each quote has a backslash of its own
 }
 
 func escaped(s string) string {
-	if plain(s) {
+	if Plain(s) {
 		return s
 	}
 	quoted := strconv.QuoteToGraphic(s)
@@ -46,7 +46,8 @@ func cut(s, out string, n int) string {
 	return out[:end] + tail
 }
 
-func plain(s string) bool {
+// Plain reports whether a text can stand as it is: graphic characters alone, without quotes and backslashes.
+func Plain(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
@@ -58,10 +59,11 @@ func plain(s string) bool {
 	return true
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+// Stamp writes a time to the second, in UTC.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// span writes a duration for people: 90 s, 15 min, 3 h, 7 d.
-func span(d time.Duration) string {
+// Span writes a duration for people: 90 s, 15 min, 3 h, 7 d.
+func Span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d d", d/(24*time.Hour))
@@ -74,13 +76,13 @@ func span(d time.Duration) string {
 	}
 }
 
-// plural writes a count with its noun: 1 marker, 2 markers.
-func plural(n int, noun string) string {
+// Plural writes a count with its noun: 1 marker, 2 markers.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// writeField adds a field with its length, so that no two lists of fields look the same.
-func writeField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }
+// WriteField adds a field with its length, so that no two lists of fields look the same.
+func WriteField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }

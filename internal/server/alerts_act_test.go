@@ -11,6 +11,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 )
 
@@ -78,7 +79,7 @@ func TestWhoMayNotAttendIsToldWhy(t *testing.T) {
 			t.Errorf("%s offers to a viewer: %s", path, apart(doc.Find("main")))
 		}
 	}
-	s.alerting.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
+	s.alerting.Attend = alerting.New(alerting.Deps{ReadOnly: true})
 	if got := apart(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
 		t.Errorf("read-only says %q", got)
 	}

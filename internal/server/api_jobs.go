@@ -3,7 +3,7 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
 )
@@ -100,17 +100,17 @@ type jobItemJSON struct {
 	Became string `json:"became"`
 }
 
-func countsOf(c admin.Counts, atLeast bool) countsJSON {
+func countsOf(c jobs.Counts, atLeast bool) countsJSON {
 	return countsJSON{c.Moved, atLeast, c.Left, c.Bounced, c.Guarded, c.Returned, c.Rejected, c.Unknown, c.Cleared}
 }
 
-func summaryOf(j admin.JobSummary) jobSummaryJSON {
+func summaryOf(j jobs.JobSummary) jobSummaryJSON {
 	return jobSummaryJSON{
 		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), web.Time(j.Started), web.Time(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
 	}
 }
 
-func jobItemsOf(items []admin.JobItem) []jobItemJSON {
+func jobItemsOf(items []jobs.JobItem) []jobItemJSON {
 	out := []jobItemJSON{}
 	for _, i := range items {
 		out = append(out, jobItemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
@@ -118,12 +118,12 @@ func jobItemsOf(items []admin.JobItem) []jobItemJSON {
 	return out
 }
 
-func jobOf(j admin.Job) jobJSON {
+func jobOf(j jobs.Job) jobJSON {
 	out := jobJSON{
 		jobSummaryJSON: summaryOf(summaryOfJob(j)),
 		Sentence:       moveSentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
 	}
-	if j.State == admin.JobWatching {
+	if j.State == jobs.JobWatching {
 		out.WatchedUntil = web.Time(j.WatchedUntil)
 	}
 	if c := j.Canary; c != nil {

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -84,15 +85,15 @@ type letterJSON struct {
 	Reasons  []string   `json:"reasons"`
 }
 
-func classesOf(t admin.Tally) map[string]int {
+func classesOf(t preflight.Tally) map[string]int {
 	m := map[string]int{}
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		m[string(c)] = t[c]
 	}
 	return m
 }
 
-func letterOf(l admin.Letter, scan admin.Scan) letterJSON {
+func letterOf(l deadletter.Letter, scan deadletter.Scan) letterJSON {
 	j := letterJSON{
 		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: web.Time(l.FirstDied()), LastDied: web.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
 		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: web.Time(l.Prediction.Until), Reasons: web.OrEmpty(l.Prediction.Reasons),
@@ -127,9 +128,9 @@ func (s *Server) apiDeadLetters(r *web.Request) (web.Response, error) {
 	return web.JSON{Value: j}, nil
 }
 
-func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
+func (d deadQueuePage) scanJSON(scan deadletter.Scan) scanJSON {
 	j := scanOf(scan)
-	for _, g := range admin.GroupLetters(scan.Letters, d.q.by) {
+	for _, g := range deadletter.GroupLetters(scan.Letters, d.q.by) {
 		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, web.Time(g.First), web.Time(g.Last), classesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
@@ -142,9 +143,9 @@ func (d deadQueuePage) scanJSON(scan admin.Scan) scanJSON {
 	return j
 }
 
-func scanOf(scan admin.Scan) scanJSON {
+func scanOf(scan deadletter.Scan) scanJSON {
 	return scanJSON{
-		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: web.Time(scan.At), Until: web.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
+		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: web.Time(scan.At), Until: web.Time(scan.At.Add(deadletter.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
 		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: web.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: classesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letterJSON{}, Page: 1, Pages: 1,
 	}
@@ -163,7 +164,7 @@ func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 	if body.Queue == "" || len(body.Queue) > web.MaxRef {
 		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
-	if body.Limit < 1 || body.Limit > admin.MaxScan {
+	if body.Limit < 1 || body.Limit > deadletter.MaxScan {
 		return nil, list.Bad("limit", "must be a whole number from 1 to 10,000")
 	}
 	service, err := s.letters()
@@ -176,7 +177,7 @@ func (s *Server) apiScan(r *web.Request) (web.Response, error) {
 			return nil, err
 		}
 	}
-	scan, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
+	scan, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
 	if err != nil {
 		return nil, err
 	}

@@ -3,13 +3,13 @@ package server
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // boundFacts say how the times of a filter were read: in the zone of the reader and in UTC.
-func boundFacts(f admin.Filter, now time.Time) []templates.Fact {
+func boundFacts(f deadletter.Filter, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	for _, b := range f.Times() {
 		fact := templates.Fact{Label: "Died before", Value: show.InBothZones(b.At, now)}

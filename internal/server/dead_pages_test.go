@@ -9,7 +9,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
@@ -47,11 +47,11 @@ func TestAMessageOfALookThatIsGoneIsFoundInTheNewerOne(t *testing.T) {
 }
 
 func TestTheLookThatAMessageIsShownFromSaysWhoHasLookedSince(t *testing.T) {
-	scan := admin.Scan{By: "ada", At: time.Now().Add(-5 * time.Minute), NewerBy: "bob", NewerAt: time.Now()}
+	scan := deadletter.Scan{By: "ada", At: time.Now().Add(-5 * time.Minute), NewerBy: "bob", NewerAt: time.Now()}
 	if got := sinceLooked(scan, time.Now(), "/q"); len(got) != 1 || !strings.Contains(got[0].Text.Short, "bob looked at the queue again at ") || !strings.Contains(got[0].Text.Short, "what ada saw at ") {
 		t.Errorf("%+v", got)
 	}
-	if got := sinceLooked(admin.Scan{By: "ada"}, time.Now(), "/q"); got != nil {
+	if got := sinceLooked(deadletter.Scan{By: "ada"}, time.Now(), "/q"); got != nil {
 		t.Errorf("the newest look is said to be overtaken: %+v", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestValuesOfHeadersAreShownWhole(t *testing.T) {
 	for i := range 100 {
 		nested["key"+strings.Repeat("x", i)] = strings.Repeat("v", 20)
 	}
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.Headers = map[string]any{"x-exception-stacktrace": trace, "short": "one line", "table": nested, "huge": strings.Repeat("A", 2<<20), "zhuge": strings.Repeat("B", 2<<20)}
 	lines, note := headerLines(l)
 	byName := map[string]string{}
@@ -176,7 +176,7 @@ func TestThePageOfAMessageNamesWhatIsMasked(t *testing.T) {
 	if text := oneLine(s.page("operator", at).Find("#payload")); !strings.Contains(text, "Masked: ") || !strings.Contains(text, "email") {
 		t.Errorf("the payload says %q", text)
 	}
-	l := admin.Letter{Size: 9, Masked: true, MaskedNames: []string{"name", "card number"}}
+	l := deadletter.Letter{Size: 9, Masked: true, MaskedNames: []string{"name", "card number"}}
 	l.Body = []byte("{}")
 	if got := maskedNote(l, false); !strings.HasPrefix(got, "Masked: name, card number.") {
 		t.Errorf("%q", got)

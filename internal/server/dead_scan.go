@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -15,9 +16,9 @@ import (
 )
 
 // scanView shows what a look found, under the filter of the page.
-func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
+func (d deadQueuePage) scanView(scan deadletter.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(admin.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(deadletter.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {
@@ -37,7 +38,7 @@ func (d deadQueuePage) scanView(scan admin.Scan) templates.ScanView {
 	return v
 }
 
-func scanNotes(scan admin.Scan) []templates.Problem {
+func scanNotes(scan deadletter.Scan) []templates.Problem {
 	var notes []templates.Problem
 	if scan.StoreFailed != "" {
 		notes = append(notes, templates.Problem{
@@ -49,11 +50,11 @@ func scanNotes(scan admin.Scan) []templates.Problem {
 }
 
 // matching are the letters of the scan that the filter selects.
-func (d deadQueuePage) matching(scan admin.Scan) []admin.Letter {
+func (d deadQueuePage) matching(scan deadletter.Scan) []deadletter.Letter {
 	if d.q.wrong != "" {
 		return nil
 	}
-	var some []admin.Letter
+	var some []deadletter.Letter
 	for _, l := range scan.Letters {
 		if d.q.filter.Matches(l) {
 			some = append(some, l)
@@ -63,9 +64,9 @@ func (d deadQueuePage) matching(scan admin.Scan) []admin.Letter {
 }
 
 // classTiles count the scan by class, every class, so that what is missing shows too.
-func (d deadQueuePage) classTiles(scan admin.Scan) []templates.ClassTile {
+func (d deadQueuePage) classTiles(scan deadletter.Scan) []templates.ClassTile {
 	var tiles []templates.ClassTile
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		filter := "class:" + string(c)
 		tiles = append(tiles, templates.ClassTile{
 			Class: string(c), Word: classWord(c), Tier: classTier(c), Meaning: classMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
@@ -75,16 +76,16 @@ func (d deadQueuePage) classTiles(scan admin.Scan) []templates.ClassTile {
 }
 
 // groups shows the letters of the scan by what they share; the filter does not narrow them, so that one can go from group to group.
-func (d deadQueuePage) groups(v *templates.ScanView, scan admin.Scan) {
+func (d deadQueuePage) groups(v *templates.ScanView, scan deadletter.Scan) {
 	if len(scan.Letters) == 0 {
 		return
 	}
-	for _, key := range admin.GroupKeys() {
+	for _, key := range deadletter.GroupKeys() {
 		q := d.q
 		q.by, q.page = key, 1
 		v.By = append(v.By, templates.Tab{Label: strings.ToLower(groupWord(key)), Href: q.address(d.path), Active: key == d.q.by})
 	}
-	groups := admin.GroupLetters(scan.Letters, d.q.by)
+	groups := deadletter.GroupLetters(scan.Letters, d.q.by)
 	for i, g := range groups {
 		if i == groupsShown {
 			v.MoreGroups = len(groups) - groupsShown
@@ -103,20 +104,20 @@ func (d deadQueuePage) groups(v *templates.ScanView, scan admin.Scan) {
 }
 
 // groupValue is what a group shares, in words.
-func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text {
+func groupValue(key deadletter.GroupKey, value string, now time.Time) templates.Text {
 	if value == "" {
 		return templates.Plain("none", show.NameLimit)
 	}
-	if key == admin.ByReason {
+	if key == deadletter.ByReason {
 		return templates.Plain(deathWord(value), show.KeyLimit)
 	}
-	if at, err := time.Parse("2006-01-02T15:04Z", value); key == admin.ByHour && err == nil {
+	if at, err := time.Parse("2006-01-02T15:04Z", value); key == deadletter.ByHour && err == nil {
 		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), show.NameLimit)
 	}
 	return templates.Plain(value, show.KeyLimit)
 }
 
-func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin.Letter) {
+func (d deadQueuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []deadletter.Letter) {
 	shown, at := list.Cut(matching, lettersPerPage, d.q.page)
 	v.PageNote = at.Note
 	for _, l := range shown {
@@ -142,7 +143,7 @@ func (d deadQueuePage) rows(v *templates.ScanView, scan admin.Scan, matching []a
 	}
 }
 
-func (d deadQueuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
+func (d deadQueuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templates.LetterLine {
 	line := templates.LetterLine{
 		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, show.KeyLimit), Type: templates.Plain(l.MessageType(), show.NameLimit), Exception: templates.Plain(l.Exception, show.KeyLimit),
 		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", show.NameLimit),
@@ -189,7 +190,7 @@ func howOften(n int) string {
 }
 
 // markerWord is the state of a letter's marker with the way to its page; "none" is not "unknown".
-func markerWord(l admin.Letter, scan admin.Scan, base string) (word, href string) {
+func markerWord(l deadletter.Letter, scan deadletter.Scan, base string) (word, href string) {
 	switch {
 	case l.Marker != nil:
 		return string(l.Marker.State), web.MarkerAddress(base, l.Marker.Store, l.Marker.Key)
@@ -231,7 +232,7 @@ func targetChoices(p *dedup.PipelineStatus) []templates.Choice {
 }
 
 // letterBar offers what can be done with the listed messages.
-func (d deadQueuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates.LetterBar {
+func (d deadQueuePage) letterBar(scan deadletter.Scan, matching []deadletter.Letter) templates.LetterBar {
 	b := templates.LetterBar{
 		Action: d.plan, Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && len(matching) > 0, Parking: d.q.parking,
 		Matching: len(matching), Filtered: d.q.text != "",
@@ -239,7 +240,7 @@ func (d deadQueuePage) letterBar(scan admin.Scan, matching []admin.Letter) templ
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
 		},
 	}
-	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l admin.Letter) bool { return l.Target == "" }) {
+	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l deadletter.Letter) bool { return l.Target == "" }) {
 		b.Targets = targetChoices(d.p)
 	}
 	d.restrict(&b, matching)

@@ -5,6 +5,9 @@ import (
 	"net/url"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -15,42 +18,42 @@ import (
 // deadLetterReader looks into dead-letter queues. Scan has side effects on the queue, which the page says before it; the others
 // have none. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
 type deadLetterReader interface {
-	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error)
-	Kept(ctx context.Context, who admin.Caller, scanID string) (admin.Scan, error)
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	Scan(ctx context.Context, who admin.Caller, req deadletter.ScanRequest) (deadletter.Scan, error)
+	Kept(ctx context.Context, who admin.Caller, scanID string) (deadletter.Scan, error)
 	WhyNot(pipeline string) string
 }
 
 // letterReader gives single dead letters of a scan that is kept. Reveal and Export leave an entry in the audit.
 type letterReader interface {
-	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
-	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
-	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]admin.Letter) error) error
+	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (deadletter.Letter, error)
+	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (deadletter.Letter, error)
+	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]deadletter.Letter) error) error
 }
 
 // mover plans moves of messages and begins them.
 type mover interface {
-	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
-	PlannedMove(ctx context.Context, who admin.Caller, planID string) (plan admin.MovePlan, job string, err error)
-	StartJob(ctx context.Context, who admin.Caller, req admin.StartRequest) (job string, err error)
+	PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error)
+	PlannedMove(ctx context.Context, who admin.Caller, planID string) (plan move.Plan, job string, err error)
+	StartJob(ctx context.Context, who admin.Caller, req jobs.StartRequest) (job string, err error)
 }
 
 // jobReader tells what became of moves.
 type jobReader interface {
-	Job(ctx context.Context, who admin.Caller, id string) (admin.Job, error)
-	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
-	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error)
-	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]admin.JobItem, error)
+	Job(ctx context.Context, who admin.Caller, id string) (jobs.Job, error)
+	Jobs(ctx context.Context, who admin.Caller, limit int) ([]jobs.JobSummary, error)
+	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]jobs.JobItem, error)
+	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]jobs.JobItem, error)
 	BackOf(ctx context.Context, who admin.Caller, id string) (scan string, refs []string, err error)
 }
 
 // tracer follows one message id: through the looks that are kept, and through jobs.
 type tracer interface {
-	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
+	Seen(ctx context.Context, who admin.Caller, id string) ([]deadletter.Scan, error)
 	IDsOfKey(ctx context.Context, who admin.Caller, key string, most int) ([]string, error)
-	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
-	JobSummary(ctx context.Context, who admin.Caller, id string) (admin.JobSummary, error)
+	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]jobs.JobItem, error)
+	JobSummary(ctx context.Context, who admin.Caller, id string) (jobs.JobSummary, error)
 }
 
 // jobSteerer holds jobs up, lets them go on and ends them.
@@ -60,7 +63,7 @@ type jobSteerer interface {
 	CancelJob(ctx context.Context, who admin.Caller, id string) error
 }
 
-// deadLetterService is everything behind the pages of dead letters; the services of admin.DeadLetters together are one. Its errors are *dedup.Error.
+// deadLetterService is everything behind the pages of dead letters; the services of jobs.DeadLetters together are one. Its errors are *dedup.Error.
 type deadLetterService interface {
 	deadLetterReader
 	letterReader

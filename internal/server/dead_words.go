@@ -5,27 +5,30 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // classWord is a class as pages name it.
-func classWord(c admin.Class) string {
+func classWord(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "runs"
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "runs, last attempt"
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "may run twice"
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "skipped, work was done"
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "swallowed, work perhaps not done"
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "swallowed, work was NOT done"
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "blocks"
 	default:
 		return "unknown"
@@ -33,15 +36,15 @@ func classWord(c admin.Class) string {
 }
 
 // classTier gives a class a shape and a colour by what a requeue would cost.
-func classTier(c admin.Class) string {
+func classTier(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns, admin.ClassSkipped:
+	case preflight.ClassRuns, preflight.ClassSkipped:
 		return dedup.Normal.String()
-	case admin.ClassLastAttempt, admin.ClassBlocks:
+	case preflight.ClassLastAttempt, preflight.ClassBlocks:
 		return dedup.Warning.String()
-	case admin.ClassMayRunTwice, admin.ClassPerhapsSwallowed:
+	case preflight.ClassMayRunTwice, preflight.ClassPerhapsSwallowed:
 		return dedup.Severe.String()
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return dedup.Emergency.String()
 	default:
 		return dedup.TierUnknown.String()
@@ -49,21 +52,21 @@ func classTier(c admin.Class) string {
 }
 
 // classMeaning says a class in one sentence.
-func classMeaning(c admin.Class) string {
+func classMeaning(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "The consumer does the work."
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "The consumer does the work, and gives the message up if it fails once more."
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "The work may have been done before, and nothing stops it from being done again."
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "The consumer acks it without work, because the work was done. Safe to discard."
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "The consumer acks it without work, and its marker does not tell whether the work was done: if not, the message would be lost."
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "The consumer acks it without work, though the work was not done: the message would be lost."
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "The consumer returns it again and again until its marker ends."
 	default:
 		return "It cannot be told: the store could not be asked, holds what cannot be decoded, or another message has the same id and goes first."
@@ -71,9 +74,9 @@ func classMeaning(c admin.Class) string {
 }
 
 // classCounts are the classes of a tally that occur, in the order of pages.
-func classCounts(t admin.Tally) []templates.ClassCount {
+func classCounts(t preflight.Tally) []templates.ClassCount {
 	var counts []templates.ClassCount
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		if t[c] > 0 {
 			counts = append(counts, templates.ClassCount{Word: classWord(c), Tier: classTier(c), Count: t[c]})
 		}
@@ -98,17 +101,17 @@ func deathWord(reason string) string {
 }
 
 // groupWord heads the groups of a key.
-func groupWord(k admin.GroupKey) string {
+func groupWord(k deadletter.GroupKey) string {
 	switch k {
-	case admin.ByReason:
+	case deadletter.ByReason:
 		return "Reason"
-	case admin.BySource:
+	case deadletter.BySource:
 		return "Source queue"
-	case admin.ByRoute:
+	case deadletter.ByRoute:
 		return "Exchange and routing key"
-	case admin.ByException:
+	case deadletter.ByException:
 		return "Exception"
-	case admin.ByType:
+	case deadletter.ByType:
 		return "Type"
 	default:
 		return "Hour of death"
@@ -116,11 +119,11 @@ func groupWord(k admin.GroupKey) string {
 }
 
 // choiceWord is a choice as a select offers it.
-func choiceWord(do admin.Move, c admin.Choice) string {
+func choiceWord(do admin.Move, c preflight.Choice) string {
 	switch {
-	case c == admin.ClearFirst:
+	case c == preflight.ClearFirst:
 		return "clear the marker first"
-	case c == admin.LeaveOut:
+	case c == preflight.LeaveOut:
 		return "leave out"
 	case do == admin.Discard:
 		return "discard"
@@ -133,37 +136,37 @@ func choiceWord(do admin.Move, c admin.Choice) string {
 
 // effectOf says what happens to a message of a class under a choice.
 // repeats is true where the marker does not tell whether the work was done.
-func effectOf(do admin.Move, class admin.Class, choice admin.Choice, repeats bool) string {
+func effectOf(do admin.Move, class preflight.Class, choice preflight.Choice, repeats bool) string {
 	switch {
-	case choice == admin.LeaveOut:
+	case choice == preflight.LeaveOut:
 		return "Stays where it is."
-	case do == admin.Discard && class == admin.ClassSkipped:
+	case do == admin.Discard && class == preflight.ClassSkipped:
 		return "Goes to the parking queue. Nothing is lost: its work was done."
 	case do == admin.Discard:
 		return "Goes to the parking queue; its work stays undone until it is restored and requeued."
 	case do == admin.RestoreLetters:
 		return "Goes back to the dead-letter queue."
-	case choice == admin.ClearFirst && class == admin.ClassSkipped:
+	case choice == preflight.ClearFirst && class == preflight.ClassSkipped:
 		return "Its done marker is cleared, then it is sent: the work is done a second time."
-	case choice == admin.ClearFirst && repeats:
+	case choice == preflight.ClearFirst && repeats:
 		return "Its marker, which does not tell whether the work was done, is cleared, then it is sent: the work may be done a second time."
-	case choice == admin.ClearFirst:
+	case choice == preflight.ClearFirst:
 		return "Its marker is cleared, then it is sent: the consumer does the work."
 	}
 	switch class {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "Is sent, and runs."
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "Is sent, and runs for the last time: after one more failure its consumer gives it up."
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "Is sent, and runs, perhaps a second time."
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "Is sent, and acked without work. Nothing changes."
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "Is sent, and acked without work: if the work was not done, it is lost."
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "Is sent, acked without work, and lost."
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "Is sent, and goes round in its queue until its marker ends."
 	default:
 		return "Is sent; what its consumer does cannot be foreseen."
@@ -205,23 +208,23 @@ func movedWord(do admin.Move) string {
 }
 
 // stateWord is the state of a job in words, with its tier.
-func stateWord(state admin.JobState) (word, tier string) {
+func stateWord(state jobs.JobState) (word, tier string) {
 	switch state {
-	case admin.JobRunning:
+	case jobs.JobRunning:
 		return "running", dedup.TierUnknown.String()
-	case admin.JobCanary:
+	case jobs.JobCanary:
 		return "sending the canary", dedup.TierUnknown.String()
-	case admin.JobWatching:
+	case jobs.JobWatching:
 		return "watching the canary", dedup.TierUnknown.String()
-	case admin.JobPaused:
+	case jobs.JobPaused:
 		return "paused", dedup.Warning.String()
-	case admin.JobWaiting:
+	case jobs.JobWaiting:
 		return "waiting", dedup.Warning.String()
-	case admin.JobDone:
+	case jobs.JobDone:
 		return "done", dedup.Normal.String()
-	case admin.JobCancelled:
+	case jobs.JobCancelled:
 		return "cancelled", dedup.Warning.String()
-	case admin.JobStopped:
+	case jobs.JobStopped:
 		return "stopped", dedup.Severe.String()
 	default:
 		return templates.Plain(string(state), show.NameLimit).Short, dedup.TierUnknown.String()

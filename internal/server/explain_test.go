@@ -9,6 +9,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
@@ -135,21 +136,21 @@ func TestALoopIsToldAsALoopBesideANormalTier(t *testing.T) {
 
 func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
 	for name, tt := range map[string]struct {
-		sent admin.Counts
+		sent jobs.Counts
 		want alerts.CauseKind
 		says string
 	}{
-		"as many as there are duplicates": {admin.Counts{Moved: 600}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"few":                             {admin.Counts{Moved: 7}, alerts.CauseUnexplained, "No event explains the duplicates."},
-		"as many, without an answer":      {admin.Counts{Moved: 7, Unknown: 593}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
-		"none":                            {admin.Counts{Left: 600}, alerts.CauseUnexplained, "No event explains the duplicates."},
+		"as many as there are duplicates": {jobs.Counts{Moved: 600}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
+		"few":                             {jobs.Counts{Moved: 7}, alerts.CauseUnexplained, "No event explains the duplicates."},
+		"as many, without an answer":      {jobs.Counts{Moved: 7, Unknown: 593}, alerts.CauseOwnJob, "that can explain up to 600 of 600 duplicates"},
+		"none":                            {jobs.Counts{Left: 600}, alerts.CauseUnexplained, "No event explains the duplicates."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rate := dedup.Exact(dedup.Measured, dedup.Ratio, 0.06, noon, "a test")
 			rate.N, rate.Window = 10_000, 15*time.Minute
 			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()},
 				Windows: []dedup.WindowFigures{{Window: rate.Window, DuplicateRate: rate, Duplicates: dedup.Exact(dedup.Measured, dedup.Count, 600, noon, "a test")}}}
-			snap := (&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}).With(JobEvents([]admin.JobSummary{
+			snap := (&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}).With(JobEvents([]jobs.JobSummary{
 				{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", Started: noon.Add(-time.Minute), Counts: tt.sent}}))
 			c, ok := show.LikelyCause(snap, show.Judged{PipelineStatus: &snap.Pipelines[0]}, "")
 			if said := c.Sentence(time.UTC); !ok || c.Kind != tt.want || !strings.Contains(said, tt.says) {
@@ -160,7 +161,7 @@ func TestARequeueExplainsNoMoreDuplicatesThanItSentMessages(t *testing.T) {
 }
 
 func TestARequeueIsOneMarkWhateverItSent(t *testing.T) {
-	e := jobEvent(admin.JobSummary{Do: admin.Requeue, Queue: "orders.dlq", Started: noon, Counts: admin.Counts{Moved: 1200}})
+	e := jobEvent(jobs.JobSummary{Do: admin.Requeue, Queue: "orders.dlq", Started: noon, Counts: jobs.Counts{Moved: 1200}})
 	if got := trackEvent([]dedup.Event{e}, noon).Kind; got != "requeue by us" {
 		t.Errorf("one reads %q", got)
 	}
@@ -219,10 +220,10 @@ func TestEventsThatCrowdShareAMarkWithTheirNumber(t *testing.T) {
 
 func TestARequeueOfOursIsAnEventOfItsPipelineAlone(t *testing.T) {
 	snap := demo.Scene("explained", noon)
-	jobs := []admin.JobSummary{
-		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", By: "ann", Started: noon.Add(-time.Minute), Counts: admin.Counts{Moved: 1200}},
-		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Moved: 3}},
-		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: admin.Counts{Left: 5}},
+	jobs := []jobs.JobSummary{
+		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", By: "ann", Started: noon.Add(-time.Minute), Counts: jobs.Counts{Moved: 1200}},
+		{Do: admin.Discard, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: jobs.Counts{Moved: 3}},
+		{Do: admin.Requeue, Pipeline: "disputed", Queue: "disputed.dlq", Started: noon, Counts: jobs.Counts{Left: 5}},
 	}
 	before, _ := snap.Pipeline("disputed")
 	had := len(before.Events)

@@ -17,6 +17,11 @@ import (
 	"go.uber.org/goleak"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -28,7 +33,7 @@ import (
 	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -142,24 +147,24 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		t.Fatal(err)
 	}
 	gate := admin.NewGate(db.Audit(), db, log)
-	markers := admin.NewMarkers(admin.MarkersDeps{
+	markers := marker.NewMarkers(marker.MarkersDeps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: s.snapshots, Judge: dedup.Judge, Log: log, ReadOnly: cfg.ReadOnly,
-		Stores: []admin.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
+		Stores: []marker.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
-	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
+	s.bench = newBench(t, measuring.Deps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
 	s.keeper = &keeper{markers}
 	s.alerting = alert.Deps{View: s.tower, Records: s.tower, Channels: s.tower, Snapshots: s.snapshots, Log: log,
-		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
+		Attend: alerting.New(alerting.Deps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
 	exact := measurement.New(s.bench.service)
 	s.Server, err = New(cfg, Deps{
 		DeadLetters: s.morgue, Measured: exact,
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
+		Baselines: baseline.New(baseline.Deps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}),
 		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
+			api.New(api.Deps{Snapshots: s.snapshots, Marks: mark.New(mark.Deps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly})}),
 			guide.New(), exact.Pages, s.alertPages,
-			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
+			markerpage.New(markerpage.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Log: log}),
 			effects.New(s.snapshots),
 			chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history}),
 			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: admin.NewTrail(gate, db.Audit(), s.snapshots)}),

@@ -2,12 +2,13 @@ package server
 
 import (
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
 
 // JobEvents returns what jobs of ours did as events, by pipeline. A job that has not begun did nothing.
-func JobEvents(jobs []admin.JobSummary) map[string][]dedup.Event {
+func JobEvents(jobs []jobs.JobSummary) map[string][]dedup.Event {
 	events := map[string][]dedup.Event{}
 	for _, j := range jobs {
 		if !j.Started.IsZero() {
@@ -19,7 +20,7 @@ func JobEvents(jobs []admin.JobSummary) map[string][]dedup.Event {
 
 // jobEvent is a job as an event. Only a requeue that sent something can make duplicates; what else a job does is an action. What was
 // sent without an answer may have arrived.
-func jobEvent(j admin.JobSummary) dedup.Event {
+func jobEvent(j jobs.JobSummary) dedup.Event {
 	e := dedup.Event{At: j.Started, Kind: "action", Text: moveWord(j.Do) + " of dead letters of " + show.Within(j.Queue)}
 	if sent := j.Moved + j.Unknown; j.Do == admin.Requeue && sent > 0 {
 		e.Kind, e.Count = "job", sent

@@ -5,16 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
 )
 
 func TestOfAJobThatWasInterruptedCountsAndCopiesAreBoundsThatHold(t *testing.T) {
-	j := admin.Job{State: admin.JobDone, Resumed: 1, Counts: admin.Counts{Moved: 9104}, Extent: admin.Extent{Messages: 10_000}}
+	j := jobs.Job{State: jobs.JobDone, Resumed: 1, Counts: jobs.Counts{Moved: 9104}, Extent: move.Extent{Messages: 10_000}}
 	body, err := json.Marshal(jobOf(j))
 	if err != nil || !strings.Contains(string(body), `"moved":9104,"moved_at_least":true`) {
 		t.Errorf("%v: %s", err, body)
 	}
-	if body, _ = json.Marshal(jobOf(admin.Job{Counts: admin.Counts{Moved: 9104}})); !strings.Contains(string(body), `"moved_at_least":false`) {
+	if body, _ = json.Marshal(jobOf(jobs.Job{Counts: jobs.Counts{Moved: 9104}})); !strings.Contains(string(body), `"moved_at_least":false`) {
 		t.Errorf("without an interruption: %s", body)
 	}
 	said := ""
@@ -26,7 +27,7 @@ func TestOfAJobThatWasInterruptedCountsAndCopiesAreBoundsThatHold(t *testing.T) 
 	}
 	for asked, want := range map[int]string{9895: "9,895 messages", 9000: "9,000 of 9,888 messages"} {
 		j.Moved = 9888
-		if got := askedText(&admin.Aftermath{Asked: asked}, j); got != want {
+		if got := askedText(&jobs.Aftermath{Asked: asked}, j); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -54,39 +57,39 @@ func TestMessagesThatAreDeadAgainAreListedAndPlannedAgain(t *testing.T) {
 
 func TestTheStateOfAJobIsGreenOnlyIfNothingCameBackOrFailed(t *testing.T) {
 	number := func(n int64) *int64 { return &n }
-	after := func(result string) *admin.Aftermath {
-		return &admin.Aftermath{Back: number(0), Results: map[admin.Class]map[string]int{admin.ClassRuns: {result: 2, "done": 3}}}
+	after := func(result string) *jobs.Aftermath {
+		return &jobs.Aftermath{Back: number(0), Results: map[preflight.Class]map[string]int{preflight.ClassRuns: {result: 2, "done": 3}}}
 	}
-	unseen := func(result string, arrived *int64) admin.JobSummary {
-		return admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: admin.Counts{Moved: 5}, Arrived: arrived, Aftermath: &admin.Aftermath{Results: map[admin.Class]map[string]int{admin.ClassRuns: {result: 5}}}}
+	unseen := func(result string, arrived *int64) jobs.JobSummary {
+		return jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: jobs.Counts{Moved: 5}, Arrived: arrived, Aftermath: &jobs.Aftermath{Results: map[preflight.Class]map[string]int{preflight.ClassRuns: {result: 5}}}}
 	}
-	seen := func(job admin.JobSummary) admin.JobSummary {
+	seen := func(job jobs.JobSummary) jobs.JobSummary {
 		job.Aftermath.Back = number(0)
 		return job
 	}
-	moved := admin.Counts{Moved: 5}
+	moved := jobs.Counts{Moved: 5}
 	for name, c := range map[string]struct {
-		job        admin.JobSummary
+		job        jobs.JobSummary
 		word, tier string
 	}{
-		"all is done":                  {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("done")}, "done", dedup.Normal.String()},
-		"what became is not known yet": {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved}, "done", dedup.TierUnknown.String()},
-		"nothing was moved":            {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue}, "done", dedup.Normal.String()},
-		"a discard has no consumers":   {admin.JobSummary{State: admin.JobDone, Do: admin.Discard, Counts: moved}, "done", dedup.Normal.String()},
-		"two came back":                {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("back")}, "done, 2 dead again", dedup.Severe.String()},
-		"two failed":                   {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("failed")}, "done, 2 failed", dedup.Severe.String()},
-		"one was refused":              {admin.JobSummary{State: admin.JobDone, Do: admin.Discard, Counts: admin.Counts{Moved: 1, Rejected: 1}}, "done", dedup.Warning.String()},
-		"cancelled, and two came back": {admin.JobSummary{State: admin.JobCancelled, Do: admin.Requeue, Counts: moved, Aftermath: after("back")}, "cancelled, 2 dead again", dedup.Warning.String()},
+		"all is done":                  {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("done")}, "done", dedup.Normal.String()},
+		"what became is not known yet": {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved}, "done", dedup.TierUnknown.String()},
+		"nothing was moved":            {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue}, "done", dedup.Normal.String()},
+		"a discard has no consumers":   {jobs.JobSummary{State: jobs.JobDone, Do: admin.Discard, Counts: moved}, "done", dedup.Normal.String()},
+		"two came back":                {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("back")}, "done, 2 dead again", dedup.Severe.String()},
+		"two failed":                   {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("failed")}, "done, 2 failed", dedup.Severe.String()},
+		"one was refused":              {jobs.JobSummary{State: jobs.JobDone, Do: admin.Discard, Counts: jobs.Counts{Moved: 1, Rejected: 1}}, "done", dedup.Warning.String()},
+		"cancelled, and two came back": {jobs.JobSummary{State: jobs.JobCancelled, Do: admin.Requeue, Counts: moved, Aftermath: after("back")}, "cancelled, 2 dead again", dedup.Warning.String()},
 		"all is done, and nothing came into the queue at all":         {unseen("done", number(0)), "done", dedup.Normal.String()},
 		"all is done, and what came into the queue was not looked at": {unseen("done", number(5)), "done", dedup.TierUnknown.String()},
 		"all is done, and the queue could not be read":                {unseen("done", nil), "done", dedup.TierUnknown.String()},
 		"no marker is there, and the queue was not looked at":         {unseen("none", number(5)), "done", dedup.TierUnknown.String()},
 		"no marker tells, though nothing came back":                   {seen(unseen("unknown", number(5))), "done", dedup.TierUnknown.String()},
 		"no marker is there, though nothing came back":                {seen(unseen("none", number(0))), "done", dedup.TierUnknown.String()},
-		"none has an id, though nothing came back":                    {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: &admin.Aftermath{Back: number(0)}}, "done", dedup.TierUnknown.String()},
-		"some are under way or stuck":                                 {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("processing")}, "done", dedup.Warning.String()},
-		"some have no marker, but none came back and others are done": {admin.JobSummary{State: admin.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("none")}, "done", dedup.Normal.String()},
-		"running, what came is no part":                               {admin.JobSummary{State: admin.JobRunning, Do: admin.Requeue, Counts: moved}, "running", dedup.TierUnknown.String()},
+		"none has an id, though nothing came back":                    {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: &jobs.Aftermath{Back: number(0)}}, "done", dedup.TierUnknown.String()},
+		"some are under way or stuck":                                 {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("processing")}, "done", dedup.Warning.String()},
+		"some have no marker, but none came back and others are done": {jobs.JobSummary{State: jobs.JobDone, Do: admin.Requeue, Counts: moved, Aftermath: after("none")}, "done", dedup.Normal.String()},
+		"running, what came is no part":                               {jobs.JobSummary{State: jobs.JobRunning, Do: admin.Requeue, Counts: moved}, "running", dedup.TierUnknown.String()},
 	} {
 		if word, tier := jobOutcome(c.job); word != c.word || tier != c.tier {
 			t.Errorf("%s: %q, %s", name, word, tier)
@@ -104,7 +107,7 @@ func TestWhatArrivedIsToldApartByWhoseItIs(t *testing.T) {
 		"147 messages came into the dead-letter queue since the job began: messages of this job that are dead again.":                          {number(147), number(147)},
 		"2 messages came into the dead-letter queue since the job began; whether any of them are of this job could not be seen.":               {number(2), nil},
 	} {
-		if got := arrivedText(admin.Job{Arrived: c.arrived, Aftermath: &admin.Aftermath{Back: c.back}}); got != want {
+		if got := arrivedText(jobs.Job{Arrived: c.arrived, Aftermath: &jobs.Aftermath{Back: c.back}}); got != want {
 			t.Errorf("%q instead of %q", got, want)
 		}
 	}
@@ -112,25 +115,25 @@ func TestWhatArrivedIsToldApartByWhoseItIs(t *testing.T) {
 
 func TestACanaryThatIsWatchedSaysForHowLongAndInGoodGrammar(t *testing.T) {
 	now := time.Now()
-	job := func(n int, state admin.JobState) admin.Job {
-		return admin.Job{State: state, WatchedUntil: now.Add(24 * time.Second), Plan: admin.MovePlan{Request: admin.MoveRequest{Canary: n}}}
+	job := func(n int, state jobs.JobState) jobs.Job {
+		return jobs.Job{State: state, WatchedUntil: now.Add(24 * time.Second), Plan: move.Plan{Request: move.Request{Canary: n}}}
 	}
-	for want, j := range map[string]admin.Job{
-		"The first message was sent, and is being watched. The rest waits for the verdict.":      job(1, admin.JobWatching),
-		"The first 5 messages were sent, and are being watched. The rest waits for the verdict.": job(5, admin.JobWatching),
-		"The first message goes ahead, and the rest waits for the verdict.":                      job(1, admin.JobCanary),
-		"The first 5 messages go ahead, and the rest waits for the verdict.":                     job(5, admin.JobCanary),
+	for want, j := range map[string]jobs.Job{
+		"The first message was sent, and is being watched. The rest waits for the verdict.":      job(1, jobs.JobWatching),
+		"The first 5 messages were sent, and are being watched. The rest waits for the verdict.": job(5, jobs.JobWatching),
+		"The first message goes ahead, and the rest waits for the verdict.":                      job(1, jobs.JobCanary),
+		"The first 5 messages go ahead, and the rest waits for the verdict.":                     job(5, jobs.JobCanary),
 	} {
 		v := canaryView(j, now)
 		left := "Watched for 24 s more, unless one fails before."
-		if j.State != admin.JobWatching {
+		if j.State != jobs.JobWatching {
 			left = ""
 		}
 		if v.Text.Short != want || v.Left != left {
 			t.Errorf("%q, %q", v.Text.Short, v.Left)
 		}
 	}
-	late := job(5, admin.JobWatching)
+	late := job(5, jobs.JobWatching)
 	if v := canaryView(late, now.Add(time.Minute)); v.Left != "The verdict is due." {
 		t.Errorf("%q", v.Left)
 	}

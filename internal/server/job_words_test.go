@@ -6,20 +6,23 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/web/templates"
 )
 
 func TestTheHeadingOfAJobClaimsNoMoreThanIsKnown(t *testing.T) {
-	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Whole: true}}
-	whole, filter := admin.Extent{Messages: 1000}, admin.Extent{Messages: 300, AtMost: true}
-	for want, j := range map[string]admin.Job{
-		"Requeueing 1,000 messages":               {Plan: plan, State: admin.JobRunning, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 10}},
-		"Requeued 1,000 messages":                 {Plan: plan, State: admin.JobDone, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 1000}, Resumed: 1},
-		"Requeued 400 of 1,000 messages":          {Plan: plan, State: admin.JobCancelled, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 400}},
-		"Requeued at least 990 of 1,000 messages": {Plan: plan, State: admin.JobDone, Limit: 1000, Extent: whole, Counts: admin.Counts{Moved: 990}, Resumed: 2},
-		"Requeueing up to 300 messages":           {Plan: plan, State: admin.JobRunning, Limit: 300, Extent: filter},
-		"Requeued 120 messages":                   {Plan: plan, State: admin.JobDone, Limit: 300, Extent: filter, Counts: admin.Counts{Moved: 120, Left: 180}},
-		"Requeued at least 119 messages":          {Plan: plan, State: admin.JobDone, Limit: 300, Extent: filter, Counts: admin.Counts{Moved: 119}, Resumed: 1},
+	plan := move.Plan{Request: move.Request{Do: admin.Requeue, Whole: true}}
+	whole, filter := move.Extent{Messages: 1000}, move.Extent{Messages: 300, AtMost: true}
+	for want, j := range map[string]jobs.Job{
+		"Requeueing 1,000 messages":               {Plan: plan, State: jobs.JobRunning, Limit: 1000, Extent: whole, Counts: jobs.Counts{Moved: 10}},
+		"Requeued 1,000 messages":                 {Plan: plan, State: jobs.JobDone, Limit: 1000, Extent: whole, Counts: jobs.Counts{Moved: 1000}, Resumed: 1},
+		"Requeued 400 of 1,000 messages":          {Plan: plan, State: jobs.JobCancelled, Limit: 1000, Extent: whole, Counts: jobs.Counts{Moved: 400}},
+		"Requeued at least 990 of 1,000 messages": {Plan: plan, State: jobs.JobDone, Limit: 1000, Extent: whole, Counts: jobs.Counts{Moved: 990}, Resumed: 2},
+		"Requeueing up to 300 messages":           {Plan: plan, State: jobs.JobRunning, Limit: 300, Extent: filter},
+		"Requeued 120 messages":                   {Plan: plan, State: jobs.JobDone, Limit: 300, Extent: filter, Counts: jobs.Counts{Moved: 120, Left: 180}},
+		"Requeued at least 119 messages":          {Plan: plan, State: jobs.JobDone, Limit: 300, Extent: filter, Counts: jobs.Counts{Moved: 119}, Resumed: 1},
 	} {
 		if got := jobHeading(j); got != want {
 			t.Errorf("%q instead of %q", got, want)
@@ -28,15 +31,15 @@ func TestTheHeadingOfAJobClaimsNoMoreThanIsKnown(t *testing.T) {
 }
 
 func TestOneMessageOfTenThousandIsAJobOfOneMessage(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Refs: []string{"ref"}}, Scanned: 10_000, Matching: 1, Classes: admin.Tally{admin.ClassRuns: 1},
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Refs: []string{"ref"}}, Scanned: 10_000, Matching: 1, Classes: preflight.Tally{preflight.ClassRuns: 1},
 	}
-	j := admin.Job{Plan: plan, State: admin.JobDone, Limit: 10_000, Extent: admin.ExtentOf(plan, 10_000), Counts: admin.Counts{Moved: 1, Left: 60}}
+	j := jobs.Job{Plan: plan, State: jobs.JobDone, Limit: 10_000, Extent: move.ExtentOf(plan, 10_000), Counts: jobs.Counts{Moved: 1, Left: 60}}
 	s := stocked(t, nil)
 	if got := jobHeading(j); got != "Requeued 1 message" {
 		t.Errorf("the heading is %q", got)
 	}
-	line := s.jobLine(admin.JobSummary{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", State: j.State, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts}, time.Now())
+	line := s.jobLine(jobs.JobSummary{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", State: j.State, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts}, time.Now())
 	if line.Title.Short != "Requeue 1 message of “orders.dlq”, pipeline orders" && line.Title.Short != "Requeue 1 message of orders.dlq, pipeline orders" || line.Done != 1 || line.Total != 1 {
 		t.Errorf("the list has %q, %d of %d", line.Title.Short, line.Done, line.Total)
 	}
@@ -44,12 +47,12 @@ func TestOneMessageOfTenThousandIsAJobOfOneMessage(t *testing.T) {
 
 func TestAnInterruptedJobCountsAtLeastEverywhereAndIsWholeOnlyWhenItIs(t *testing.T) {
 	s := stocked(t, nil)
-	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Pipeline: "orders"}}
-	job := func(moved int64, resumed int) admin.Job {
-		return admin.Job{Plan: plan, State: admin.JobDone, Limit: 219, Extent: admin.Extent{Messages: 219}, Counts: admin.Counts{Moved: moved, Left: 1}, Resumed: resumed}
+	plan := move.Plan{Request: move.Request{Do: admin.Requeue, Pipeline: "orders"}}
+	job := func(moved int64, resumed int) jobs.Job {
+		return jobs.Job{Plan: plan, State: jobs.JobDone, Limit: 219, Extent: move.Extent{Messages: 219}, Counts: jobs.Counts{Moved: moved, Left: 1}, Resumed: resumed}
 	}
 	for _, c := range []struct {
-		job     admin.Job
+		job     jobs.Job
 		list    string
 		least   string
 		percent int
@@ -57,7 +60,7 @@ func TestAnInterruptedJobCountsAtLeastEverywhereAndIsWholeOnlyWhenItIs(t *testin
 		{job(216, 1), "at least 216 moved, 1 left", "at least ", 99},
 		{job(216, 0), "216 moved, 1 left", "", 99},
 		{job(218, 0), "218 moved, 1 left", "", 100},
-		{admin.Job{Plan: plan, State: admin.JobDone}, "0 moved", "", 100},
+		{jobs.Job{Plan: plan, State: jobs.JobDone}, "0 moved", "", 100},
 	} {
 		if got := s.jobLine(summaryOfJob(c.job), time.Now()).Results; got != c.list {
 			t.Errorf("the list says %q, want %q", got, c.list)
@@ -70,20 +73,20 @@ func TestAnInterruptedJobCountsAtLeastEverywhereAndIsWholeOnlyWhenItIs(t *testin
 }
 
 func TestTheRestOfAJobIsMeasuredByWhatIsLookedAt(t *testing.T) {
-	j := admin.Job{State: admin.JobRunning, Limit: 10_000, Rate: 500, Counts: admin.Counts{Moved: 10, Left: 4990}, Extent: admin.Extent{Messages: 6000, AtMost: true}}
+	j := jobs.Job{State: jobs.JobRunning, Limit: 10_000, Rate: 500, Counts: jobs.Counts{Moved: 10, Left: 4990}, Extent: move.Extent{Messages: 6000, AtMost: true}}
 	if got := jobSpeed(j); got != "500 looked at per second, about 10 s left" {
 		t.Errorf("%q", got)
 	}
-	j.Extent = admin.Extent{Messages: 20, Picked: true}
+	j.Extent = move.Extent{Messages: 20, Picked: true}
 	if got := jobSpeed(j); got != "500 looked at per second, at most 10 s left" {
 		t.Errorf("%q", got)
 	}
 }
 
 func TestARetryTakesWhatDidNotGoThroughInTheEnd(t *testing.T) {
-	var items []admin.JobItem
+	var items []jobs.JobItem
 	for _, i := range [][2]string{{"a", "unknown"}, {"b", "moved"}, {"c", "rejected"}, {"d", "left"}, {"a", "moved"}, {"c", "returned"}, {"b", "bounced"}, {"", "rejected"}} {
-		items = append(items, admin.JobItem{Ref: i[0], Outcome: i[1]})
+		items = append(items, jobs.JobItem{Ref: i[0], Outcome: i[1]})
 	}
 	if got := failedRefs(items); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("%q", got)

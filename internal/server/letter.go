@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -85,7 +85,7 @@ func payloadView(view string) (string, error) {
 	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letterKey, l admin.Letter, view string, revealed bool) (web.Response, error) {
+func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letterKey, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
 	scan, err := service.Kept(r.Context(), r.Asker(), key.scan)
 	if err != nil {
 		return nil, scanGone(err)
@@ -107,7 +107,7 @@ func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letter
 	if l.Malformed != "" {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
 	}
-	if admin.IsErrorEnvelope(l.Message) {
+	if deadletter.IsErrorEnvelope(l.Message) {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
 	}
 	if l.ID != "" {
@@ -128,7 +128,7 @@ func (s *Server) letterPage(r *web.Request, service deadLetterReader, key letter
 const envelopeNote = "This is an error envelope of EasyNetQ: the message that failed stands inside its body. A requeue sends the envelope, which consumers do not understand. " +
 	"Republish the message inside with EasyNetQ's own tool (Hosepipe), or have its producer send it again."
 
-func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
+func predictionReasons(l deadletter.Letter, now time.Time) []templates.Text {
 	var list []templates.Text
 	for _, reason := range l.Prediction.Reasons {
 		list = append(list, templates.Sentence(show.Capital(show.ReadableTimes(reason, now))))
@@ -139,7 +139,7 @@ func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	return list
 }
 
-func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact {
+func (s *Server) identityFacts(l deadletter.Letter, pipeline string) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
@@ -171,7 +171,7 @@ func (s *Server) identityFacts(l admin.Letter, pipeline string) []templates.Fact
 	return facts
 }
 
-func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
+func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 	var lines []templates.DeathLine
 	for i, d := range l.Deaths {
 		if i == maxHeaders {
@@ -197,7 +197,7 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 	return lines
 }
 
-func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
+func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
@@ -237,7 +237,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	return facts
 }
 
-func (s *Server) letterAct(r *web.Request, key letterKey, l admin.Letter) templates.LetterAct {
+func (s *Server) letterAct(r *web.Request, key letterKey, l deadletter.Letter) templates.LetterAct {
 	act := templates.LetterAct{
 		Action: web.KeepZone(r, s.cfg.base()+"/dead-letters/plan"), Missing: templates.Sentence(s.whyNoMoves(r, key.pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.pipeline}, {Label: "queue", Value: key.queue}, {Label: "scan", Value: key.scan}, {Label: "sel", Value: key.ref}},
@@ -260,7 +260,7 @@ func (s *Server) letterAct(r *web.Request, key letterKey, l admin.Letter) templa
 }
 
 // parked reports whether a letter waits in a parking queue.
-func parked(l admin.Letter) bool {
+func parked(l deadletter.Letter) bool {
 	_, ok := dedup.ParkedFrom(l.Queue)
 	return ok
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -37,8 +39,8 @@ func (s *Server) editForm(r *web.Request) (web.Response, error) {
 }
 
 // editable returns the letter if it can be edited, and where it was found.
-func (s *Server) editable(r *web.Request, key letterKey) (letterKey, admin.Letter, error) {
-	var l admin.Letter
+func (s *Server) editable(r *web.Request, key letterKey) (letterKey, deadletter.Letter, error) {
+	var l deadletter.Letter
 	service, err := s.letters()
 	if err != nil {
 		return key, l, err
@@ -58,7 +60,7 @@ func (s *Server) editable(r *web.Request, key letterKey) (letterKey, admin.Lette
 	return key, l, nil
 }
 
-func (s *Server) editView(r *web.Request, key letterKey, l admin.Letter) templates.EditView {
+func (s *Server) editView(r *web.Request, key letterKey, l deadletter.Letter) templates.EditView {
 	base := s.cfg.base()
 	v := templates.EditView{
 		Frame: s.frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.fields(), Back: key.address(base),
@@ -76,7 +78,7 @@ func (s *Server) editView(r *web.Request, key letterKey, l admin.Letter) templat
 		if i >= maxHeaders {
 			break
 		}
-		if admin.LockedHeader(name) {
+		if move.LockedHeader(name) {
 			if name != dedup.HeaderDeaths {
 				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
 			}
@@ -150,7 +152,7 @@ func (s *Server) edit(r *web.Request) (web.Response, error) {
 	wrong := mistakeIn(r.PostForm, edit, l)
 	if wrong.text == "" {
 		var to web.Response
-		if to, err = s.planned(r, admin.MoveRequest{Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit}); err == nil {
+		if to, err = s.planned(r, move.Request{Do: admin.Requeue, Pipeline: key.pipeline, Queue: key.queue, Scan: key.scan, Refs: []string{key.ref}, Edit: &edit}); err == nil {
 			return to, nil
 		}
 		if dedup.KindOf(err) != dedup.Invalid {
@@ -167,7 +169,7 @@ func (s *Server) edit(r *web.Request) (web.Response, error) {
 }
 
 // refill puts what was typed into a form.
-func refill(v *templates.EditView, form url.Values, edit admin.Edit) {
+func refill(v *templates.EditView, form url.Values, edit move.Edit) {
 	v.Body, v.Type, v.Message = strings.ToValidUTF8(form.Get("body"), "\ufffd"), form.Get("content_type"), form.Get("message_id")
 	for i, h := range v.Headers {
 		name, _ := web.DecodeKey(h.Key)
@@ -190,7 +192,7 @@ type editMistake struct {
 }
 
 // mistakeIn finds the first mistake in what was typed.
-func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
+func mistakeIn(form url.Values, e move.Edit, l deadletter.Letter) editMistake {
 	if m := headerMistake(form, l); m.text != "" {
 		return m
 	}
@@ -209,7 +211,7 @@ func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
 }
 
 // headerMistake finds the first mistake in the names of new headers.
-func headerMistake(form url.Values, l admin.Letter) editMistake {
+func headerMistake(form url.Values, l deadletter.Letter) editMistake {
 	seen := map[string]bool{}
 	for i := range spareHeaders {
 		field := "new-" + strconv.Itoa(i)
@@ -223,7 +225,7 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 			continue
 		case len(name) > web.MaxRef:
 			why = "The name of a header has at most 255 bytes."
-		case admin.LockedHeader(name):
+		case move.LockedHeader(name):
 			why = show.Within(name) + " is a header that the broker or this dashboard writes."
 		case there:
 			why = show.Within(name) + " is there already: change its value above."
@@ -239,12 +241,12 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 }
 
 // editOf reads what a form changes of a message: only what differs is set.
-func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
+func editOf(form url.Values, l deadletter.Letter) (move.Edit, error) {
 	body := strings.ReplaceAll(form.Get("body"), "\r\n", "\n") // forms send lines with both
 	if strings.Contains(string(l.Body), "\r\n") {
 		body = strings.ReplaceAll(body, "\n", "\r\n")
 	}
-	e := admin.Edit{Headers: map[string]string{}}
+	e := move.Edit{Headers: map[string]string{}}
 	if body != string(l.Body) {
 		e.Body = []byte(body)
 	}

@@ -8,7 +8,8 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
 )
 
 // editing opens the form of the first message of a queue and returns what it sends when nothing is changed.
@@ -112,17 +113,17 @@ func TestABodyThatConsumersCannotReadIsSentOnlyWhenThatIsTicked(t *testing.T) {
 }
 
 func TestABodyThatWasNoJSONBeforeIsNotAskedAbout(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.ContentType, l.Body = "application/json", []byte("never was JSON")
-	if got := (admin.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); !strings.Contains(got, "not JSON") {
+	if got := (move.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); !strings.Contains(got, "not JSON") {
 		t.Errorf("where the content type says JSON: %q", got)
 	}
 	l.ContentType = ""
-	if got := (admin.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); got != "" {
+	if got := (move.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); got != "" {
 		t.Errorf("where nothing says JSON: %q", got)
 	}
 	l.Body = []byte(`{"a":1}`)
-	if got := (admin.Edit{Headers: map[string]string{"a": "b"}}).Doubt(l.Message); got != "" {
+	if got := (move.Edit{Headers: map[string]string{"a": "b"}}).Doubt(l.Message); got != "" {
 		t.Errorf("a body that stays: %q", got)
 	}
 }
@@ -175,9 +176,9 @@ func TestAMistakeOfAnEditStandsAtItsField(t *testing.T) {
 }
 
 func TestABodyOfOneLineIsComparedLineByLine(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.Body = []byte(`{"id":1,"country":"DE","items":[1,2]}`)
-	d := diffOf(admin.Edit{Body: []byte(`{"id":1,"country":"AT","items":[1,2]}`)}, l, admin.MovePlan{})
+	d := diffOf(move.Edit{Body: []byte(`{"id":1,"country":"AT","items":[1,2]}`)}, l, move.Plan{})
 	var got []string
 	for _, line := range d.Body {
 		if line.Sign != " " {
@@ -190,7 +191,7 @@ func TestABodyOfOneLineIsComparedLineByLine(t *testing.T) {
 	if !strings.Contains(d.Cut, "indented") {
 		t.Errorf("nothing says that this is not how it is sent: %q", d.Cut)
 	}
-	spaces := diffOf(admin.Edit{Body: []byte(`{"id": 1,"country":"DE","items":[1,2]}`)}, l, admin.MovePlan{})
+	spaces := diffOf(move.Edit{Body: []byte(`{"id": 1,"country":"DE","items":[1,2]}`)}, l, move.Plan{})
 	if len(spaces.Body) == 0 || !strings.Contains(spaces.Cut, "white space") {
 		t.Errorf("blanks alone: %+v", spaces)
 	}

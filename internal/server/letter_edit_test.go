@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
 )
 
 func TestABodyIsEditedWithTheLineEndingsThatItHas(t *testing.T) {
@@ -28,7 +29,7 @@ func TestABodyIsEditedWithTheLineEndingsThatItHas(t *testing.T) {
 		if !c.comesBack {
 			continue
 		}
-		l := admin.Letter{}
+		l := deadletter.Letter{}
 		l.Body = []byte(c.body)
 		sent := strings.ReplaceAll(strings.ReplaceAll(c.body, "\r\n", "\n"), "\n", "\r\n") // as browsers send it
 		if e, err := editOf(url.Values{"body": {sent}}, l); err != nil || e.Body != nil {
@@ -42,14 +43,14 @@ func TestABodyIsEditedWithTheLineEndingsThatItHas(t *testing.T) {
 }
 
 func TestAFieldThatIsClearedTakesThePropertyAwayAndTheReviewSaysSo(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.ContentType, l.MessageID = "text/plain", "order-1"
 	e, err := editOf(url.Values{"content_type": {""}, "message_id": {" "}}, l)
 	if err != nil || !e.NoContentType || !e.NoMessageID {
 		t.Errorf("%+v, %v", e, err)
 	}
 	var said []string
-	for _, f := range diffOf(e, l, admin.MovePlan{}).Headers {
+	for _, f := range diffOf(e, l, move.Plan{}).Headers {
 		said = append(said, f.Label+" "+f.Value)
 	}
 	if got := strings.Join(said, ", "); got != "Content type “text/plain” → removed, Message id “order-1” → removed" {

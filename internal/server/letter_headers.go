@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -28,7 +28,7 @@ const (
 
 // headerLines shows the headers of a letter but for the death history, and says what of them is left out. Long values are shown
 // whole, folded up; where there is too much of them the largest are cut.
-func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
+func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string) {
 	long := map[int]longValue{} // by their line
 	more := 0
 	for _, name := range slices.Sorted(maps.Keys(l.Headers)) {

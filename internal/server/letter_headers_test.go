@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -39,7 +39,7 @@ func TestALargeTableSaysHowLargeItIs(t *testing.T) {
 	if !strings.HasSuffix(text, "x…") || len(text) > shownHeaders+utf8.UTFMax || nestedSize(list) != 5000*100-2 {
 		t.Errorf("%d bytes, ending in %q, of %d", len(text), text[len(text)-10:], nestedSize(list))
 	}
-	lines, note := headerLines(admin.Letter{DeadLetter: dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"many": list}}}}})
+	lines, note := headerLines(deadletter.Letter{DeadLetter: dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"many": list}}}}})
 	if len(lines) != 1 || lines[0].Size != "488.3 KiB" || lines[0].Cut != "The first 256 KiB of 488.3 KiB are shown." || note == "" {
 		t.Errorf("%q, %q, %q", lines[0].Size, lines[0].Cut, note)
 	}

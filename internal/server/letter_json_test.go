@@ -10,16 +10,17 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
 )
 
 // oddLetter holds what JSON cannot say: times that are no dates, NaN, and texts that are not UTF-8.
-func oddLetter() admin.Letter {
+func oddLetter() deadletter.Letter {
 	const bad = "caf\xe9"
-	l := admin.Letter{ID: bad, Prediction: admin.Prediction{Class: admin.ClassRuns}}
+	l := deadletter.Letter{ID: bad, Prediction: preflight.Prediction{Class: preflight.ClassRuns}}
 	l.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{
 		Body: []byte(`{"a":1}`), Exchange: bad, RoutingKey: "orders",
 		Properties: dedup.Properties{
@@ -80,7 +81,7 @@ func TestAMessageThatJSONCannotSayIsGivenWholeByPageAPIAndExport(t *testing.T) {
 
 func TestAMessageWithoutATableOfHeadersIsToldFromOneWithAnEmptyTable(t *testing.T) {
 	for want, headers := range map[string]map[string]any{`"headers":null`: nil, `"headers":{}`: {}} {
-		l := admin.Letter{}
+		l := deadletter.Letter{}
 		l.Headers = headers
 		if text, err := json.Marshal(exportOf(web.NewMasker(nil), auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %s, %v", want, text, err)

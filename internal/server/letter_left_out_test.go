@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
@@ -12,7 +12,7 @@ import (
 
 func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
 	for name, left := range map[string]*dedup.LeftOutBody{"kept": nil, "not kept": {Size: 5 << 20}} {
-		l := admin.Letter{Size: 5 << 20}
+		l := deadletter.Letter{Size: 5 << 20}
 		if l.LeftOut = left; left == nil {
 			l.Body = []byte("text")
 		} else {

@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -24,8 +28,8 @@ import (
 // parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
 // messages.
 // Times in its filter are read in the zone of now.
-func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
-	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+func parseMoveForm(form url.Values, now time.Time) (move.Request, error) {
+	req := move.Request{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
 	if strings.HasPrefix(form.Get("do"), "requeue-") {
 		req.Target = form.Get("target")
 	}
@@ -51,8 +55,8 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "selected":
 		req.Refs, err = selectedRefs(form)
 	case "all":
-		var filter admin.Filter
-		filter, err = admin.ParseFilter(form.Get("filter"), now)
+		var filter deadletter.Filter
+		filter, err = deadletter.ParseFilter(form.Get("filter"), now)
 		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "first": // the look says which they are
 	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
@@ -67,7 +71,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 		return req, err
 	}
 	if req.Do == admin.Requeue {
-		req.Canary = admin.PresetCanary
+		req.Canary = move.PresetCanary
 	}
 	req.Most, err = mostOf(form, 0)
 	return req, err
@@ -129,7 +133,7 @@ func (s *Server) planMove(r *web.Request) (web.Response, error) {
 
 // plannedOnce plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
-func (s *Server) plannedOnce(r *web.Request, req admin.MoveRequest) (web.Response, error) {
+func (s *Server) plannedOnce(r *web.Request, req move.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, web.FormError(err)
 	}
@@ -144,13 +148,13 @@ func (s *Server) plannedOnce(r *web.Request, req admin.MoveRequest) (web.Respons
 }
 
 // planned makes a plan and leads to its review, or offers that of fewer messages.
-func (s *Server) planned(r *web.Request, req admin.MoveRequest) (web.Response, error) {
+func (s *Server) planned(r *web.Request, req move.Request) (web.Response, error) {
 	service, err := s.letters()
 	if err != nil {
 		return nil, err
 	}
 	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
-	var many *admin.TooMany
+	var many *move.TooMany
 	switch {
 	case errors.As(err, &many):
 		return s.offerFewer(r, many), nil
@@ -161,7 +165,7 @@ func (s *Server) planned(r *web.Request, req admin.MoveRequest) (web.Response, e
 }
 
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
-func (s *Server) offerFewer(r *web.Request, many *admin.TooMany) web.Response {
+func (s *Server) offerFewer(r *web.Request, many *move.TooMany) web.Response {
 	d := describe(many)
 	view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(show.Clean(d.Message, 2000)), Back: s.back(r)}
 	again := templates.FormAgain{Action: web.KeepZone(r, r.URL.Path), Label: fewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
@@ -206,7 +210,7 @@ func (s *Server) changeMove(r *web.Request) (web.Response, error) {
 
 // changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
 // taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
-func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
+func changedMove(plan move.Plan, form url.Values) (move.Request, error) {
 	req := plan.Request
 	switch {
 	case plan.Edited != nil:
@@ -214,21 +218,21 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
 		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
-	req.Choices = map[admin.Class]admin.Choice{}
+	req.Choices = map[preflight.Class]preflight.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
 		maps.Copy(req.Choices, plan.Request.Choices)
 	}
-	for _, c := range admin.Classes() {
-		chosen := admin.Choice(form.Get("choice-" + string(c)))
+	for _, c := range preflight.Classes() {
+		chosen := preflight.Choice(form.Get("choice-" + string(c)))
 		if chosen == "" || chosen == plan.Choices[c] {
 			continue
 		}
-		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+		if !slices.Contains([]preflight.Choice{preflight.KeepAsIs, preflight.ClearFirst, preflight.LeaveOut}, chosen) {
 			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
 		req.Choices[c] = chosen
 	}
-	canary, err := wholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
+	canary, err := wholeNumber(form, "canary", req.Canary, 0, deadletter.MaxScan)
 	if err != nil {
 		return req, err
 	}
@@ -287,7 +291,7 @@ func (s *Server) move(r *web.Request) (web.Response, error) {
 }
 
 // moveView is the review page of a plan.
-func (s *Server) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
+func (s *Server) moveView(r *web.Request, p move.Plan) templates.MoveView {
 	now, base := time.Now().In(web.Zone(r)), s.cfg.base()
 	v := templates.MoveView{
 		Frame: s.frame(r, "Review"), Heading: "Review: " + show.LowerFirst(moveTitle(p)), Sentence: templates.Sentence(moveSentence(p)), Facts: moveFacts(p, now),
@@ -333,7 +337,7 @@ func (s *Server) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
 }
 
 // fewerForm plans the same move of fewer messages.
-func (s *Server) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
+func (s *Server) fewerForm(r *web.Request, p move.Plan, n int64) *templates.FormAgain {
 	return &templates.FormAgain{Action: web.KeepZone(r, moveAddress(s.cfg.base(), p.ID)+"/change"), Label: fewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
@@ -346,12 +350,12 @@ func (s *Server) startMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	req := jobs.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	job, err := service.StartJob(r.Context(), r.Asker(), req)
 	if err == nil {
 		return web.Redirect{To: web.KeepZone(r, jobAddress(s.cfg.base(), job))}, nil
 	}
-	var many *admin.TooMany
+	var many *move.TooMany
 	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
@@ -379,15 +383,15 @@ func (s *Server) moveKeysCSV(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[admin.PlannedLetter]{
-		{Head: "id", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.ID) }},
-		{Head: "business_key", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
-		{Head: "target", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.Target) }},
-		{Head: "class", Cell: func(l admin.PlannedLetter) string { return string(l.Prediction.Class) }},
-		{Head: "choice", Cell: func(l admin.PlannedLetter) string { return string(l.Choice) }},
-		{Head: "what_will_happen", Cell: func(l admin.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
-		{Head: "bytes", Cell: func(l admin.PlannedLetter) string { return list.Whole(l.Bytes) }},
-		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
+	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[move.PlannedLetter]{
+		{Head: "id", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.ID) }},
+		{Head: "business_key", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
+		{Head: "target", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.Target) }},
+		{Head: "class", Cell: func(l move.PlannedLetter) string { return string(l.Prediction.Class) }},
+		{Head: "choice", Cell: func(l move.PlannedLetter) string { return string(l.Choice) }},
+		{Head: "what_will_happen", Cell: func(l move.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
+		{Head: "bytes", Cell: func(l move.PlannedLetter) string { return list.Whole(l.Bytes) }},
+		{Head: "ref", Cell: func(l move.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
 		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}

@@ -11,21 +11,23 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 )
 
 func TestAChangeOfAPlanMakesNoDefaultAChoice(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut}},
-		Choices: map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut, admin.ClassUnknown: admin.KeepAsIs, admin.ClassBlocks: admin.LeaveOut},
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Whole: true, Choices: map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut}},
+		Choices: map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut, preflight.ClassUnknown: preflight.KeepAsIs, preflight.ClassBlocks: preflight.LeaveOut},
 	}
 	for name, c := range map[string]struct {
 		form string
-		want map[admin.Class]admin.Choice
+		want map[preflight.Class]preflight.Choice
 	}{
 		"only the canary and the rate":                {"canary=5&rate=10", plan.Request.Choices},
 		"defaults as the form sends them along":       {"canary=5&choice-unknown=keep&choice-blocks=leave_out", plan.Request.Choices},
-		"another choice":                              {"choice-blocks=clear_first", map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut, admin.ClassBlocks: admin.ClearFirst}},
-		"a choice that was made before is taken back": {"choice-skipped=keep", map[admin.Class]admin.Choice{admin.ClassSkipped: admin.KeepAsIs}},
+		"another choice":                              {"choice-blocks=clear_first", map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut, preflight.ClassBlocks: preflight.ClearFirst}},
+		"a choice that was made before is taken back": {"choice-skipped=keep", map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.KeepAsIs}},
 	} {
 		form, err := url.ParseQuery(c.form)
 		if err != nil {
@@ -35,7 +37,7 @@ func TestAChangeOfAPlanMakesNoDefaultAChoice(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, req.Choices, err)
 		}
 	}
-	if plan.Request.Choices[admin.ClassBlocks] != "" {
+	if plan.Request.Choices[preflight.ClassBlocks] != "" {
 		t.Error("the plan itself was changed")
 	}
 }
@@ -69,7 +71,7 @@ func TestAChangeOfAPlanKeepsItsEdit(t *testing.T) {
 // editsLost is a service that keeps no edit, as after a restart.
 type editsLost struct{ deadLetterService }
 
-func (e editsLost) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (e editsLost) PlannedMove(ctx context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	p, job, err := e.deadLetterService.PlannedMove(ctx, who, id)
 	p.Edited = nil
 	return p, job, err

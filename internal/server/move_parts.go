@@ -7,38 +7,40 @@ import (
 	"strconv"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // moveClasses are the classes that occur, with the choices that each offers.
-func moveClasses(p admin.MovePlan) []templates.MoveClass {
-	clearable, repeats := map[admin.Class]bool{}, map[admin.Class]bool{}
+func moveClasses(p move.Plan) []templates.MoveClass {
+	clearable, repeats := map[preflight.Class]bool{}, map[preflight.Class]bool{}
 	for _, l := range p.Letters {
 		class := l.Prediction.Class
 		clearable[class] = clearable[class] || l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1
 		repeats[class] = repeats[class] || l.Prediction.MayRepeat
 	}
 	var rows []templates.MoveClass
-	for _, class := range admin.Classes() {
+	for _, class := range preflight.Classes() {
 		n := p.Classes[class]
 		if n == 0 {
 			continue
 		}
-		chosen := cmp.Or(p.Choices[class], admin.KeepAsIs)
+		chosen := cmp.Or(p.Choices[class], preflight.KeepAsIs)
 		row := templates.MoveClass{
 			Class: string(class), Word: classWord(class), Tier: classTier(class), Meaning: classMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
 		}
-		if chosen == admin.ClearFirst && (repeats[class] || class == admin.ClassSkipped) {
-			row.EffectWord, row.EffectTier = "may run a second time", classTier(admin.ClassMayRunTwice)
+		if chosen == preflight.ClearFirst && (repeats[class] || class == preflight.ClassSkipped) {
+			row.EffectWord, row.EffectTier = "may run a second time", classTier(preflight.ClassMayRunTwice)
 		}
-		offer := []admin.Choice{admin.KeepAsIs}
-		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == admin.ClearFirst) {
-			offer = append(offer, admin.ClearFirst)
+		offer := []preflight.Choice{preflight.KeepAsIs}
+		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == preflight.ClearFirst) {
+			offer = append(offer, preflight.ClearFirst)
 		}
-		if p.Request.Do == admin.Requeue && (p.MayLeave || chosen == admin.LeaveOut) {
-			offer = append(offer, admin.LeaveOut)
+		if p.Request.Do == admin.Requeue && (p.MayLeave || chosen == preflight.LeaveOut) {
+			offer = append(offer, preflight.LeaveOut)
 		}
 		for _, c := range offer {
 			row.Choices = append(row.Choices, templates.Choice{Value: string(c), Label: choiceWord(p.Request.Do, c), Chosen: c == chosen})
@@ -56,7 +58,7 @@ const (
 )
 
 // stayingRows are the messages that stay whatever is chosen.
-func stayingRows(p admin.MovePlan) []templates.MoveClass {
+func stayingRows(p move.Plan) []templates.MoveClass {
 	var rows []templates.MoveClass
 	for _, r := range []templates.MoveClass{
 		{Word: nowhereWord, Meaning: "It is not known which queue they came from, or it is none that messages may be sent to, so that they cannot be sent back.", Count: p.Nowhere},
@@ -71,7 +73,7 @@ func stayingRows(p admin.MovePlan) []templates.MoveClass {
 	return rows
 }
 
-func canaryChoices(p admin.MovePlan) []templates.Choice {
+func canaryChoices(p move.Plan) []templates.Choice {
 	sizes := []int{0, 1, 5, 10, 50, 100}
 	if !slices.Contains(sizes, p.Request.Canary) {
 		sizes = append(sizes, p.Request.Canary)
@@ -87,11 +89,11 @@ func canaryChoices(p admin.MovePlan) []templates.Choice {
 	return list
 }
 
-func rateChoices(p admin.MovePlan) []templates.Choice {
-	rates, chosen := []float64{10, 50, 100, admin.DefaultRate, 2000, -1}, p.Request.Rate
+func rateChoices(p move.Plan) []templates.Choice {
+	rates, chosen := []float64{10, 50, 100, move.DefaultRate, 2000, -1}, p.Request.Rate
 	switch {
 	case chosen == 0:
-		chosen = admin.DefaultRate
+		chosen = move.DefaultRate
 	case chosen < 0:
 		chosen = -1
 	}
@@ -118,9 +120,9 @@ func rateText(n float64) string {
 }
 
 // sample takes the first messages of each class in turn, five in all.
-func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
+func (s *Server) sample(p move.Plan) []templates.MoveLine {
 	const most = 5
-	byClass := map[admin.Class][]admin.PlannedLetter{}
+	byClass := map[preflight.Class][]move.PlannedLetter{}
 	for _, l := range p.Letters {
 		if c := l.Prediction.Class; len(byClass[c]) < most {
 			byClass[c] = append(byClass[c], l)
@@ -128,7 +130,7 @@ func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
 	}
 	var lines []templates.MoveLine
 	for round := 0; round < most && len(lines) < most; round++ {
-		for _, class := range admin.Classes() {
+		for _, class := range preflight.Classes() {
 			if round < len(byClass[class]) && len(lines) < most {
 				lines = append(lines, s.sampleLine(p, byClass[class][round]))
 			}
@@ -137,7 +139,7 @@ func (s *Server) sample(p admin.MovePlan) []templates.MoveLine {
 	return lines
 }
 
-func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
+func (s *Server) sampleLine(p move.Plan, l move.PlannedLetter) templates.MoveLine {
 	line := templates.MoveLine{
 		ID: templates.Plain(cmp.Or(l.ID, "without an id"), show.KeyLimit), Key: templates.Plain(l.BusinessKey, show.KeyLimit), Target: templates.Plain(l.Target, show.NameLimit), Size: templates.Bytes(float64(l.Bytes)),
 		Word: classWord(l.Prediction.Class), Tier: classTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
@@ -155,7 +157,7 @@ func (s *Server) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.M
 }
 
 // letterEffect says what happens to one message of a plan.
-func letterEffect(do admin.Move, l admin.PlannedLetter) string {
+func letterEffect(do admin.Move, l move.PlannedLetter) string {
 	if l.Stays != "" {
 		return "Stays where it is: " + show.EndSentence(l.Stays)
 	}
@@ -163,7 +165,7 @@ func letterEffect(do admin.Move, l admin.PlannedLetter) string {
 }
 
 // undoWords say what can be taken back, and what cannot.
-func undoWords(p admin.MovePlan) []string {
+func undoWords(p move.Plan) []string {
 	var words []string
 	switch p.Request.Do {
 	case admin.Discard:
@@ -174,7 +176,7 @@ func undoWords(p admin.MovePlan) []string {
 		words = append(words, "A message that was sent cannot be called back. Pausing or cancelling stops those that were not sent yet; they stay where they are.")
 	}
 	for class, choice := range p.Choices {
-		if choice == admin.ClearFirst && p.Classes[class] > 0 {
+		if choice == preflight.ClearFirst && p.Classes[class] > 0 {
 			words = append(words, "A marker that is cleared is gone before its message is sent: if the program ends in between, the message is still in the dead-letter queue.")
 			break
 		}

@@ -12,6 +12,9 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -27,9 +30,9 @@ func offered(row templates.MoveClass) []string {
 }
 
 func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
-	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Whole: true}, Classes: admin.Tally{}, Choices: map[admin.Class]admin.Choice{}}
-	for _, c := range admin.Classes() {
-		plan.Classes[c], plan.Choices[c] = 1, admin.KeepAsIs
+	plan := move.Plan{Request: move.Request{Do: admin.Requeue, Whole: true}, Classes: preflight.Tally{}, Choices: map[preflight.Class]preflight.Choice{}}
+	for _, c := range preflight.Classes() {
+		plan.Classes[c], plan.Choices[c] = 1, preflight.KeepAsIs
 	}
 	for _, c := range []struct {
 		do   admin.Move
@@ -38,11 +41,11 @@ func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
 	}{{admin.Requeue, true, true}, {admin.Requeue, false, false}, {admin.Discard, true, false}} {
 		plan.Request.Do, plan.MayLeave = c.do, c.may
 		rows := moveClasses(plan)
-		if len(rows) != len(admin.Classes()) {
+		if len(rows) != len(preflight.Classes()) {
 			t.Fatalf("%d rows", len(rows))
 		}
 		for _, row := range rows {
-			if got := slices.Contains(offered(row), string(admin.LeaveOut)); got != c.want {
+			if got := slices.Contains(offered(row), string(preflight.LeaveOut)); got != c.want {
 				t.Errorf("%s, may leave out %t: %s offers %v", c.do, c.may, row.Word, offered(row))
 			}
 		}
@@ -50,9 +53,9 @@ func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
 }
 
 func TestMessagesThatStayWhateverIsChosenHaveRowsOfTheirOwn(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 20, Nowhere: 7, Worn: 1,
-		Classes: admin.Tally{admin.ClassRuns: 12}, Targets: map[string]int{"orders": 12},
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 20, Nowhere: 7, Worn: 1,
+		Classes: preflight.Tally{preflight.ClassRuns: 12}, Targets: map[string]int{"orders": 12},
 	}
 	rows := moveClasses(plan)
 	if len(rows) != 3 || rows[1].Word != "nowhere to go" || rows[1].Count != 7 || rows[2].Count != 1 || len(rows[1].Choices) != 1 {
@@ -67,11 +70,11 @@ func TestMessagesThatStayWhateverIsChosenHaveRowsOfTheirOwn(t *testing.T) {
 }
 
 func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T) {
-	blind := admin.Prediction{Class: admin.ClassPerhapsSwallowed, ClearFirst: true, MayRepeat: true}
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, MayLeave: true, MayRepeat: 2,
-		Classes: admin.Tally{blind.Class: 2}, Choices: map[admin.Class]admin.Choice{blind.Class: admin.ClearFirst},
-		Letters: []admin.PlannedLetter{{Prediction: blind, Choice: admin.ClearFirst}, {Prediction: blind, Choice: admin.ClearFirst}},
+	blind := preflight.Prediction{Class: preflight.ClassPerhapsSwallowed, ClearFirst: true, MayRepeat: true}
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Filter: "id:*"}, MayLeave: true, MayRepeat: 2,
+		Classes: preflight.Tally{blind.Class: 2}, Choices: map[preflight.Class]preflight.Choice{blind.Class: preflight.ClearFirst},
+		Letters: []move.PlannedLetter{{Prediction: blind, Choice: preflight.ClearFirst}, {Prediction: blind, Choice: preflight.ClearFirst}},
 	}
 	row := moveClasses(plan)[0]
 	if row.EffectWord != "may run a second time" || row.EffectTier != dedup.Severe.String() || !strings.Contains(row.Effect, "may be done a second time") || !moveDanger(plan) {
@@ -84,7 +87,7 @@ func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T)
 	if got := moveSentence(plan); !strings.Contains(got, ": the first of 2, 2 may run a second time if they are among those") {
 		t.Errorf("with a bound the sentence is %q", got)
 	}
-	plan.Choices[blind.Class], plan.MayRepeat = admin.LeaveOut, 0
+	plan.Choices[blind.Class], plan.MayRepeat = preflight.LeaveOut, 0
 	if row := moveClasses(plan)[0]; row.EffectWord != "" || moveDanger(plan) {
 		t.Errorf("left out: %+v", row)
 	}
@@ -94,12 +97,12 @@ func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T)
 }
 
 func TestABoundIsTheNumberThatAPlanMoves(t *testing.T) {
-	seen := admin.Tally{admin.ClassRuns: 125}
-	for want, p := range map[string]admin.MovePlan{
-		"120 messages":                 {Request: admin.MoveRequest{Refs: []string{"a"}}, Ready: 300, Scanned: 300, Matching: 125, Most: 120, Classes: seen},
-		"119 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Scanned: 125, Matching: 125, Most: 119, Classes: seen},
-		"118 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Most: 118},
-		"125 seen, up to 200 messages": {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 900, Scanned: 300, Matching: 125, Most: 200, Classes: seen},
+	seen := preflight.Tally{preflight.ClassRuns: 125}
+	for want, p := range map[string]move.Plan{
+		"120 messages":                 {Request: move.Request{Refs: []string{"a"}}, Ready: 300, Scanned: 300, Matching: 125, Most: 120, Classes: seen},
+		"119 messages":                 {Request: move.Request{Whole: true}, Ready: 300, Scanned: 125, Matching: 125, Most: 119, Classes: seen},
+		"118 messages":                 {Request: move.Request{Whole: true}, Ready: 300, Most: 118},
+		"125 seen, up to 200 messages": {Request: move.Request{Filter: "id:*"}, Ready: 900, Scanned: 300, Matching: 125, Most: 200, Classes: seen},
 	} {
 		if got := moveCount(p); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -109,7 +112,7 @@ func TestABoundIsTheNumberThatAPlanMoves(t *testing.T) {
 
 func TestTheCanariesThatAreOfferedHaveThePresetAmongThem(t *testing.T) {
 	var values []string
-	for _, c := range canaryChoices(admin.MovePlan{}) {
+	for _, c := range canaryChoices(move.Plan{}) {
 		values = append(values, c.Value)
 	}
 	if got := strings.Join(values, " "); got != "0 1 5 10 50 100" {
@@ -129,30 +132,30 @@ type roomFor struct {
 	most   int64
 	refuse bool
 	late   bool
-	asked  *[]admin.MoveRequest
+	asked  *[]move.Request
 }
 
 func (f roomFor) tooMany(kind dedup.Kind) error {
-	return &admin.TooMany{Fits: f.most, Err: &dedup.Error{Kind: kind, Public: "125 do not fit: room for 120. Take 120 at most"}}
+	return &move.TooMany{Fits: f.most, Err: &dedup.Error{Kind: kind, Public: "125 do not fit: room for 120. Take 120 at most"}}
 }
 
-func (f roomFor) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error) {
+func (f roomFor) PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error) {
 	*f.asked = append(*f.asked, req)
 	if f.refuse && (req.Most == 0 || req.Most > f.most) {
-		return admin.MovePlan{}, f.tooMany(dedup.Forbidden)
+		return move.Plan{}, f.tooMany(dedup.Forbidden)
 	}
 	return f.deadLetterService.PlanMove(ctx, who, req)
 }
 
-func (f roomFor) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (f roomFor) PlannedMove(ctx context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	p, job, err := f.deadLetterService.PlannedMove(ctx, who, id)
 	if p.Most == 0 && !f.late {
-		p.Guards = append(p.Guards, admin.Guard{Blocking: true, Text: "125 do not fit: room for 120. Take 120 at most", Fits: &f.most})
+		p.Guards = append(p.Guards, move.Guard{Blocking: true, Text: "125 do not fit: room for 120. Take 120 at most", Fits: &f.most})
 	}
 	return p, job, err
 }
 
-func (f roomFor) StartJob(context.Context, admin.Caller, admin.StartRequest) (string, error) {
+func (f roomFor) StartJob(context.Context, admin.Caller, jobs.StartRequest) (string, error) {
 	return "", f.tooMany(dedup.Conflict)
 }
 
@@ -168,7 +171,7 @@ func (s *site) again(doc *goquery.Document) *http.Response {
 
 func TestARefusedMoveOffersAsManyAsFit(t *testing.T) {
 	s := stocked(t, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	look := s.looked("inventory", inventoryDLQ, "1000")
 	full := roomFor{s.deadLetters, 120, false, false, &asked}
 	s.deadLetters = full
@@ -223,22 +226,22 @@ func (s *site) parsed(res *http.Response) *goquery.Document {
 
 func TestThePlanOfTheAPITellsItsNumbers(t *testing.T) {
 	most := int64(120)
-	j := moveOf(admin.MovePlan{UpTo: 9, Nowhere: 1, Worn: 2, MayRepeat: 3, MayLeave: true, Guards: []admin.Guard{{Fits: &most}}, Letters: []admin.PlannedLetter{{Stays: "no history", Prediction: admin.Prediction{MayRepeat: true}}}})
+	j := moveOf(move.Plan{UpTo: 9, Nowhere: 1, Worn: 2, MayRepeat: 3, MayLeave: true, Guards: []move.Guard{{Fits: &most}}, Letters: []move.PlannedLetter{{Stays: "no history", Prediction: preflight.Prediction{MayRepeat: true}}}})
 	if j.UpTo != 9 || j.Nowhere != 1 || j.Worn != 2 || j.MayRepeat != 3 || !j.MayLeave || j.Fits == nil || *j.Fits != 120 || j.Messages[0].Stays == "" || !j.Messages[0].MayRepeat {
 		t.Errorf("%+v", j)
 	}
-	if j := moveOf(admin.MovePlan{}); j.Fits != nil {
+	if j := moveOf(move.Plan{}); j.Fits != nil {
 		t.Errorf("%d fit where nothing speaks against any", *j.Fits)
 	}
 }
 
 func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
 	s := stocked(t, nil)
-	for want, l := range map[string]admin.PlannedLetter{
-		"nowhere to go":      {Stays: "it has no history", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
-		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
+	for want, l := range map[string]move.PlannedLetter{
+		"nowhere to go":      {Stays: "it has no history", Choice: preflight.LeaveOut, Prediction: preflight.Prediction{Class: preflight.ClassRuns}},
+		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: preflight.LeaveOut, Prediction: preflight.Prediction{Class: preflight.ClassRuns}},
 	} {
-		line := s.sampleLine(admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue}}, l)
+		line := s.sampleLine(move.Plan{Request: move.Request{Do: admin.Requeue}}, l)
 		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
 			t.Errorf("%q, %q", line.Word, line.Effect)
 		}
@@ -247,7 +250,7 @@ func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
 
 func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
 	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	p := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Rate: 2}, Letters: []admin.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
+	p := move.Plan{Request: move.Request{Do: admin.Requeue, Rate: 2}, Letters: []move.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
 	words := foretoldWords(p, noon)
 	for _, part := range []string{"for this rate and canary", show.Moment(noon, noon).Text, show.Moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
 		if !strings.Contains(words, part) {

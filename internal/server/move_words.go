@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // moveCount is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
-func moveCount(p admin.MovePlan) string {
+func moveCount(p move.Plan) string {
 	n, unseen := int64(p.Going()), max(0, p.Ready-int64(p.Scanned))
 	bounded := func(n int64) string {
 		if p.Most > 0 {
@@ -34,12 +37,12 @@ func moveCount(p admin.MovePlan) string {
 }
 
 // moveTitle says what a plan does, as a heading and a button: "Requeue 2,318 messages".
-func moveTitle(p admin.MovePlan) string {
+func moveTitle(p move.Plan) string {
 	return moveWord(p.Request.Do) + " " + moveCount(p)
 }
 
 // moveSentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
-func moveSentence(p admin.MovePlan) string {
+func moveSentence(p move.Plan) string {
 	text := moveTitle(p)
 	switch p.Request.Do {
 	case admin.Discard:
@@ -63,11 +66,11 @@ func moveSentence(p admin.MovePlan) string {
 }
 
 // moveDetails says in numbers which of the selected messages stay, and which go twice.
-func moveDetails(p admin.MovePlan) []string {
+func moveDetails(p move.Plan) []string {
 	var details []string
 	left, repeat := 0, "may run a second time"
 	for class, n := range p.Classes {
-		if p.Choices[class] == admin.LeaveOut {
+		if p.Choices[class] == preflight.LeaveOut {
 			left += n
 		}
 	}
@@ -86,13 +89,13 @@ func moveDetails(p admin.MovePlan) []string {
 }
 
 // targetNames are the queues of a plan, those with most messages first.
-func targetNames(p admin.MovePlan) []string {
+func targetNames(p move.Plan) []string {
 	names := slices.Sorted(maps.Keys(p.Targets))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
 }
 
-func targetLines(p admin.MovePlan) []templates.GroupLine {
+func targetLines(p move.Plan) []templates.GroupLine {
 	const most = 10
 	var lines []templates.GroupLine
 	for _, name := range targetNames(p) {
@@ -108,14 +111,14 @@ func targetLines(p admin.MovePlan) []templates.GroupLine {
 	return lines
 }
 
-func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+func moveFacts(p move.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
 		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
 	}
-	if f, err := admin.ParseFilter(p.Request.Filter, now); err == nil {
+	if f, err := deadletter.ParseFilter(p.Request.Filter, now); err == nil {
 		facts = append(facts, boundFacts(f, now)...)
 	}
 	if p.Scanned > 0 {
@@ -132,7 +135,7 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 }
 
 // foretoldWords say for which times the classes of a plan hold. The rate is part of the plan: another one makes another plan.
-func foretoldWords(p admin.MovePlan, now time.Time) string {
+func foretoldWords(p move.Plan, now time.Time) string {
 	if p.Request.Do != admin.Requeue || len(p.Letters) == 0 || p.Letters[0].Expected.IsZero() {
 		return ""
 	}
@@ -146,9 +149,9 @@ func foretoldWords(p admin.MovePlan, now time.Time) string {
 }
 
 // moveDanger reports whether a plan does what cannot be taken back and costs something.
-func moveDanger(p admin.MovePlan) bool {
-	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
-		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+func moveDanger(p move.Plan) bool {
+	for _, class := range []preflight.Class{preflight.ClassSwallowed, preflight.ClassPerhapsSwallowed, preflight.ClassMayRunTwice, preflight.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == preflight.KeepAsIs {
 			return true
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -123,7 +123,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	v.Routes, v.Deaths = routeTable(p), deathsView(p.BrokerDeaths, now)
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
-			Href:  deadQuery{queue: q.Name, by: admin.ByReason}.address(v.Range.Action + "/dead-letters"),
+			Href:  deadQuery{queue: q.Name, by: deadletter.ByReason}.address(v.Range.Action + "/dead-letters"),
 			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
 			Found: templates.Sentence(foundText(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
 			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),

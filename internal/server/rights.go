@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
@@ -24,7 +28,7 @@ func needsAdmin(who auth.Principal, what string) string {
 }
 
 // restrict takes from an operator what would only be refused, says why, and offers the first messages where their number is the reason.
-func (d deadQueuePage) restrict(b *templates.LetterBar, matching []admin.Letter) {
+func (d deadQueuePage) restrict(b *templates.LetterBar, matching []deadletter.Letter) {
 	b.NoDiscard, b.NoRestore = needsAdmin(d.who, "Discarding"), needsAdmin(d.who, "Restoring")
 	if d.who.Can(adminRole) || b.Parking {
 		return
@@ -41,8 +45,8 @@ func (d deadQueuePage) restrict(b *templates.LetterBar, matching []admin.Letter)
 }
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
-func (s *Server) firstRefs(r *web.Request, service deadLetterService, req admin.MoveRequest, filter string) ([]string, error) {
-	f, err := admin.ParseFilter(filter, time.Now().In(web.Zone(r)))
+func (s *Server) firstRefs(r *web.Request, service deadLetterService, req move.Request, filter string) ([]string, error) {
+	f, err := deadletter.ParseFilter(filter, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +58,7 @@ func (s *Server) firstRefs(r *web.Request, service deadLetterService, req admin.
 	if err != nil {
 		return nil, err
 	}
-	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l admin.Letter) bool { return !f.Matches(l) })
+	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l deadletter.Letter) bool { return !f.Matches(l) })
 	var refs []string
 	for _, l := range firstOf(matching, view.OperatorLimit, req.Target) {
 		refs = append(refs, l.Ref)
@@ -67,8 +71,8 @@ func (s *Server) firstRefs(r *web.Request, service deadLetterService, req admin.
 
 // firstOf are the first letters that a requeue moves unless somebody chooses otherwise. Where it moves none they are the first of all: the
 // review says why.
-func firstOf(letters []admin.Letter, most int, target string) []admin.Letter {
-	var some []admin.Letter
+func firstOf(letters []deadletter.Letter, most int, target string) []deadletter.Letter {
+	var some []deadletter.Letter
 	for _, l := range letters {
 		if len(some) < most && l.Goes(target) {
 			some = append(some, l)
@@ -85,7 +89,7 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 	why := ""
 	for i := range classes {
 		for j := range classes[i].Choices {
-			if c := &classes[i].Choices[j]; c.Value == string(admin.ClearFirst) && !who.Can(adminRole) {
+			if c := &classes[i].Choices[j]; c.Value == string(preflight.ClearFirst) && !who.Can(adminRole) {
 				c.Off, why = true, needsAdmin(who, "Clearing markers first")
 			}
 		}
@@ -94,7 +98,7 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 }
 
 // mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
-func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
+func mayPlanAgain(who auth.Principal, p move.Plan) string {
 	if who.Can(p.Needs) {
 		return ""
 	}
@@ -102,7 +106,7 @@ func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
 }
 
 // mayRetry says why a reader cannot plan the n messages of a job again that did not go through; empty when they can.
-func (s *Server) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
+func (s *Server) mayRetry(r *web.Request, p move.Plan, n int64) string {
 	req := p.Request
 	switch {
 	case r.Who.Can(adminRole):
@@ -113,7 +117,7 @@ func (s *Server) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
 		return needsAdmin(r.Who, "Restoring")
 	case req.Whole:
 		return needsAdmin(r.Who, "Requeueing a whole queue")
-	case slices.Contains(slices.Collect(maps.Values(req.Choices)), admin.ClearFirst):
+	case slices.Contains(slices.Collect(maps.Values(req.Choices)), preflight.ClearFirst):
 		return needsAdmin(r.Who, "Clearing markers first")
 	}
 	if view, err := s.deadLetters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
@@ -123,11 +127,11 @@ func (s *Server) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
 }
 
 // restrictJob takes from a reader what would only be refused, and says why.
-func (s *Server) restrictJob(r *web.Request, v *templates.JobView, j admin.Job) {
+func (s *Server) restrictJob(r *web.Request, v *templates.JobView, j jobs.Job) {
 	if v.Retry != "" {
 		v.NoRetry = s.mayRetry(r, j.Plan, int64(v.RetryN))
 	}
-	if j.State != admin.JobPaused || r.Who.Can(j.Plan.Needs) {
+	if j.State != jobs.JobPaused || r.Who.Can(j.Plan.Needs) {
 		return
 	}
 	for i := range v.Controls {

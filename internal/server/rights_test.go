@@ -8,19 +8,22 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
-	letter := func(ref, target string, class admin.Class, requeues int) admin.Letter {
-		return admin.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: admin.Prediction{Class: class}}
+	letter := func(ref, target string, class preflight.Class, requeues int) deadletter.Letter {
+		return deadletter.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: preflight.Prediction{Class: class}}
 	}
-	worn, homeless := letter("worn", "orders", admin.ClassRuns, 3), letter("homeless", "", admin.ClassRuns, 0)
-	swallowed, runs, skipped := letter("swallowed", "orders", admin.ClassSwallowed, 0), letter("runs", "orders", admin.ClassRuns, 2), letter("skipped", "orders", admin.ClassSkipped, 0)
-	all := []admin.Letter{worn, homeless, swallowed, runs, skipped, runs}
+	worn, homeless := letter("worn", "orders", preflight.ClassRuns, 3), letter("homeless", "", preflight.ClassRuns, 0)
+	swallowed, runs, skipped := letter("swallowed", "orders", preflight.ClassSwallowed, 0), letter("runs", "orders", preflight.ClassRuns, 2), letter("skipped", "orders", preflight.ClassSkipped, 0)
+	all := []deadletter.Letter{worn, homeless, swallowed, runs, skipped, runs}
 	for name, c := range map[string]struct {
-		letters []admin.Letter
+		letters []deadletter.Letter
 		most    int
 		target  string
 		want    string
@@ -28,7 +31,7 @@ func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
 		"those that stay take no place":                  {all, 2, "", "runs skipped"},
 		"those without a queue go where they are sent":   {all, 2, "orders", "homeless runs"},
 		"fewer than asked for":                           {all, 100, "", "runs skipped runs"},
-		"none would go: the review of the first says so": {[]admin.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
+		"none would go: the review of the first says so": {[]deadletter.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
 		"there is none":                                  {nil, 2, "", ""},
 	} {
 		var got []string
@@ -43,7 +46,7 @@ func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
 
 func TestTheFirstMessagesOfAnOperatorAllGo(t *testing.T) {
 	s := stocked(t, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
 	s.planMoveOf("operator", s.looked("inventory", inventoryDLQ, "1000"), "requeue-first")
 	scan, err := s.morgue.Kept(t.Context(), admin.Caller{Principal: auth.Principal{Name: "o", Role: auth.Operator}}, asked[0].Scan)
@@ -59,14 +62,14 @@ func TestTheFirstMessagesOfAnOperatorAllGo(t *testing.T) {
 			t.Errorf("%s is among them and stays", ref)
 		}
 	}
-	if len(asked[0].Refs) != admin.DefaultOperatorLimit {
+	if len(asked[0].Refs) != deadletter.DefaultOperatorLimit {
 		t.Errorf("%d are asked for", len(asked[0].Refs))
 	}
 }
 
 func TestAnOperatorIsOfferedTheHeadOfAQueueThatMovesAsAWhole(t *testing.T) {
 	s := stocked(t, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
 	const at = "/pipelines/payments/dead-letters"
 	form := s.page("operator", at).Find("section[aria-labelledby=whole-title] form")
@@ -76,7 +79,7 @@ func TestAnOperatorIsOfferedTheHeadOfAQueueThatMovesAsAWhole(t *testing.T) {
 	values := hiddenFields(form)
 	values.Set("do", "requeue-head")
 	res := s.as("operator", "POST", form.AttrOr("action", ""), values.Encode())
-	if res.StatusCode != http.StatusSeeOther || !asked[0].Whole || asked[0].Most != admin.DefaultOperatorLimit {
+	if res.StatusCode != http.StatusSeeOther || !asked[0].Whole || asked[0].Most != deadletter.DefaultOperatorLimit {
 		t.Errorf("%s, asked for %+v", res.Status, asked)
 	}
 	if n := s.page("admin", at).Find("button[value=requeue-head]").Length(); n != 0 {

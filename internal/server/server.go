@@ -16,6 +16,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -53,9 +54,9 @@ type Deps struct {
 	FirstAdmin *auth.FirstAdmin
 	Gate       *admin.Gate
 	Sessions   sessionStore
-	// DeadLetters is behind the pages of dead letters, moves and jobs, the services of admin.DeadLetters; without it those pages say that there is none.
+	// DeadLetters is behind the pages of dead letters, moves and jobs, the services of jobs.DeadLetters; without it those pages say that there is none.
 	DeadLetters deadLetterService
-	// Baselines acknowledges dead letters, *admin.Baselines; without it nobody can.
+	// Baselines acknowledges dead letters, *baseline.Baselines; without it nobody can.
 	Baselines baselineService
 	// Pages are routes of packages outside the server.
 	Pages []web.Pages
@@ -105,7 +106,7 @@ const (
 	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
 	// actTimeout is writeTimeout for what acts, whose answer waits for its turn, for a broker and for stores.
-	actTimeout     = admin.ScanWithin + 30*time.Second
+	actTimeout     = deadletter.ScanWithin + 30*time.Second
 	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
 	maxBodyBytes   = 1 << 20

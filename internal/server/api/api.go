@@ -15,7 +15,7 @@ type snapshots interface{ Snapshot() *dedup.Snapshot }
 // Deps are what the API answers from.
 type Deps struct {
 	Snapshots snapshots
-	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
+	// Marks keeps what people and deployments say happened, *mark.Marks; without it nobody can say it.
 	Marks markService
 }
 

@@ -3,7 +3,7 @@ package web
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -40,7 +40,7 @@ type Site struct {
 	Verdicts func(*dedup.Snapshot, time.Time) []alerts.Verdict
 	// Stories tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
 	// them; missing is what cannot be asked.
-	Stories func(r *Request, term string, found admin.LookupResult, now time.Time) (all []Dated, missing string)
+	Stories func(r *Request, term string, found marker.LookupResult, now time.Time) (all []Dated, missing string)
 	// WithJobs returns a snapshot with what jobs of ours did as events of their pipelines, for those who may see jobs.
 	WithJobs func(*Request, *dedup.Snapshot) *dedup.Snapshot
 }

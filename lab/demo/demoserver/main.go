@@ -17,6 +17,10 @@ import (
 	"golang.org/x/crypto/bcrypt"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -29,7 +33,7 @@ import (
 	"dedup-dashboard/internal/server/page/chart"
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
@@ -73,7 +77,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
 	gate := admin.NewGate(db.Audit(), db, log)
 	var srv *server.Server
-	service := admin.NewMarkers(admin.MarkersDeps{
+	service := marker.NewMarkers(marker.MarkersDeps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: st, Judge: dedup.Judge, Log: log, Stores: st.stores(),
 		Changed: func(topic string) { srv.Changed(topic) },
 	})
@@ -85,7 +89,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 		return err
 	}
 	st.alarms = alarms
-	exact := admin.NewMeasurements(admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Measurer: &demo.Bench{Lasts: 6 * time.Second}, Pipelines: demo.Measured(), Log: log,
+	exact := measuring.New(measuring.Deps{Gate: gate, Journal: db.Measurements(), Measurer: &demo.Bench{Lasts: 6 * time.Second}, Pipelines: demo.Measured(), Log: log,
 		Changed: func(topic string) { srv.Changed(topic) }})
 	go func() { _ = exact.Run(ctx) }()
 	defer func() { _ = exact.Close(context.Background()) }()
@@ -95,14 +99,14 @@ func run(ctx context.Context, listen, dir, password string) error {
 		DeadLetters: st.morgue, Alerts: alerting,
 		Snapshots: st, History: st, Auth: accounts, FirstAdmin: first, Gate: gate,
 		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
+			api.New(api.Deps{Snapshots: st, Marks: mark.New(mark.Deps{Gate: gate, Journal: db.Marks(), Snapshots: st})}),
 			guide.New(), measured.Pages, alert.New(alerting),
-			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
+			markerpage.New(markerpage.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Log: log}),
 			effects.New(st),
 			chart.New(chart.Deps{Snapshots: st, History: st}),
 			audit.New(audit.Deps{Snapshots: st, Trail: admin.NewTrail(gate, db.Audit(), st)}),
 		},
-		Baselines: admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
+		Baselines: baseline.New(baseline.Deps{Gate: gate, Journal: db.Baselines(), Snapshots: st}),
 		Sessions:  db.Sessions(), Measured: measured, Log: log, Version: "demo",
 	})
 	if err != nil {
@@ -155,7 +159,7 @@ type stage struct {
 }
 
 // stores are the stores of the scenes: orders can be changed, payments only read, and sessions does not answer.
-func (s *stage) stores() []admin.MarkerStore {
+func (s *stage) stores() []marker.MarkerStore {
 	scheme := func(name string) dedup.Scheme {
 		for _, st := range demo.Scene("mixed", time.Now()).Stores {
 			if st.Name == name {
@@ -164,7 +168,7 @@ func (s *stage) stores() []admin.MarkerStore {
 		}
 		return dedup.Scheme{}
 	}
-	return []admin.MarkerStore{
+	return []marker.MarkerStore{
 		{Name: "orders", Scheme: scheme("orders"), Reader: s.shelf, Actor: s.shelf},
 		{Name: "payments", Scheme: scheme("payments"), Reader: &demo.Shelf{}},
 		{Name: "sessions", Scheme: scheme("sessions"), Reader: &demo.Shelf{Down: true}},

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -18,7 +18,7 @@ const timelineShown = 200
 
 // timeline tells everything that is known of an id, the newest first: its markers, its dead letters in the looks that are kept, what
 // jobs did with it, and what was done to its markers. What cannot be asked stands in missing.
-func (s *pages) timeline(r *web.Request, term string, result admin.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
+func (s *pages) timeline(r *web.Request, term string, result marker.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
 	stories, missing := s.site.Stories(r, term, result, now)
 	all := append(s.markerEntries(r, result, now), stories...)
 	slices.SortStableFunc(all, func(a, b web.Dated) int {
@@ -30,7 +30,7 @@ func (s *pages) timeline(r *web.Request, term string, result admin.LookupResult,
 	return entries, missing
 }
 
-func (s *pages) markerEntries(r *web.Request, result admin.LookupResult, now time.Time) []web.Dated {
+func (s *pages) markerEntries(r *web.Request, result marker.LookupResult, now time.Time) []web.Dated {
 	var all []web.Dated
 	for _, a := range result.Stores {
 		for _, j := range a.Found {
