@@ -10,7 +10,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// A Queues finds dead-letter queues by their names, with what is known around them, and says who has one. It is safe for concurrent use.
+// Queues finds dead-letter queues by their names, with what is known around them, and says who has one. It is safe for concurrent use.
 type Queues struct {
 	snapshots admin.Snapshots
 	Pipelines map[string]dedup.Pipeline
