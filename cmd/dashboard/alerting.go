@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/dispatch"
 	"dedup-dashboard/internal/alerts/outbox"
@@ -44,7 +45,7 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	attention := records.Attention(engine, a.log)
 	return alert.Deps{
 		View: engine, Records: attention, Channels: receivers, Snapshots: observer, Log: a.log,
-		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
+		Attend: alerting.New(alerting.Deps{Gate: gate, Acks: attention, Silences: attention, Channels: receivers, ReadOnly: cfg.Server.ReadOnly}),
 	}, nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
@@ -89,7 +91,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 	}
 	behind := services{
 		accounts: account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: session.New(cfg.Server.Sessions(), db.Sessions()), Log: log},
-		observer: observer, history: history, markers: single, letters: letters, alerting: alerting, measured: measurement.New(exact), log: log,
+		observer: observer, history: history, markers: single, trail: admin.NewTrail(gate, db.Audit(), observer), letters: letters, alerting: alerting, measured: measurement.New(exact), log: log,
 	}
 	if err := a.openServer(cfg, db, behind); err != nil {
 		return nil, err
@@ -137,7 +139,7 @@ func (a *App) openAccounts(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // openObserver opens every source, and the collector that observes them; it returns the stores to read and those to act on beside it.
-func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []admin.MarkerStore, *collector.Collector, error) {
+func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []marker.MarkerStore, *collector.Collector, error) {
 	brokers, lives, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, nil, nil, err
@@ -216,7 +218,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 }
 
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
-func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []admin.MarkerStore, err error) {
+func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []marker.MarkerStore, err error) {
 	for _, cfg := range configured {
 		store, err := kinds.Open(cfg, a.log)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -15,11 +16,11 @@ import (
 
 // markerStore opens the acting side of a store, with credentials of its own. Without them its markers are shown and never
 // changed.
-func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (admin.MarkerStore, error) {
-	single := admin.MarkerStore{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
+func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (marker.MarkerStore, error) {
+	single := marker.MarkerStore{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
 	actor, err := kinds.OpenActor(cfg, log)
 	if err != nil {
-		return admin.MarkerStore{}, unusable("%w", err)
+		return marker.MarkerStore{}, unusable("%w", err)
 	}
 	if actor != nil {
 		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
@@ -30,8 +31,8 @@ func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Log
 }
 
 // singleMarkers returns what reads and changes single markers. It ends before the stores and the journal that it uses.
-func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []admin.MarkerStore) *admin.Markers {
-	single := admin.NewMarkers(admin.MarkersDeps{
+func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []marker.MarkerStore) *marker.Markers {
+	single := marker.NewMarkers(marker.MarkersDeps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: snapshots, Stores: stores,
 		Judge: dedup.Judge, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) },
@@ -43,7 +44,7 @@ func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB
 
 // rememberExpiries tells the stores which expiries were given to their markers from here before the program was started: those do not
 // tell when a marker was set. Without the journal the ages of these markers are too short, and nothing else is wrong.
-func (a *App) rememberExpiries(ctx context.Context, single *admin.Markers, stores []markers.Store) {
+func (a *App) rememberExpiries(ctx context.Context, single *marker.Markers, stores []markers.Store) {
 	given, err := single.Given(ctx)
 	if err != nil {
 		a.log.Warn("the expiries that were given to markers cannot be read: their ages count from then", "err", err)

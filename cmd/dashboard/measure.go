@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/collector/estimate"
@@ -14,6 +15,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/mask"
 )
 
 // measureWithin is how long the end of measurements may take: tracing is switched off, and the last markers are read.
@@ -35,7 +37,7 @@ type measurer struct {
 }
 
 // measurements returns what measures pipelines. It ends before the tracers, the stores and the journal that it uses.
-func (a *App) measurements(ctx context.Context, cfg *config.Config, gate *admin.Gate, db *journal.DB, live liveRates, stores []markers.Store) (*admin.Measurements, error) {
+func (a *App) measurements(ctx context.Context, cfg *config.Config, gate *admin.Gate, db *journal.DB, live liveRates, stores []markers.Store) (*measuring.Measurements, error) {
 	tracers, err := a.openTracers(cfg)
 	if err != nil {
 		return nil, err
@@ -47,8 +49,8 @@ func (a *App) measurements(ctx context.Context, cfg *config.Config, gate *admin.
 	for _, s := range stores {
 		m.stores[s.Name()] = s
 	}
-	service := admin.NewMeasurements(admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Measurer: m, Pipelines: cfg.Pipelines,
-		Mask: cfg.Admin, ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }})
+	service := measuring.New(measuring.Deps{Gate: gate, Journal: db.Measurements(), Measurer: m, Pipelines: cfg.Pipelines,
+		Mask: mask.New(cfg.Admin.MaskWords()), ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }})
 	service.Recover(ctx)
 	a.teardown.addLonger("measurements", measureWithin, service.Close)
 	a.background("measurements", service.Run)
@@ -61,7 +63,7 @@ func (m *measurer) WhyNot(p dedup.Pipeline) string {
 	_, traces := b.Tracing()
 	switch {
 	case b.Measurements == "off":
-		return admin.MeasurementsOff
+		return measuring.Off
 	case store == nil:
 		return "the pipeline has no store"
 	case estimate.SessionRefusal(store.Scheme()) != "":

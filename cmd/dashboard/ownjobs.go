@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/job"
 )
@@ -23,7 +23,7 @@ const (
 type withOwnJobs struct {
 	observed interface{ Snapshot() *dedup.Snapshot }
 	journal  interface {
-		Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error)
+		Jobs(ctx context.Context, limit int) ([]jobs.JobSummary, error)
 	}
 	log *slog.Logger
 	// last are the events that were read last, which hold while none can be.

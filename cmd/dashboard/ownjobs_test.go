@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -17,14 +18,14 @@ type fixedSnapshot struct{ snap *dedup.Snapshot }
 
 func (f fixedSnapshot) Snapshot() *dedup.Snapshot { return f.snap }
 
-type jobList func(ctx context.Context, limit int) ([]admin.JobSummary, error)
+type jobList func(ctx context.Context, limit int) ([]jobs.JobSummary, error)
 
-func (l jobList) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
+func (l jobList) Jobs(ctx context.Context, limit int) ([]jobs.JobSummary, error) {
 	return l(ctx, limit)
 }
 
 func TestAlertRulesKnowOfOurOwnRequeuesAndNotWhoRanThem(t *testing.T) {
-	ran := []admin.JobSummary{{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", By: "ann", Started: time.Now(), Counts: admin.Counts{Moved: 1200}}}
+	ran := []jobs.JobSummary{{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq", By: "ann", Started: time.Now(), Counts: jobs.Counts{Moved: 1200}}}
 	observed := &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{{Pipeline: dedup.Pipeline{Name: "payments"}}, {Pipeline: dedup.Pipeline{Name: "orders"}}}}
 	for name, tt := range map[string]struct {
 		snap *dedup.Snapshot
@@ -36,7 +37,7 @@ func TestAlertRulesKnowOfOurOwnRequeuesAndNotWhoRanThem(t *testing.T) {
 		"nothing was observed yet": {nil, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			own := withOwnJobs{observed: fixedSnapshot{tt.snap}, log: slog.New(slog.DiscardHandler), journal: jobList(func(ctx context.Context, _ int) ([]admin.JobSummary, error) {
+			own := withOwnJobs{observed: fixedSnapshot{tt.snap}, log: slog.New(slog.DiscardHandler), journal: jobList(func(ctx context.Context, _ int) ([]jobs.JobSummary, error) {
 				if _, bounded := ctx.Deadline(); !bounded {
 					t.Error("the journal may keep the rules waiting for ever")
 				}

@@ -4,6 +4,11 @@ import (
 	"log/slog"
 
 	"dedup-dashboard/internal/admin"
+
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/collector"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
@@ -19,7 +24,7 @@ import (
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/job"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
@@ -33,9 +38,10 @@ type services struct {
 	observer  *collector.Collector
 	history   *series.DB
 	accounts  account.Deps
-	markers   *admin.Markers
-	letters   *admin.DeadLetters
-	marks     *admin.Marks
+	markers   *marker.Markers
+	trail     *admin.Trail
+	letters   deadLetterPages
+	marks     *mark.Marks
 	alerting  alert.Deps
 	baselines deadletter.Baselines
 	jobs      job.Jobs
@@ -46,8 +52,8 @@ type services struct {
 // openServer opens the web server with the pages of what stands behind them.
 func (a *App) openServer(cfg *config.Config, db *journal.DB, behind services) (err error) {
 	who, known := behind.accounts, behind.observer
-	behind.marks = admin.NewMarks(admin.MarksDeps{Gate: who.Gate, Journal: db.Marks(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly})
-	behind.baselines = deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: who.Gate, Journal: db.Baselines(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly}))
+	behind.marks = mark.New(mark.Deps{Gate: who.Gate, Journal: db.Marks(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly})
+	behind.baselines = deadletter.NewBaselines(baseline.New(baseline.Deps{Gate: who.Gate, Journal: db.Baselines(), Snapshots: known, Refresh: known.Refresh, ReadOnly: cfg.Server.ReadOnly}))
 	behind.jobs = job.New(job.Deps{Letters: behind.letters, Log: a.log})
 	a.server, err = server.New(cfg.Server, server.Deps{
 		Snapshots: known, History: behind.history, Auth: who.Auth, FirstAdmin: who.FirstAdmin, Gate: who.Gate, Sessions: who.Sessions, Pages: behind.pages(),
@@ -76,11 +82,11 @@ func (s services) pages() []web.Pages {
 		messages.Pages,
 		move.New(s.letters),
 		s.jobs.Pages,
-		marker.New(marker.Deps{Snapshots: s.observer, Markers: s.markers, Judge: dedup.Judge, Stories: messages, Log: s.log}),
+		markerpage.New(markerpage.Deps{Snapshots: s.observer, Markers: s.markers, Judge: dedup.Judge, Stories: messages, Log: s.log}),
 		charts.Pages,
 		effects.New(s.observer),
 		s.measured.Pages,
-		audit.New(audit.Deps{Snapshots: s.observer, Trail: s.markers}),
+		audit.New(audit.Deps{Snapshots: s.observer, Trail: s.trail}),
 		guide.New(),
 	}
 }

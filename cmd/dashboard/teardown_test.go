@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/config"
 )
@@ -16,7 +16,7 @@ func TestStoppingWaitsForTheAnswersToWhatAJobHasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var td teardown
 		drained := false
-		td.addLonger("moves of dead letters", admin.CloseWithin, func(ctx context.Context) error {
+		td.addLonger("moves of dead letters", jobs.CloseWithin, func(ctx context.Context) error {
 			select {
 			case <-time.After(requeue.DefaultDrain + closing):
 				drained = true

@@ -12,18 +12,18 @@ import (
 
 // SignedIn records that somebody signed in.
 func (g *Gate) SignedIn(ctx context.Context, who Caller) {
-	g.noteAt(ctx, g.signIns, entryOf(who, action{name: actSignIn, target: who.Name}), Succeeded)
+	g.noteAt(ctx, g.signIns, NewEntry(who, Action{Name: actSignIn, Target: who.Name}), Succeeded)
 }
 
 // SignedOutEverywhere records that somebody ended all sessions of their account.
 func (g *Gate) SignedOutEverywhere(ctx context.Context, who Caller) {
-	g.noteAt(ctx, g.signIns, entryOf(who, action{name: actSignOutAll, target: who.Name}), Succeeded)
+	g.noteAt(ctx, g.signIns, NewEntry(who, Action{Name: actSignOutAll, Target: who.Name}), Succeeded)
 }
 
 // SignInFailed records that somebody did not get in. The account is the one that was tried, empty if it is not known or there is none of that
 // name: what was typed instead is never recorded, it may be a password.
 func (g *Gate) SignInFailed(ctx context.Context, from, account, why string) {
-	e := entryOf(Caller{From: from}, action{name: actSignIn, target: printable(account, maxTarget)})
+	e := NewEntry(Caller{From: from}, Action{Name: actSignIn, Target: Printable(account, MaxTarget)})
 	e.Detail = why
 	g.noteAt(ctx, g.strangers, e, Denied)
 }
@@ -34,7 +34,7 @@ func (g *Gate) RequestRefused(ctx context.Context, who Caller, target, why strin
 	if who.Role != auth.Nobody {
 		list = g.lacking
 	}
-	e := entryOf(who, action{name: actRefusedRequest, target: printable(target, maxTarget)})
+	e := NewEntry(who, Action{Name: actRefusedRequest, Target: Printable(target, MaxTarget)})
 	e.Detail = why
 	g.noteAt(ctx, list, e, Denied)
 }

@@ -23,9 +23,9 @@ func (g *Gate) CreateFirstAdmin(ctx context.Context, who Caller, u auth.User) er
 	if u.Role != auth.Admin || u.PasswordHash == "" {
 		return &dedup.Error{Kind: dedup.Internal, Public: "Internal error", Err: fmt.Errorf("first admin %q without role or password", u.Name)}
 	}
-	return g.do(ctx, who, action{
-		name: actFirstAdmin, target: u.Name, needs: auth.Admin,
-		run: func(ctx context.Context) (string, error) {
+	return g.Do(ctx, who, Action{
+		Name: actFirstAdmin, Target: u.Name, Needs: auth.Admin,
+		Run: func(ctx context.Context) (string, error) {
 			return "role admin", g.users.CreateFirstAdmin(ctx, u)
 		},
 	})

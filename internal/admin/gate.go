@@ -65,15 +65,15 @@ type Caller struct {
 	From string
 }
 
-// An action is something that changes the world.
-type action struct {
-	name   string
-	target string
-	needs  auth.Role
-	// reason is why, in the words of who asks; empty where none is asked for.
-	reason string
-	// run acts. Its text goes into the audit with the outcome; its error is returned to the caller.
-	run func(context.Context) (detail string, err error)
+// An Action is something that changes the world.
+type Action struct {
+	Name   string
+	Target string
+	Needs  auth.Role
+	// Reason is why, in the words of who asks; empty where none is asked for.
+	Reason string
+	// Run acts. Its text goes into the audit with the outcome; its error is returned to the caller.
+	Run func(context.Context) (detail string, err error)
 }
 
 // Gate is the one way to act. It is safe for concurrent use.
@@ -99,105 +99,105 @@ func (g *Gate) Refused() string {
 // NewGate returns a gate that records in the audit.
 func NewGate(audit auditor, users accounts, log *slog.Logger) *Gate {
 	g := &Gate{audit: audit, users: users, log: log}
-	g.strangers = &repeats{what: "refused requests and sign-ins", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
-	g.lacking = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.record, log: log}
-	g.refusals = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.record, log: log, each: true}
-	g.signIns = &repeats{what: "sign-ins", action: actSignIn, phase: Succeeded, write: g.record, log: log}
+	g.strangers = &repeats{what: "refused requests and sign-ins", action: actRefusedRequest, phase: Denied, write: g.Record, log: log}
+	g.lacking = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.Record, log: log}
+	g.refusals = &repeats{what: "refused actions", action: actRefusedRequest, phase: Denied, write: g.Record, log: log, each: true}
+	g.signIns = &repeats{what: "sign-ins", action: actSignIn, phase: Succeeded, write: g.Record, log: log}
 	return g
 }
 
 // writeTimeout bounds a write to journal or audit.
 const writeTimeout = 10 * time.Second
 
-// writing is the context of a write to journal or audit. Neither a stop nor a caller who has gone cuts it short: writes that
+// Writing is the context of a write to journal or audit. Neither a stop nor a caller who has gone cuts it short: writes that
 // are half known would pass for failures.
-func writing(ctx context.Context) (context.Context, context.CancelFunc) {
+func Writing(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 }
 
-// do authorises the action, records the intent, acts and records the outcome. Without a recorded intent nothing is done.
-func (g *Gate) do(ctx context.Context, who Caller, a action) error {
-	if err := g.allow(ctx, who, a); err != nil {
+// Do authorises the action, records the intent, acts and records the outcome. Without a recorded intent nothing is done.
+func (g *Gate) Do(ctx context.Context, who Caller, a Action) error {
+	if err := g.Allow(ctx, who, a); err != nil {
 		return err
 	}
-	e := entryOf(who, a)
-	if err := g.intend(ctx, e); err != nil {
+	e := NewEntry(who, a)
+	if err := g.Intend(ctx, e); err != nil {
 		return err
 	}
-	detail, err := a.run(ctx)
-	g.finish(ctx, e, detail, err)
+	detail, err := a.Run(ctx)
+	g.Finish(ctx, e, detail, err)
 	return err
 }
 
-// entryOf returns the beginning of an entry on an action, with an operation of its own.
-func entryOf(who Caller, a action) Entry {
+// NewEntry returns the beginning of an entry on an action, with an operation of its own.
+func NewEntry(who Caller, a Action) Entry {
 	return Entry{
 		Operation: rand.Text(), Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From,
-		Action: a.name, Target: a.target, Reason: a.reason,
+		Action: a.Name, Target: a.Target, Reason: a.Reason,
 	}
 }
 
-// lacks is the error for whoever lacks the role that an action needs; nil for who has it.
-func lacks(who Caller, needs auth.Role) error {
+// Lacks is the error for whoever lacks the role that an action needs; nil for who has it.
+func Lacks(who Caller, needs auth.Role) error {
 	if who.Can(needs) {
 		return nil
 	}
 	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", needs)}
 }
 
-// allow refuses and records whoever lacks the role that the action needs.
-func (g *Gate) allow(ctx context.Context, who Caller, a action) error {
-	return g.refuse(ctx, who, a, lacks(who, a.needs))
+// Allow refuses and records whoever lacks the role that the action needs.
+func (g *Gate) Allow(ctx context.Context, who Caller, a Action) error {
+	return g.Refuse(ctx, who, a, Lacks(who, a.Needs))
 }
 
-// refuse records why an action is refused before it begins, and returns that. A request that is not understood, or names what is not there,
+// Refuse records why an action is refused before it begins, and returns that. A request that is not understood, or names what is not there,
 // is no action yet, and what cannot be read or written is no refusal: these leave no entry.
-func (g *Gate) refuse(ctx context.Context, who Caller, a action, why error) error {
+func (g *Gate) Refuse(ctx context.Context, who Caller, a Action, why error) error {
 	if kind := dedup.KindOf(why); why == nil || kind != dedup.Forbidden && kind != dedup.Conflict {
 		return why
 	}
 	list := g.refusals
-	if !who.Can(a.needs) {
+	if !who.Can(a.Needs) {
 		list = g.lacking
 	}
-	e := entryOf(who, a)
+	e := NewEntry(who, a)
 	e.Detail = dedup.PublicText(why)
 	if err := list.note(ctx, e, Denied); err != nil {
-		g.log.Error("a denied action could not be recorded", "action", a.name, "who", who.Name, "err", err)
+		g.log.Error("a denied action could not be recorded", "action", a.Name, "who", who.Name, "err", err)
 	}
 	return why
 }
 
-// intend records an intent. An error means that the action must not happen.
-func (g *Gate) intend(ctx context.Context, e Entry) error {
-	if err := g.record(ctx, e, Intent); err != nil {
+// Intend records an intent. An error means that the action must not happen.
+func (g *Gate) Intend(ctx context.Context, e Entry) error {
+	if err := g.Record(ctx, e, Intent); err != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the audit cannot be written", Err: err}
 	}
 	return nil
 }
 
-// finish records the outcome. The action has happened: a failure to record it is logged, and
+// Finish records the outcome. The action has happened: a failure to record it is logged, and
 // the intent without outcome stays visible in the audit.
-func (g *Gate) finish(ctx context.Context, e Entry, detail string, failure error) {
+func (g *Gate) Finish(ctx context.Context, e Entry, detail string, failure error) {
 	phase := Succeeded
 	e.Detail = detail
 	if failure != nil {
 		phase, e.Detail = Failed, dedup.PublicText(failure)
 	}
-	g.close(ctx, e, phase)
+	g.Close(ctx, e, phase)
 }
 
-// close records an outcome; what went wrong is logged.
-func (g *Gate) close(ctx context.Context, e Entry, phase string) {
-	if err := g.record(ctx, e, phase); err != nil {
+// Close records an outcome; what went wrong is logged.
+func (g *Gate) Close(ctx context.Context, e Entry, phase string) {
+	if err := g.Record(ctx, e, phase); err != nil {
 		g.log.Error("the outcome of an action could not be recorded", "action", e.Action, "operation", e.Operation, "outcome", phase, "err", err)
 	}
 }
 
-// record keeps an entry even if the caller has gone: what somebody tried has to show, and that the audit takes no entry must not be
+// Record keeps an entry even if the caller has gone: what somebody tried has to show, and that the audit takes no entry must not be
 // concluded from a browser that was closed.
-func (g *Gate) record(ctx context.Context, e Entry, phase string) error {
-	ctx, cancel := writing(ctx)
+func (g *Gate) Record(ctx context.Context, e Entry, phase string) error {
+	ctx, cancel := Writing(ctx)
 	defer cancel()
 	e.At, e.Phase = time.Now().UTC(), phase
 	err := g.audit.Record(ctx, e)

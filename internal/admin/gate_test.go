@@ -158,19 +158,19 @@ func (b *brokenOff) Record(context.Context, Entry) error { return b.err }
 func TestOnlyAnAuditThatRefusesIsSaidToRefuse(t *testing.T) {
 	audit := &brokenOff{fmt.Errorf("write audit: %w", context.Canceled)}
 	gate := NewGate(audit, &house{}, quiet())
-	_ = gate.record(t.Context(), Entry{}, Intent)
+	_ = gate.Record(t.Context(), Entry{}, Intent)
 	if why := gate.Refused(); why != "" {
 		t.Errorf("after an entry that was broken off: %q", why)
 	}
 	audit.err = &dedup.Error{Kind: dedup.Unavailable, Public: "the disk is full"}
-	_ = gate.record(t.Context(), Entry{}, Intent)
+	_ = gate.Record(t.Context(), Entry{}, Intent)
 	audit.err = context.Canceled
-	_ = gate.record(t.Context(), Entry{}, Intent)
+	_ = gate.Record(t.Context(), Entry{}, Intent)
 	if why := gate.Refused(); why != "the disk is full" {
 		t.Errorf("after one that was refused and one that was broken off: %q", why)
 	}
 	audit.err = nil
-	_ = gate.record(t.Context(), Entry{}, Intent)
+	_ = gate.Record(t.Context(), Entry{}, Intent)
 	if why := gate.Refused(); why != "" {
 		t.Errorf("after one that was taken: %q", why)
 	}

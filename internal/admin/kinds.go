@@ -45,25 +45,25 @@ const (
 	// actRefusedRequest is a request that no action came of: from another site, without the role, or with a token that is not known.
 	actRefusedRequest = "refused_request"
 
-	actAcknowledge = "acknowledge_dead_letters"
-	actForget      = "forget_acknowledged_dead_letters"
-	actMark        = "add_mark"
-	actMeasure     = "measure_pipeline"
-	// actStopMeasuring ends a measurement before its time.
-	actStopMeasuring = "stop_measurement"
-	actAckAlert      = "acknowledge_alert"
-	actUnackAlert    = "unacknowledge_alert"
-	actSilence       = "add_silence"
-	// actExpireSilence ends a silence before its time.
-	actExpireSilence = "expire_silence"
-	actTestChannel   = "test_channel"
+	ActAcknowledge = "acknowledge_dead_letters"
+	ActForget      = "forget_acknowledged_dead_letters"
+	ActMark        = "add_mark"
+	ActMeasure     = "measure_pipeline"
+	// ActStopMeasuring ends a measurement before its time.
+	ActStopMeasuring = "stop_measurement"
+	ActAckAlert      = "acknowledge_alert"
+	ActUnackAlert    = "unacknowledge_alert"
+	ActSilence       = "add_silence"
+	// ActExpireSilence ends a silence before its time.
+	ActExpireSilence = "expire_silence"
+	ActTestChannel   = "test_channel"
 
-	actLook   = "scan_dead_letters"
-	actReveal = "reveal_dead_letter"
-	actExport = "export_dead_letters"
-	actPause  = "pause_job"
-	actResume = "resume_job"
-	actCancel = "cancel_job"
+	ActLook   = "scan_dead_letters"
+	ActReveal = "reveal_dead_letter"
+	ActExport = "export_dead_letters"
+	ActPause  = "pause_job"
+	ActResume = "resume_job"
+	ActCancel = "cancel_job"
 )
 
 // MoveAction is how the audit names a job that does this.
@@ -78,11 +78,11 @@ func MovePlanAction(do Move) string { return "plan_" + string(do) }
 // It is the one list of them: no other name is written.
 func ActionKinds() []ActionKind {
 	return slices.Concat(letterKinds(), jobKinds(), markerKinds(), alertKinds(), []ActionKind{
-		{Name: actAcknowledge, Label: "acknowledge dead letters", About: AboutPipelines},
-		{Name: actForget, Label: "take an acknowledgement back", About: AboutPipelines},
-		{Name: actMark, Label: "mark what happened", About: AboutPipelines},
-		{Name: actMeasure, Label: "measure a pipeline exactly", About: AboutPipelines},
-		{Name: actStopMeasuring, Label: "stop a measurement", About: AboutPipelines},
+		{Name: ActAcknowledge, Label: "acknowledge dead letters", About: AboutPipelines},
+		{Name: ActForget, Label: "take an acknowledgement back", About: AboutPipelines},
+		{Name: ActMark, Label: "mark what happened", About: AboutPipelines},
+		{Name: ActMeasure, Label: "measure a pipeline exactly", About: AboutPipelines},
+		{Name: ActStopMeasuring, Label: "stop a measurement", About: AboutPipelines},
 		{Name: actFirstAdmin, Label: "make the first admin", About: AboutAccounts},
 		{Name: actSignIn, Label: "sign in", About: AboutAccounts},
 		{Name: actSignOutAll, Label: "sign out everywhere", About: AboutAccounts},
@@ -104,9 +104,9 @@ func KindOf(name string) ActionKind {
 
 func letterKinds() []ActionKind {
 	kinds := []ActionKind{
-		{Name: actLook, Label: "look at the messages of a queue"},
-		{Name: actReveal, Label: "reveal a message, or open it to edit it"},
-		{Name: actExport, Label: "export messages"},
+		{Name: ActLook, Label: "look at the messages of a queue"},
+		{Name: ActReveal, Label: "reveal a message, or open it to edit it"},
+		{Name: ActExport, Label: "export messages"},
 		{Name: MoveAction(Requeue), Label: "requeue messages"},
 		{Name: MoveAction(Discard), Label: "discard messages"},
 		{Name: MoveAction(RestoreLetters), Label: "restore discarded messages"},
@@ -118,16 +118,16 @@ func letterKinds() []ActionKind {
 }
 
 func jobKinds() []ActionKind {
-	return about(AboutJobs, []ActionKind{{Name: actPause, Label: "pause a job"}, {Name: actResume, Label: "resume a job"}, {Name: actCancel, Label: "cancel a job"}})
+	return about(AboutJobs, []ActionKind{{Name: ActPause, Label: "pause a job"}, {Name: ActResume, Label: "resume a job"}, {Name: ActCancel, Label: "cancel a job"}})
 }
 
 func alertKinds() []ActionKind {
 	return about(AboutAlerts, []ActionKind{
-		{Name: actAckAlert, Label: "acknowledge an alert"},
-		{Name: actUnackAlert, Label: "take the acknowledgement of an alert back"},
-		{Name: actSilence, Label: "silence alerts"},
-		{Name: actExpireSilence, Label: "end a silence"},
-		{Name: actTestChannel, Label: "send a notification for trial"},
+		{Name: ActAckAlert, Label: "acknowledge an alert"},
+		{Name: ActUnackAlert, Label: "take the acknowledgement of an alert back"},
+		{Name: ActSilence, Label: "silence alerts"},
+		{Name: ActExpireSilence, Label: "end a silence"},
+		{Name: ActTestChannel, Label: "send a notification for trial"},
 	})
 }
 

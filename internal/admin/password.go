@@ -17,19 +17,19 @@ func (g *Gate) ChangePassword(ctx context.Context, who Caller, change PasswordCh
 		return &dedup.Error{Kind: dedup.Internal, Public: "Internal error", Err: fmt.Errorf("change the password of %q without the old or the new one", who.Name)}
 	}
 	act := passwordAction(who)
-	act.run = func(ctx context.Context) (string, error) {
-		ctx, cancel := writing(ctx)
+	act.Run = func(ctx context.Context) (string, error) {
+		ctx, cancel := Writing(ctx)
 		defer cancel()
 		return "every other session of the account ends", g.users.SetPassword(ctx, who.Name, change)
 	}
-	return g.do(ctx, who, act)
+	return g.Do(ctx, who, act)
 }
 
 // PasswordRefused records why a password was not changed. What was typed is never recorded.
 func (g *Gate) PasswordRefused(ctx context.Context, who Caller, why string) {
-	_ = g.refuse(ctx, who, passwordAction(who), &dedup.Error{Kind: dedup.Forbidden, Public: why}) // the page says it in its own words
+	_ = g.Refuse(ctx, who, passwordAction(who), &dedup.Error{Kind: dedup.Forbidden, Public: why}) // the page says it in its own words
 }
 
-func passwordAction(who Caller) action {
-	return action{name: actPassword, target: printable(who.Name, maxTarget), needs: auth.Viewer}
+func passwordAction(who Caller) Action {
+	return Action{Name: actPassword, Target: Printable(who.Name, MaxTarget), Needs: auth.Viewer}
 }

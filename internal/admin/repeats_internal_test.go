@@ -93,11 +93,11 @@ func TestNobodyCanFillTheAudit(t *testing.T) {
 		"many addresses":  func(g *Gate, i int) { g.SignInFailed(t.Context(), fmt.Sprint("2001:db8::", i), "", "wrong") },
 		"a few addresses": func(g *Gate, i int) { g.SignInFailed(t.Context(), fmt.Sprint("192.0.2.", i%250), "", "wrong") },
 		"somebody signed in, many actions": func(g *Gate, i int) {
-			_ = g.allow(t.Context(), ann, action{name: fmt.Sprint("act", i), needs: auth.Admin})
+			_ = g.Allow(t.Context(), ann, Action{Name: fmt.Sprint("act", i), Needs: auth.Admin})
 		},
 		"somebody signed in, many targets": func(g *Gate, i int) { g.RequestRefused(t.Context(), ann, fmt.Sprint("POST /", i), "role") },
 		"somebody with the role, many targets": func(g *Gate, i int) {
-			_ = g.refuse(t.Context(), ann, action{name: "act", target: fmt.Sprint("job/", i), needs: auth.Nobody}, conflict("It has ended"))
+			_ = g.Refuse(t.Context(), ann, Action{Name: "act", Target: fmt.Sprint("job/", i), Needs: auth.Nobody}, Conflict("It has ended"))
 		},
 		"signing in": func(g *Gate, _ int) { g.SignedIn(t.Context(), ann) },
 	} {
@@ -148,7 +148,7 @@ func TestOnePersonLeavesRoomForTheRefusalsOfOthers(t *testing.T) {
 		refused := func(who, target string) {
 			c := ann
 			c.Name = who
-			_ = g.refuse(t.Context(), c, action{name: "act", target: target, needs: auth.Nobody}, conflict("It has ended"))
+			_ = g.Refuse(t.Context(), c, Action{Name: "act", Target: target, Needs: auth.Nobody}, Conflict("It has ended"))
 		}
 		for day := range 3 {
 			for i := range 5000 { // in some fifteen hours

@@ -4,86 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
-const maxTrail = 500
+// MaxTrail is the most entries of a page of the audit.
+const MaxTrail = 500
+
+// An AuditQuery asks for a page of the audit, newest first.
+type AuditQuery struct {
+	// Before is the Number from which to go back, exclusive; 0 begins at the newest.
+	Before int64
+	// Limit is the most entries: 1 to 500.
+	Limit int
+	// Store keeps entries on this store and its markers; Key, with Store, those on one marker. Empty keeps all.
+	Store string
+	Key   string
+	// Operation keeps the entries of one operation or plan; empty keeps all.
+	Operation string
+	// Queue keeps entries on queues of this name, their parking queues, messages and jobs; Pipeline those on the queues, the store and
+	// the acknowledged dead letters of a pipeline. Empty keeps all.
+	Queue    string
+	Pipeline string
+	TrailFilter
+}
+
+// An AuditState is the result of checking the whole chain.
+type AuditState struct {
+	Entries int64
+	// Head is the hash of the newest entry in hex.
+	Head string
+	// Unkeyed is how many entries at the beginning carry no key, being older than it: anybody who could write the file could have
+	// written them anew.
+	Unkeyed int64
+	// Whole is when every entry was checked last; those that came since were checked now.
+	Whole time.Time
+	// Broken names the first entry that does not fit; empty when the chain is whole.
+	Broken string
+}
+
+// A Trail shows the audit to operators, and checks its chain. It is safe for concurrent use; its errors are *dedup.Error.
+type Trail struct {
+	gate      *Gate
+	trail     AuditTrail
+	snapshots Snapshots
+}
+
+// NewTrail returns the Trail of an audit. The snapshots say what belongs to a pipeline.
+func NewTrail(gate *Gate, audit AuditTrail, newest Snapshots) *Trail {
+	return &Trail{gate, audit, newest}
+}
 
 // Audit returns a page of the audit, newest first. Operators may.
-func (m *Markers) Audit(ctx context.Context, who Caller, q AuditQuery) ([]Entry, error) {
-	t, err := m.trailQuery(ctx, who, q)
+func (t *Trail) Audit(ctx context.Context, who Caller, q AuditQuery) ([]Entry, error) {
+	asked, err := t.query(ctx, who, q)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := m.deps.Trail.Entries(ctx, t)
+	entries, err := t.trail.Entries(ctx, asked)
 	if err != nil {
-		return nil, unkept("The audit cannot be read", err)
+		return nil, JournalError("The audit cannot be read", err)
 	}
 	return entries, nil
 }
 
 // Acts returns a page of what was done, newest first: each operation, plan and refusal once, with its outcome. Operators may.
-func (m *Markers) Acts(ctx context.Context, who Caller, q AuditQuery) ([]Act, error) {
-	t, err := m.trailQuery(ctx, who, q)
+func (t *Trail) Acts(ctx context.Context, who Caller, q AuditQuery) ([]Act, error) {
+	asked, err := t.query(ctx, who, q)
 	if err != nil {
 		return nil, err
 	}
-	acts, err := m.deps.Trail.Acts(ctx, t)
+	acts, err := t.trail.Acts(ctx, asked)
 	if err != nil {
-		return nil, unkept("The audit cannot be read", err)
+		return nil, JournalError("The audit cannot be read", err)
 	}
 	return acts, nil
 }
 
-func (m *Markers) trailQuery(ctx context.Context, who Caller, q AuditQuery) (TrailQuery, error) {
-	if err := m.allow(ctx, who, auth.Operator, "read_audit", q.Store); err != nil {
+func (t *Trail) query(ctx context.Context, who Caller, q AuditQuery) (TrailQuery, error) {
+	if err := t.gate.Allow(ctx, who, Action{Name: "read_audit", Target: Printable(q.Store, MaxTarget), Needs: auth.Operator}); err != nil {
 		return TrailQuery{}, err
 	}
-	if q.Limit < 1 || q.Limit > maxTrail || q.Before < 0 {
-		return TrailQuery{}, invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", maxTrail))
+	if q.Limit < 1 || q.Limit > MaxTrail || q.Before < 0 {
+		return TrailQuery{}, Invalid(fmt.Sprintf("A page of the audit has 1 to %d entries", MaxTrail))
 	}
-	t := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != "", TrailFilter: q.TrailFilter}
+	asked := TrailQuery{Before: q.Before, Limit: q.Limit, Operation: q.Operation, Target: q.Store, Below: q.Store != "", TrailFilter: q.TrailFilter}
 	if q.Key != "" {
-		t.Target, t.Below = markerTarget(q.Store, q.Key), false
+		asked.Target, asked.Below = MarkerTarget(q.Store, q.Key), false
 	}
 	switch {
 	case q.Queue != "":
-		t.Within = []TrailScope{{Queue: printable(q.Queue, maxTarget)}}
+		asked.Within = []TrailScope{{Queue: Printable(q.Queue, MaxTarget)}}
 	case q.Pipeline != "":
-		p, ok := m.deps.Snapshots.Snapshot().Pipeline(q.Pipeline)
+		p, ok := t.snapshots.Snapshot().Pipeline(q.Pipeline)
 		if !ok {
-			return TrailQuery{}, notFound("There is no pipeline " + printable(q.Pipeline, 64))
+			return TrailQuery{}, NotFound("There is no pipeline " + Printable(q.Pipeline, 64))
 		}
-		t.Within = scopesOf(p)
+		asked.Within = scopesOf(p)
 	}
-	return t, nil
+	return asked, nil
 }
 
 // scopesOf is what belongs to a pipeline in the audit.
 func scopesOf(p *dedup.PipelineStatus) []TrailScope {
-	scopes := []TrailScope{{Pipeline: printable(p.Pipeline.Name, maxTarget)}}
+	scopes := []TrailScope{{Pipeline: Printable(p.Pipeline.Name, MaxTarget)}}
 	if p.Pipeline.Store != "" {
 		scopes = append(scopes, TrailScope{Store: p.Pipeline.Store})
 	}
 	for _, q := range p.DeadLetterQueues {
-		scopes = append(scopes, TrailScope{Queue: printable(q.Name, maxTarget)})
+		scopes = append(scopes, TrailScope{Queue: Printable(q.Name, MaxTarget)})
 	}
 	return scopes
 }
 
 // VerifyAudit checks the chain of the audit: what is new at each call, all of it now and then. Operators may.
-func (m *Markers) VerifyAudit(ctx context.Context, who Caller) (AuditState, error) {
-	if err := m.allow(ctx, who, auth.Operator, "verify_audit", ""); err != nil {
+func (t *Trail) VerifyAudit(ctx context.Context, who Caller) (AuditState, error) {
+	if err := t.gate.Allow(ctx, who, Action{Name: "verify_audit", Needs: auth.Operator}); err != nil {
 		return AuditState{}, err
 	}
-	state, err := m.deps.Trail.Check(ctx)
+	state, err := t.trail.Check(ctx)
 	switch {
 	case errors.Is(err, ErrBroken):
 		return AuditState{Entries: state.Entries, Whole: state.Whole, Broken: err.Error()}, nil
 	case err != nil:
-		return AuditState{}, unkept("The audit could not be read to its end, which proves nothing about it", err)
+		return AuditState{}, JournalError("The audit could not be read to its end, which proves nothing about it", err)
 	}
 	return state, nil
 }

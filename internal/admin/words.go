@@ -4,29 +4,28 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"dedup-dashboard/internal/dedup"
 )
 
-// maxTarget is the most bytes of a target in the audit.
-const maxTarget = 512
+// MaxTarget is the most bytes of a target in the audit.
+const MaxTarget = 512
 
-// printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
+// Printable returns s with everything that is not graphic escaped as in Go source: control and bidi characters and bytes
 // that are not UTF-8, and quotes. Two strings never share a printable form unless they are longer than n bytes; those end in their hash.
-func printable(s string, n int) string { return cut(s, escaped(s), n) }
+func Printable(s string, n int) string { return cut(s, escaped(s), n) }
 
-// legible is printable with quotes as they are, for text that is to be read and not written into a filter.
-func legible(s string, n int) string {
+// Legible is printable with quotes as they are, for text that is to be read and not written into a filter.
+func Legible(s string, n int) string {
 	return cut(s, strings.ReplaceAll(escaped(s), `\"`, `"`), n) // each quote has a backslash of its own
 }
 
 func escaped(s string) string {
-	if plain(s) {
+	if Plain(s) {
 		return s
 	}
 	quoted := strconv.QuoteToGraphic(s)
@@ -47,7 +46,8 @@ func cut(s, out string, n int) string {
 	return out[:end] + tail
 }
 
-func plain(s string) bool {
+// Plain reports whether a text can stand as it is: graphic characters alone, without quotes and backslashes.
+func Plain(s string) bool {
 	if !utf8.ValidString(s) {
 		return false
 	}
@@ -59,81 +59,11 @@ func plain(s string) bool {
 	return true
 }
 
-// markerTarget is how the audit names a marker: no two markers share it.
-func markerTarget(store, key string) string { return store + "/" + printable(key, maxTarget) }
+// Stamp writes a time to the second, in UTC.
+func Stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// describe says in words what is in a store: "processing, expires 2026-11-21T03:12:07Z".
-func describe(s *dedup.Sighting) string {
-	if s == nil {
-		return "no marker"
-	}
-	text := string(s.State)
-	if s.Owner != "" {
-		text += " by " + printable(ownerText(*s), 80)
-	}
-	if !s.Since.IsZero() {
-		text += " since " + stamp(s.Since)
-	}
-	switch {
-	case s.ExpiresMillis != dedup.NoExpiry:
-		text += ", expires " + stamp(time.UnixMilli(s.ExpiresMillis))
-	case s.Type != typeRow:
-		text += ", never expires"
-	}
-	return text
-}
-
-// withoutValue returns a copy of a sighting without its value and without the words that may show some of it: values can be
-// payload, and plans, operations and the audit outlive them.
-func withoutValue(s dedup.Sighting) *dedup.Sighting {
-	s.Value, s.Detail = nil, ""
-	s.Owner = ownerText(s)
-	if s.State == dedup.StateUnknown {
-		s.Status = ""
-	}
-	if s.Retry != nil && len(s.Retry.Value) > maxCounter {
-		s.Retry = nil // what is longer than any number is no counter
-	}
-	return &s
-}
-
-// ownerText names the owner of a marker. Of a lock whose whole value is the owner's token it is a hash: who knows the token
-// can end the lock.
-func ownerText(s dedup.Sighting) string {
-	if s.Owner == "" || s.Type != typeString || strings.HasPrefix(s.Owner, tokenMark) {
-		return s.Owner
-	}
-	return hiddenOwner(s.Owner)
-}
-
-func hiddenOwner(owner string) string { return tokenMark + ValueHash([]byte(owner))[:12] }
-
-const tokenMark = "token sha256:"
-
-// withoutDetail takes the words on a value that cannot be decoded out of a text about it.
-func withoutDetail(text string, now *dedup.Sighting) string {
-	if now == nil || now.Detail == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, now.Detail, "cannot be decoded")
-}
-
-// typeString is the Type of a sighting of a Redis string, typeRow that of one in a SQL table.
-const (
-	typeString = "string"
-	typeRow    = "row"
-)
-
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
-
-// ValueHash returns the SHA-256 of a value in hex: what plans, images and the audit hold of it.
-func ValueHash(value []byte) string {
-	sum := sha256.Sum256(value)
-	return hex.EncodeToString(sum[:])
-}
-
-// span writes a duration for people: 90 s, 15 min, 3 h, 7 d.
-func span(d time.Duration) string {
+// Span writes a duration for people: 90 s, 15 min, 3 h, 7 d.
+func Span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d d", d/(24*time.Hour))
@@ -146,10 +76,13 @@ func span(d time.Duration) string {
 	}
 }
 
-// plural writes a count with its noun: 1 marker, 2 markers.
-func plural(n int, noun string) string {
+// Plural writes a count with its noun: 1 marker, 2 markers.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	return strconv.Itoa(n) + " " + noun + "s"
 }
+
+// WriteField adds a field with its length, so that no two lists of fields look the same.
+func WriteField(h hash.Hash, s string) { fmt.Fprintf(h, "%d:%s", len(s), s) }

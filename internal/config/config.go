@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
@@ -43,7 +43,7 @@ type Config struct {
 	Effects []effect.Config
 	Alerts  Alerts
 	Auth    auth.Config
-	Admin   admin.DeadLettersConfig
+	Admin   deadletter.Config
 }
 
 // file is the shape of the YAML. Sections that belong to one package decode into its Config; those that cross packages
@@ -58,7 +58,7 @@ type file struct {
 	Alerts    alertsSection    `yaml:"alerts"`
 	Auth      auth.Config      `yaml:"auth"`
 
-	Admin admin.DeadLettersConfig `yaml:"admin"`
+	Admin deadletter.Config `yaml:"admin"`
 }
 
 // serverSection adds the directory that everything that lasts lives in.

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
@@ -20,7 +20,7 @@ type attended interface {
 }
 
 // Attention keeps what people say of alerts, acknowledgements and silences, and lets the engine know of it at once. It is what
-// admin.Alerting keeps them in, and what pages read them and the history from. It is safe for concurrent use.
+// alerting.Alerting keeps them in, and what pages read them and the history from. It is safe for concurrent use.
 type Attention struct {
 	records *Alerts
 	engine  attended
@@ -59,7 +59,7 @@ func keyNamed(text string) (rule.Key, error) {
 }
 
 // AddSilence keeps a silence and returns its id. One that is not valid is an error of kind invalid.
-func (a *Attention) AddSilence(ctx context.Context, asked admin.NewSilence) (string, error) {
+func (a *Attention) AddSilence(ctx context.Context, asked alerting.NewSilence) (string, error) {
 	s := alerts.Silence{
 		ID: rand.Text(), Author: asked.Author, Reason: asked.Reason,
 		Starts: asked.Starts, Ends: asked.Ends, Created: time.Now().UTC().Truncate(time.Millisecond),

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
+
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
@@ -52,7 +53,7 @@ func TestAttentionReachesTheEngineAtOnce(t *testing.T) {
 	if len(engine.told) != 2 || engine.told[0] != "stuck_markers/pipeline/orders by ann: mine, seen at severe" || engine.told[1] != "stuck_markers/pipeline/orders no longer" {
 		t.Errorf("the engine was told %q", engine.told)
 	}
-	asked := admin.NewSilence{Matchers: []admin.SilenceMatcher{{Label: "pipeline", Op: "=", Value: "orders"}}, Author: "ann", Reason: "a test", Starts: now, Ends: now.Add(time.Hour)}
+	asked := alerting.NewSilence{Matchers: []alerting.SilenceMatcher{{Label: "pipeline", Op: "=", Value: "orders"}}, Author: "ann", Reason: "a test", Starts: now, Ends: now.Add(time.Hour)}
 	engine.deaf = true // it reads them with its next evaluation
 	id, err := attention.AddSilence(ctx, asked)
 	if err != nil || id == "" || engine.reloads != 1 {
@@ -71,7 +72,7 @@ func TestAttentionRefusesWhatIsNotThereOrNotValid(t *testing.T) {
 	records, engine := reopen(t, t.TempDir()), &listener{}
 	attention := records.Attention(engine, slog.New(slog.DiscardHandler))
 	now := time.Now()
-	_, invalid := attention.AddSilence(t.Context(), admin.NewSilence{Author: "ann", Reason: "all", Starts: now, Ends: now.Add(time.Hour)})
+	_, invalid := attention.AddSilence(t.Context(), alerting.NewSilence{Author: "ann", Reason: "all", Starts: now, Ends: now.Add(time.Hour)})
 	for name, tt := range map[string]struct {
 		err  error
 		want dedup.Kind

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 )
 
-// Try notes that an item is about to be acted on. It fails with admin.ErrTried when the item was begun before.
+// Try notes that an item is about to be acted on. It fails with marker.ErrTried when the item was begun before.
 func (o *Operations) Try(ctx context.Context, operation string, item int, at time.Time) error {
 	_, err := o.write.ExecContext(ctx, "INSERT INTO outcomes (operation, item, tried_at) VALUES (?, ?, ?)", operation, item, at.UnixMilli())
 	if isConstraint(err) {
-		return fmt.Errorf("%w: %w", admin.ErrTried, err)
+		return fmt.Errorf("%w: %w", marker.ErrTried, err)
 	}
 	if err != nil {
 		return fmt.Errorf("note item: %w", err)
@@ -24,7 +25,7 @@ func (o *Operations) Try(ctx context.Context, operation string, item int, at tim
 }
 
 // Done notes the outcome of an item that was tried.
-func (o *Operations) Done(ctx context.Context, operation string, out admin.ItemOutcome) error {
+func (o *Operations) Done(ctx context.Context, operation string, out marker.ItemOutcome) error {
 	body, err := encodeOutcome(out.Outcome)
 	if err != nil {
 		return fmt.Errorf("note outcome: %w", err)
@@ -62,7 +63,7 @@ func (o *Operations) Keep(ctx context.Context, operation string, item int, image
 }
 
 // Claim reserves an image for a restore and returns it. It takes over the claim of the interrupted restore, "" for none. It
-// fails with admin.ErrNoImage when there is no image any more, or another restore has claimed it.
+// fails with marker.ErrNoImage when there is no image any more, or another restore has claimed it.
 func (o *Operations) Claim(ctx context.Context, operation string, item int, restore, interrupted string) (dedup.Sighting, error) {
 	var body string
 	var value []byte
@@ -70,7 +71,7 @@ func (o *Operations) Claim(ctx context.Context, operation string, item int, rest
 		UPDATE images SET restored_by = ? WHERE operation = ? AND item = ? AND (restored_by IS NULL OR restored_by = ?)
 		RETURNING body, value`, restore, operation, item, interrupted).Scan(&body, &value)
 	if errors.Is(err, sql.ErrNoRows) {
-		return dedup.Sighting{}, admin.ErrNoImage
+		return dedup.Sighting{}, marker.ErrNoImage
 	}
 	if err != nil {
 		return dedup.Sighting{}, fmt.Errorf("claim image: %w", err)
@@ -90,17 +91,17 @@ func (o *Operations) Release(ctx context.Context, operation string, item int, re
 }
 
 // Images returns what is kept of an operation by item, without the values.
-func (o *Operations) Images(ctx context.Context, operation string) (map[int]admin.KeptImage, error) {
+func (o *Operations) Images(ctx context.Context, operation string) (map[int]marker.KeptImage, error) {
 	rows, err := o.read.QueryContext(ctx, "SELECT item, kept_until, coalesce(restored_by, ''), size, hash, body FROM images WHERE operation = ?", operation)
 	if err != nil {
 		return nil, fmt.Errorf("read images: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	images := map[int]admin.KeptImage{}
+	images := map[int]marker.KeptImage{}
 	for rows.Next() {
 		var item int
 		var until sql.NullInt64
-		var k admin.KeptImage
+		var k marker.KeptImage
 		var body string
 		if err := rows.Scan(&item, &until, &k.RestoredBy, &k.Size, &k.Hash, &body); err != nil {
 			return nil, fmt.Errorf("read images: %w", err)

@@ -4,32 +4,32 @@ import (
 	"context"
 	"fmt"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 )
 
 // Jobs returns summaries, newest first.
-func (j *Jobs) Jobs(ctx context.Context, limit int) ([]admin.JobSummary, error) {
+func (j *Jobs) Jobs(ctx context.Context, limit int) ([]jobs.JobSummary, error) {
 	return j.summaries(ctx, "ORDER BY started_at DESC, rowid DESC LIMIT ?", limit)
 }
 
 // JobSummary returns a job as it stands in a list, and whether there is one. What it costs does not grow with the plan.
-func (j *Jobs) JobSummary(ctx context.Context, id string) (admin.JobSummary, bool, error) {
+func (j *Jobs) JobSummary(ctx context.Context, id string) (jobs.JobSummary, bool, error) {
 	list, err := j.summaries(ctx, "WHERE id = ?", id)
 	if err != nil || len(list) == 0 {
-		return admin.JobSummary{}, false, err
+		return jobs.JobSummary{}, false, err
 	}
 	return list[0], true, nil
 }
 
-func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]admin.JobSummary, error) {
+func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]jobs.JobSummary, error) {
 	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read jobs: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	var list []admin.JobSummary
+	var list []jobs.JobSummary
 	for rows.Next() {
-		var s admin.JobSummary
+		var s jobs.JobSummary
 		var queue, body string
 		if err := rows.Scan(&s.Do, &s.Pipeline, &queue, &body); err != nil {
 			return nil, fmt.Errorf("read jobs: %w", err)

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/preflight"
 )
 
 func TestWhatBecameOfMessagesIsKeptWithTheEndOfTheirJob(t *testing.T) {
@@ -22,16 +23,16 @@ func TestWhatBecameOfMessagesIsKeptWithTheEndOfTheirJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var items []admin.JobItem
+	var items []jobs.JobItem
 	for seq := range int64(4) {
-		items = append(items, admin.JobItem{Seq: seq + 1, At: job.Started, ID: hostile, Outcome: "moved"})
+		items = append(items, jobs.JobItem{Seq: seq + 1, At: job.Started, ID: hostile, Outcome: "moved"})
 	}
-	job.State, job.Ended = admin.JobDone, time.Now()
+	job.State, job.Ended = jobs.JobDone, time.Now()
 	if err := j.SaveJob(t.Context(), job, items); err != nil {
 		t.Fatal(err)
 	}
 	back := int64(2)
-	job.Aftermath = &admin.Aftermath{At: job.Started, Asked: 3, Back: &back, BackBy: admin.BackByLook, Results: map[admin.Class]map[string]int{admin.ClassRuns: {"back": 2, "done": 1}}}
+	job.Aftermath = &jobs.Aftermath{At: job.Started, Asked: 3, Back: &back, BackBy: jobs.BackByLook, Results: map[preflight.Class]map[string]int{preflight.ClassRuns: {"back": 2, "done": 1}}}
 	arrived := int64(3)
 	job.Arrived = &arrived
 	if err := j.SaveAftermath(t.Context(), job, map[int64]string{1: "back", 2: "done", 4: "back"}); err != nil {

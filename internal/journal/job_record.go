@@ -6,11 +6,12 @@ import (
 	"maps"
 	"slices"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
 )
 
 // movePlanWith returns a copy of a plan with every string that a broker, a store or a producer wrote changed. An edit is never kept.
-func movePlanWith(p admin.MovePlan, text func(string) string) admin.MovePlan {
+func movePlanWith(p move.Plan, text func(string) string) move.Plan {
 	p.Request.Edit = nil
 	for _, s := range []*string{&p.Request.Queue, &p.Request.Filter, &p.Source.Vhost, &p.Source.Name, &p.Parking, &p.Confirm, &p.IDChange} {
 		*s = text(*s)
@@ -42,22 +43,22 @@ func textsWith(list []string, text func(string) string) []string {
 	return list
 }
 
-func encodeMovePlan(p admin.MovePlan) (string, error) {
+func encodeMovePlan(p move.Plan) (string, error) {
 	text, err := json.Marshal(movePlanWith(p, packString))
 	return string(text), err
 }
 
-func decodeMovePlan(text string) (admin.MovePlan, error) {
-	var p admin.MovePlan
+func decodeMovePlan(text string) (move.Plan, error) {
+	var p move.Plan
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return admin.MovePlan{}, fmt.Errorf("decode plan: %w", err)
+		return move.Plan{}, fmt.Errorf("decode plan: %w", err)
 	}
 	return movePlanWith(p, unpackString), nil
 }
 
 // jobWith returns a copy of a job without its plan, changed likewise.
-func jobWith(j admin.Job, text func(string) string) admin.Job {
-	j.Plan = admin.MovePlan{}
+func jobWith(j jobs.Job, text func(string) string) jobs.Job {
+	j.Plan = move.Plan{}
 	j.Why = text(j.Why)
 	j.Failures = slices.Clone(j.Failures)
 	for i := range j.Failures {
@@ -72,15 +73,15 @@ func jobWith(j admin.Job, text func(string) string) admin.Job {
 	return j
 }
 
-func encodeJob(j admin.Job) (string, error) {
+func encodeJob(j jobs.Job) (string, error) {
 	text, err := json.Marshal(jobWith(j, packString))
 	return string(text), err
 }
 
-func decodeJob(text string) (admin.Job, error) {
-	var j admin.Job
+func decodeJob(text string) (jobs.Job, error) {
+	var j jobs.Job
 	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		return admin.Job{}, fmt.Errorf("decode job: %w", err)
+		return jobs.Job{}, fmt.Errorf("decode job: %w", err)
 	}
 	return jobWith(j, unpackString), nil
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -25,7 +27,7 @@ type Jobs struct {
 func (db *DB) Jobs() *Jobs { return &Jobs{read: db.main, write: db.acts} }
 
 // SaveMovePlan keeps a plan.
-func (j *Jobs) SaveMovePlan(ctx context.Context, p admin.MovePlan) error {
+func (j *Jobs) SaveMovePlan(ctx context.Context, p move.Plan) error {
 	body, err := encodeMovePlan(p)
 	if err != nil {
 		return fmt.Errorf("keep plan: %w", err)
@@ -37,23 +39,23 @@ func (j *Jobs) SaveMovePlan(ctx context.Context, p admin.MovePlan) error {
 }
 
 // MovePlan returns a plan, the job that claimed it or "", and whether there is such a plan.
-func (j *Jobs) MovePlan(ctx context.Context, id string) (admin.MovePlan, string, bool, error) {
+func (j *Jobs) MovePlan(ctx context.Context, id string) (move.Plan, string, bool, error) {
 	var body string
 	var job sql.NullString
 	err := j.read.QueryRowContext(ctx, "SELECT body, job FROM move_plans WHERE id = ?", id).Scan(&body, &job)
 	if errors.Is(err, sql.ErrNoRows) {
-		return admin.MovePlan{}, "", false, nil
+		return move.Plan{}, "", false, nil
 	}
 	if err != nil {
-		return admin.MovePlan{}, "", false, fmt.Errorf("read plan: %w", err)
+		return move.Plan{}, "", false, fmt.Errorf("read plan: %w", err)
 	}
 	p, err := decodeMovePlan(body)
 	return p, job.String, err == nil, err
 }
 
 // BeginJob claims the plan and the queue and keeps the job, all or nothing. It returns the ID of the job that has the plan already,
-// else that of this one. It fails with admin.ErrQueueBusy or admin.ErrTokenUsed.
-func (j *Jobs) BeginJob(ctx context.Context, job admin.Job, token string) (string, error) {
+// else that of this one. It fails with jobs.ErrQueueBusy or admin.ErrTokenUsed.
+func (j *Jobs) BeginJob(ctx context.Context, job jobs.Job, token string) (string, error) {
 	tx, err := j.write.BeginTx(ctx, nil)
 	if err != nil {
 		return "", fmt.Errorf("begin job: %w", err)
@@ -72,7 +74,7 @@ func (j *Jobs) BeginJob(ctx context.Context, job admin.Job, token string) (strin
 }
 
 // jobHolder returns the job that has the plan, or says what stands in the way.
-func jobHolder(ctx context.Context, tx *sql.Tx, job admin.Job, token string) (string, error) {
+func jobHolder(ctx context.Context, tx *sql.Tx, job jobs.Job, token string) (string, error) {
 	var holder string
 	err := tx.QueryRowContext(ctx, "SELECT id FROM jobs WHERE plan = ?", job.Plan.ID).Scan(&holder)
 	if err == nil {
@@ -90,7 +92,7 @@ func jobHolder(ctx context.Context, tx *sql.Tx, job admin.Job, token string) (st
 		{"SELECT EXISTS (SELECT 1 FROM jobs WHERE token <> '' AND token = ? AND started_by = ?)", []any{token, job.By}, admin.ErrTokenUsed},
 		{
 			"SELECT EXISTS (SELECT 1 FROM jobs WHERE broker = ? AND vhost = ? AND source = ? AND ended_at IS NULL)",
-			[]any{p.Broker, packString(p.Source.Vhost), packString(p.Source.Name)}, admin.ErrQueueBusy,
+			[]any{p.Broker, packString(p.Source.Vhost), packString(p.Source.Name)}, jobs.ErrQueueBusy,
 		},
 	} {
 		var found bool
@@ -104,7 +106,7 @@ func jobHolder(ctx context.Context, tx *sql.Tx, job admin.Job, token string) (st
 	return "", nil
 }
 
-func insertJob(ctx context.Context, tx *sql.Tx, job admin.Job, token string) error {
+func insertJob(ctx context.Context, tx *sql.Tx, job jobs.Job, token string) error {
 	body, err := encodeJob(job)
 	if err != nil {
 		return err
@@ -123,12 +125,12 @@ func insertJob(ctx context.Context, tx *sql.Tx, job admin.Job, token string) err
 }
 
 // SaveJob keeps how far a job came, and its end when it has ended, with what became of messages since; both or neither.
-func (j *Jobs) SaveJob(ctx context.Context, job admin.Job, items []admin.JobItem) error {
+func (j *Jobs) SaveJob(ctx context.Context, job jobs.Job, items []jobs.JobItem) error {
 	return j.save(ctx, job, func(tx *sql.Tx) error { return insertItems(ctx, tx, job.ID, items) })
 }
 
 // SaveAftermath keeps a job that has ended with what became of its messages, by their numbers; both or neither.
-func (j *Jobs) SaveAftermath(ctx context.Context, job admin.Job, became map[int64]string) error {
+func (j *Jobs) SaveAftermath(ctx context.Context, job jobs.Job, became map[int64]string) error {
 	return j.save(ctx, job, func(tx *sql.Tx) error {
 		update, err := tx.PrepareContext(ctx, "UPDATE job_items SET became = ? WHERE job = ? AND seq = ?")
 		if err != nil {
@@ -145,7 +147,7 @@ func (j *Jobs) SaveAftermath(ctx context.Context, job admin.Job, became map[int6
 }
 
 // save keeps a job together with its messages.
-func (j *Jobs) save(ctx context.Context, job admin.Job, messages func(*sql.Tx) error) error {
+func (j *Jobs) save(ctx context.Context, job jobs.Job, messages func(*sql.Tx) error) error {
 	body, err := encodeJob(job)
 	if err != nil {
 		return fmt.Errorf("keep job: %w", err)
@@ -175,7 +177,7 @@ func (j *Jobs) save(ctx context.Context, job admin.Job, messages func(*sql.Tx) e
 // errNoJob means that the journal does not know a job: it was begun anew.
 var errNoJob = errors.New("the journal has no such job")
 
-func insertItems(ctx context.Context, tx *sql.Tx, job string, items []admin.JobItem) error {
+func insertItems(ctx context.Context, tx *sql.Tx, job string, items []jobs.JobItem) error {
 	if len(items) == 0 {
 		return nil
 	}
@@ -200,32 +202,32 @@ func insertItems(ctx context.Context, tx *sql.Tx, job string, items []admin.JobI
 }
 
 // Job returns a job with its plan, and whether there is one.
-func (j *Jobs) Job(ctx context.Context, id string) (admin.Job, bool, error) {
+func (j *Jobs) Job(ctx context.Context, id string) (jobs.Job, bool, error) {
 	var plan, body string
 	err := j.read.QueryRowContext(ctx, "SELECT p.body, j.body FROM jobs j JOIN move_plans p ON p.id = j.plan WHERE j.id = ?", id).Scan(&plan, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return admin.Job{}, false, nil
+		return jobs.Job{}, false, nil
 	}
 	if err != nil {
-		return admin.Job{}, false, fmt.Errorf("read job: %w", err)
+		return jobs.Job{}, false, fmt.Errorf("read job: %w", err)
 	}
 	job, err := decodeJob(body)
 	if err != nil {
-		return admin.Job{}, false, err
+		return jobs.Job{}, false, err
 	}
 	job.Plan, err = decodeMovePlan(plan)
 	return job, err == nil, err
 }
 
 // JobAlone returns a job with the ID of its plan alone, and whether there is one. What it costs does not grow with the plan.
-func (j *Jobs) JobAlone(ctx context.Context, id string) (admin.Job, bool, error) {
+func (j *Jobs) JobAlone(ctx context.Context, id string) (jobs.Job, bool, error) {
 	var plan, body string
 	err := j.read.QueryRowContext(ctx, "SELECT plan, body FROM jobs WHERE id = ?", id).Scan(&plan, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return admin.Job{}, false, nil
+		return jobs.Job{}, false, nil
 	}
 	if err != nil {
-		return admin.Job{}, false, fmt.Errorf("read job: %w", err)
+		return jobs.Job{}, false, fmt.Errorf("read job: %w", err)
 	}
 	job, err := decodeJob(body)
 	job.Plan.ID = plan
@@ -279,17 +281,17 @@ func (j *Jobs) ids(ctx context.Context, query string, args ...any) ([]string, er
 }
 
 // JobItems returns what became of messages of a job with numbers above after, in order.
-func (j *Jobs) JobItems(ctx context.Context, job string, after int64, limit int) ([]admin.JobItem, error) {
+func (j *Jobs) JobItems(ctx context.Context, job string, after int64, limit int) ([]jobs.JobItem, error) {
 	return j.items(ctx, "WHERE job = ? AND seq > ? ORDER BY seq LIMIT ?", job, after, limit)
 }
 
 // JobItemsThat returns likewise those of which one thing became.
-func (j *Jobs) JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]admin.JobItem, error) {
+func (j *Jobs) JobItemsThat(ctx context.Context, job, became string, after int64, limit int) ([]jobs.JobItem, error) {
 	return j.items(ctx, "WHERE job = ? AND became = ? AND seq > ? ORDER BY seq LIMIT ?", job, became, after, limit)
 }
 
 // ItemsOf returns what jobs did to messages with an id, newest first.
-func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]admin.JobItem, error) {
+func (j *Jobs) ItemsOf(ctx context.Context, id string, limit int) ([]jobs.JobItem, error) {
 	return j.items(ctx, "WHERE message_id = ? AND length(message_id) > 0 ORDER BY at DESC, seq DESC LIMIT ?", []byte(id), limit)
 }
 
@@ -331,15 +333,15 @@ func (j *Jobs) requeued(ctx context.Context, times map[string]int, places string
 	return rows.Err()
 }
 
-func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]admin.JobItem, error) {
+func (j *Jobs) items(ctx context.Context, where string, args ...any) ([]jobs.JobItem, error) {
 	rows, err := j.read.QueryContext(ctx, "SELECT job, seq, at, ref, message_id, target, class, outcome, text, death, became FROM job_items "+where, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read messages of jobs: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	var items []admin.JobItem
+	var items []jobs.JobItem
 	for rows.Next() {
-		var it admin.JobItem
+		var it jobs.JobItem
 		var at int64
 		var id, target, text []byte
 		var death string

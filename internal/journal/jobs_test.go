@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -18,22 +21,22 @@ import (
 // hostile is what a broker may hold: it must come back byte for byte.
 const hostile = "a\xff\x00b\u202e" + byteMark
 
-func movePlan(id, queue string) admin.MovePlan {
-	return admin.MovePlan{
+func movePlan(id, queue string) move.Plan {
+	return move.Plan{
 		ID: id, Made: time.Now().UTC().Truncate(time.Millisecond), By: "ada", Broker: "main", Source: dedup.QueueRef{Vhost: "/", Name: queue},
-		Request: admin.MoveRequest{Do: admin.Requeue, Pipeline: "orders", Queue: queue, Scan: "s", Filter: "id:a", Canary: 5, Rate: -1},
-		Targets: map[string]int{hostile: 2}, Classes: admin.Tally{admin.ClassRuns: 2}, Choices: map[admin.Class]admin.Choice{admin.ClassBlocks: admin.LeaveOut},
-		Letters: []admin.PlannedLetter{{Ref: "r", ID: hostile, BusinessKey: hostile, Target: hostile, Prediction: admin.Prediction{Class: admin.ClassRuns, Reasons: []string{hostile}}}},
-		Guards:  []admin.Guard{{Text: hostile, Blocking: true}}, Needs: auth.Admin, Confirm: queue,
+		Request: move.Request{Do: admin.Requeue, Pipeline: "orders", Queue: queue, Scan: "s", Filter: "id:a", Canary: 5, Rate: -1},
+		Targets: map[string]int{hostile: 2}, Classes: preflight.Tally{preflight.ClassRuns: 2}, Choices: map[preflight.Class]preflight.Choice{preflight.ClassBlocks: preflight.LeaveOut},
+		Letters: []move.PlannedLetter{{Ref: "r", ID: hostile, BusinessKey: hostile, Target: hostile, Prediction: preflight.Prediction{Class: preflight.ClassRuns, Reasons: []string{hostile}}}},
+		Guards:  []move.Guard{{Text: hostile, Blocking: true}}, Needs: auth.Admin, Confirm: queue,
 	}
 }
 
-func jobOf(p admin.MovePlan, id string) admin.Job {
-	return admin.Job{ID: id, Plan: p, By: p.By, Reason: "night shift", State: admin.JobRunning, Started: p.Made, Limit: 10}
+func jobOf(p move.Plan, id string) jobs.Job {
+	return jobs.Job{ID: id, Plan: p, By: p.By, Reason: "night shift", State: jobs.JobRunning, Started: p.Made, Limit: 10}
 }
 
 // begunJob saves a plan and begins its job.
-func begunJob(t *testing.T, j *Jobs, id, queue, token string) (admin.Job, string, error) {
+func begunJob(t *testing.T, j *Jobs, id, queue, token string) (jobs.Job, string, error) {
 	t.Helper()
 	p := movePlan("plan-"+id, queue)
 	if err := j.SaveMovePlan(t.Context(), p); err != nil {
@@ -58,14 +61,14 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 	}
 	rate := 0.25
 	arrived := int64(3)
-	job.State, job.Why, job.Ended = admin.JobStopped, hostile, job.Started.Add(time.Minute)
+	job.State, job.Why, job.Ended = jobs.JobStopped, hostile, job.Started.Add(time.Minute)
 	job.Moved, job.Cleared, job.Resumed, job.Items = 4, 2, 1, 2
-	job.Canary = &admin.CanaryVerdict{Sent: 5, At: job.Started, Failed: 1, Text: hostile}
-	job.Aftermath = &admin.Aftermath{At: job.Started, Asked: 4, Results: map[admin.Class]map[string]int{admin.ClassRuns: {"done": 4}}, RateBefore: &rate}
+	job.Canary = &jobs.CanaryVerdict{Sent: 5, At: job.Started, Failed: 1, Text: hostile}
+	job.Aftermath = &jobs.Aftermath{At: job.Started, Asked: 4, Results: map[preflight.Class]map[string]int{preflight.ClassRuns: {"done": 4}}, RateBefore: &rate}
 	job.Arrived, job.Clears = &arrived, []string{"op"}
-	job.Failures = []admin.JobItem{{Seq: 1, At: job.Started, ID: hostile, Target: hostile, Text: hostile, Outcome: "returned"}}
-	items := []admin.JobItem{
-		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: admin.ClassRuns, Outcome: "moved", Death: &dedup.Death{Queue: hostile, Reason: "rejected", Count: 3, Time: job.Started}},
+	job.Failures = []jobs.JobItem{{Seq: 1, At: job.Started, ID: hostile, Target: hostile, Text: hostile, Outcome: "returned"}}
+	items := []jobs.JobItem{
+		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: preflight.ClassRuns, Outcome: "moved", Death: &dedup.Death{Queue: hostile, Reason: "rejected", Count: 3, Time: job.Started}},
 		{Seq: 2, At: job.Started, Ref: "r2", Target: "orders", Outcome: "left", Text: hostile},
 	}
 	if err := j.SaveJob(t.Context(), job, items); err != nil {
@@ -90,7 +93,7 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 		t.Errorf("messages without an id are found by none: %+v %v", of, err)
 	}
 	list, err := j.Jobs(t.Context(), 10)
-	if err != nil || len(list) != 1 || list[0].Queue != hostile || list[0].Moved != 4 || list[0].State != admin.JobStopped || list[0].Do != admin.Requeue || list[0].Resumed != 1 {
+	if err != nil || len(list) != 1 || list[0].Queue != hostile || list[0].Moved != 4 || list[0].State != jobs.JobStopped || list[0].Do != admin.Requeue || list[0].Resumed != 1 {
 		t.Errorf("%+v %v", list, err)
 	}
 }
@@ -101,7 +104,7 @@ func TestOneJobHasAQueueUntilItEnds(t *testing.T) {
 	if err != nil || holder != "first" {
 		t.Fatal(holder, err)
 	}
-	if _, _, err := begunJob(t, j, "second", "q", ""); !errors.Is(err, admin.ErrQueueBusy) {
+	if _, _, err := begunJob(t, j, "second", "q", ""); !errors.Is(err, jobs.ErrQueueBusy) {
 		t.Errorf("two jobs have one queue: %v", err)
 	}
 	if _, holder, err := begunJob(t, j, "third", "other", ""); err != nil || holder != "third" {
@@ -110,7 +113,7 @@ func TestOneJobHasAQueueUntilItEnds(t *testing.T) {
 	if got, err := j.HolderOf(t.Context(), "main", dedup.QueueRef{Vhost: "/", Name: "q"}); err != nil || got != "first" {
 		t.Errorf("held by %q, %v", got, err)
 	}
-	first.State, first.Ended = admin.JobDone, time.Now()
+	first.State, first.Ended = jobs.JobDone, time.Now()
 	if err := j.SaveJob(t.Context(), first, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +136,7 @@ func TestOneJobHasAQueueUntilItEnds(t *testing.T) {
 func TestOfManyWhoStartAtOnceOneGetsTheQueue(t *testing.T) {
 	_, j := openJobs(t)
 	const n = 20
-	var plans []admin.MovePlan
+	var plans []move.Plan
 	for i := range n {
 		p := movePlan(fmt.Sprint("plan-", i), "q")
 		if err := j.SaveMovePlan(t.Context(), p); err != nil {
@@ -152,7 +155,7 @@ func TestOfManyWhoStartAtOnceOneGetsTheQueue(t *testing.T) {
 		switch {
 		case err == nil:
 			won++
-		case !errors.Is(err, admin.ErrQueueBusy):
+		case !errors.Is(err, jobs.ErrQueueBusy):
 			t.Error(err)
 		}
 	}
@@ -187,7 +190,7 @@ func TestAnEditIsNeverKept(t *testing.T) {
 	dir := t.TempDir()
 	db, _ := open(t, dir)
 	p := movePlan("p", "q")
-	p.Request.Edit = &admin.Edit{Body: []byte("EDIT-CANARY"), Headers: map[string]string{"h": "EDIT-CANARY"}}
+	p.Request.Edit = &move.Edit{Body: []byte("EDIT-CANARY"), Headers: map[string]string{"h": "EDIT-CANARY"}}
 	if err := db.Jobs().SaveMovePlan(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -213,8 +216,8 @@ func TestOldMovesArePurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job.State, job.Ended = admin.JobDone, job.Started
-	if err := j.SaveJob(t.Context(), job, []admin.JobItem{{Seq: 1, At: job.Started, ID: "id", Outcome: "moved"}}); err != nil {
+	job.State, job.Ended = jobs.JobDone, job.Started
+	if err := j.SaveJob(t.Context(), job, []jobs.JobItem{{Seq: 1, At: job.Started, ID: "id", Outcome: "moved"}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := begunJob(t, j, "running", "q", ""); err != nil {

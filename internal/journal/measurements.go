@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -44,7 +44,7 @@ func (j *Measurements) SaveMeasurement(ctx context.Context, m dedup.Measurement,
 			ON CONFLICT (id) DO UPDATE SET running = excluded.running, summary = excluded.summary, body = excluded.body`,
 			[]any{m.ID, m.Pipeline, m.Started.UnixMilli(), m.By, sql.NullString{String: token, Valid: token != ""}, !m.State.Final(), string(summary), string(body)}},
 		{`DELETE FROM measurements WHERE pipeline = ?1 AND running = 0 AND id NOT IN
-			(SELECT id FROM measurements WHERE pipeline = ?1 ORDER BY started_at DESC, id LIMIT ?2)`, []any{m.Pipeline, admin.MeasurementsListed}},
+			(SELECT id FROM measurements WHERE pipeline = ?1 ORDER BY started_at DESC, id LIMIT ?2)`, []any{m.Pipeline, measuring.Listed}},
 	} {
 		if _, err := tx.ExecContext(ctx, step.statement, step.arguments...); err != nil {
 			return fmt.Errorf("keep measurement: %w", err)

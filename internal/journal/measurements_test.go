@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -44,7 +44,7 @@ func TestMeasurementsAreKeptAndTheOldestDropped(t *testing.T) {
 	if _, ok, err := j.Measurement(t.Context(), "none"); ok || err != nil {
 		t.Errorf("none: %v, %v", ok, err)
 	}
-	for i := range admin.MeasurementsListed {
+	for i := range measuring.Listed {
 		next := done
 		next.ID, next.Started = fmt.Sprintf("n%d", i), start.Add(time.Duration(i+1)*time.Hour)
 		if err := j.SaveMeasurement(t.Context(), next, ""); err != nil {
@@ -54,7 +54,7 @@ func TestMeasurementsAreKeptAndTheOldestDropped(t *testing.T) {
 	if _, ok, _ := j.Measurement(t.Context(), "a"); ok {
 		t.Error("the oldest is kept")
 	}
-	if list, err := j.Measurements(t.Context(), "orders", 100); err != nil || len(list) != admin.MeasurementsListed || list[0].ID != fmt.Sprintf("n%d", admin.MeasurementsListed-1) {
+	if list, err := j.Measurements(t.Context(), "orders", 100); err != nil || len(list) != measuring.Listed || list[0].ID != fmt.Sprintf("n%d", measuring.Listed-1) {
 		t.Errorf("%d are kept, %v", len(list), err)
 	}
 }

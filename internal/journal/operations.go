@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,7 +22,7 @@ type Operations struct {
 }
 
 // SavePlan keeps a plan.
-func (o *Operations) SavePlan(ctx context.Context, p admin.Plan) error {
+func (o *Operations) SavePlan(ctx context.Context, p marker.Plan) error {
 	body, err := encodePlan(p)
 	if err != nil {
 		return fmt.Errorf("keep plan: %w", err)
@@ -34,15 +35,15 @@ func (o *Operations) SavePlan(ctx context.Context, p admin.Plan) error {
 }
 
 // Plan returns a plan, the operation that claimed it or "", and whether there is such a plan.
-func (o *Operations) Plan(ctx context.Context, id string) (admin.Plan, string, bool, error) {
+func (o *Operations) Plan(ctx context.Context, id string) (marker.Plan, string, bool, error) {
 	var body string
 	var operation sql.NullString
 	err := o.read.QueryRowContext(ctx, "SELECT body, operation FROM plans WHERE id = ?", id).Scan(&body, &operation)
 	if errors.Is(err, sql.ErrNoRows) {
-		return admin.Plan{}, "", false, nil
+		return marker.Plan{}, "", false, nil
 	}
 	if err != nil {
-		return admin.Plan{}, "", false, fmt.Errorf("read plan: %w", err)
+		return marker.Plan{}, "", false, fmt.Errorf("read plan: %w", err)
 	}
 	p, err := decodePlan(body)
 	return p, operation.String, err == nil, err
@@ -50,7 +51,7 @@ func (o *Operations) Plan(ctx context.Context, id string) (admin.Plan, string, b
 
 // Begin claims the plan and keeps the operation, both or neither. It returns the ID of the operation that has the plan
 // already, else the ID of this one. It fails with admin.ErrTokenUsed when this person started another plan with the token.
-func (o *Operations) Begin(ctx context.Context, op admin.Operation, token string) (string, error) {
+func (o *Operations) Begin(ctx context.Context, op marker.Operation, token string) (string, error) {
 	tx, err := o.write.BeginTx(ctx, nil)
 	if err != nil {
 		return "", fmt.Errorf("begin operation: %w", err)
@@ -69,7 +70,7 @@ func (o *Operations) Begin(ctx context.Context, op admin.Operation, token string
 }
 
 // holderOf returns the operation that has the plan, or "".
-func holderOf(ctx context.Context, tx *sql.Tx, op admin.Operation, token string) (string, error) {
+func holderOf(ctx context.Context, tx *sql.Tx, op marker.Operation, token string) (string, error) {
 	var holder string
 	err := tx.QueryRowContext(ctx, "SELECT id FROM operations WHERE plan = ?", op.Plan.ID).Scan(&holder)
 	if err == nil {
@@ -89,7 +90,7 @@ func holderOf(ctx context.Context, tx *sql.Tx, op admin.Operation, token string)
 	return "", nil
 }
 
-func insertOperation(ctx context.Context, tx *sql.Tx, op admin.Operation, token string) error {
+func insertOperation(ctx context.Context, tx *sql.Tx, op marker.Operation, token string) error {
 	_, err := tx.ExecContext(ctx, `
 		INSERT INTO operations (id, plan, started_by, reason, token, deed, store, items, undoes, started_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -102,7 +103,7 @@ func insertOperation(ctx context.Context, tx *sql.Tx, op admin.Operation, token 
 	return err
 }
 
-// End marks an operation as ended; one that has ended stays as it is. It fails with admin.ErrUnderWay while an item is
+// End marks an operation as ended; one that has ended stays as it is. It fails with marker.ErrUnderWay while an item is
 // begun and has no outcome.
 func (o *Operations) End(ctx context.Context, id string, at time.Time, interrupted bool, stopped string) error {
 	_, err := o.write.ExecContext(ctx, `
@@ -118,7 +119,7 @@ func (o *Operations) End(ctx context.Context, id string, at time.Time, interrupt
 		return fmt.Errorf("end operation: %w", err)
 	}
 	if underWay {
-		return fmt.Errorf("end operation: %w", admin.ErrUnderWay)
+		return fmt.Errorf("end operation: %w", marker.ErrUnderWay)
 	}
 	return nil
 }
@@ -129,8 +130,8 @@ const undoneBy = `coalesce((SELECT u.id FROM operations u WHERE u.undoes = o.id
 	ORDER BY u.started_at DESC LIMIT 1), '')`
 
 // Operation returns an operation with its plan and one outcome per item, and whether there is one.
-func (o *Operations) Operation(ctx context.Context, id string) (admin.Operation, bool, error) {
-	op := admin.Operation{ID: id}
+func (o *Operations) Operation(ctx context.Context, id string) (marker.Operation, bool, error) {
+	op := marker.Operation{ID: id}
 	var body string
 	var started int64
 	var ended sql.NullInt64
@@ -139,23 +140,23 @@ func (o *Operations) Operation(ctx context.Context, id string) (admin.Operation,
 		FROM operations o JOIN plans p ON p.id = o.plan WHERE o.id = ?`, id).
 		Scan(&body, &op.By, &op.Reason, &started, &ended, &op.Interrupted, &op.Stopped, &op.Undone)
 	if errors.Is(err, sql.ErrNoRows) {
-		return admin.Operation{}, false, nil
+		return marker.Operation{}, false, nil
 	}
 	if err != nil {
-		return admin.Operation{}, false, fmt.Errorf("read operation: %w", err)
+		return marker.Operation{}, false, fmt.Errorf("read operation: %w", err)
 	}
 	if op.Plan, err = decodePlan(body); err != nil {
-		return admin.Operation{}, false, err
+		return marker.Operation{}, false, err
 	}
 	op.Started, op.Ended = fromMillis(sql.NullInt64{Int64: started, Valid: true}), fromMillis(ended)
 	if op.Outcomes, err = o.outcomes(ctx, id, len(op.Plan.Items)); err != nil {
-		return admin.Operation{}, false, err
+		return marker.Operation{}, false, err
 	}
 	return op, true, nil
 }
 
-func (o *Operations) outcomes(ctx context.Context, id string, items int) ([]admin.ItemOutcome, error) {
-	all := make([]admin.ItemOutcome, items)
+func (o *Operations) outcomes(ctx context.Context, id string, items int) ([]marker.ItemOutcome, error) {
+	all := make([]marker.ItemOutcome, items)
 	for i := range all {
 		all[i].Item = i
 	}
@@ -190,7 +191,7 @@ func (o *Operations) outcomes(ctx context.Context, id string, items int) ([]admi
 }
 
 // Operations returns summaries, newest first.
-func (o *Operations) Operations(ctx context.Context, limit int) ([]admin.OperationSummary, error) {
+func (o *Operations) Operations(ctx context.Context, limit int) ([]marker.OperationSummary, error) {
 	rows, err := o.read.QueryContext(ctx, `
 		SELECT o.id, o.deed, o.store, o.started_by, o.reason, o.started_at, o.ended_at, o.interrupted, o.items, `+undoneBy+`
 		FROM operations o ORDER BY o.started_at DESC, o.rowid DESC LIMIT ?`, limit)
@@ -198,9 +199,9 @@ func (o *Operations) Operations(ctx context.Context, limit int) ([]admin.Operati
 		return nil, fmt.Errorf("read operations: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
-	var list []admin.OperationSummary
+	var list []marker.OperationSummary
 	for rows.Next() {
-		s := admin.OperationSummary{Results: map[dedup.Result]int{}}
+		s := marker.OperationSummary{Results: map[dedup.Result]int{}}
 		var started, ended sql.NullInt64
 		if err := rows.Scan(&s.ID, &s.Deed, &s.Store, &s.By, &s.Reason, &started, &ended, &s.Interrupted, &s.Items, &s.Undone); err != nil {
 			return nil, fmt.Errorf("read operations: %w", err)
@@ -219,7 +220,7 @@ func (o *Operations) Operations(ctx context.Context, limit int) ([]admin.Operati
 	return list, nil
 }
 
-func (o *Operations) countResults(ctx context.Context, s *admin.OperationSummary) error {
+func (o *Operations) countResults(ctx context.Context, s *marker.OperationSummary) error {
 	rows, err := o.read.QueryContext(ctx, "SELECT result, count(*) FROM outcomes WHERE operation = ? AND done_at IS NOT NULL GROUP BY result", s.ID)
 	if err != nil {
 		return fmt.Errorf("read outcomes: %w", err)

@@ -16,15 +16,16 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 )
 
 // begun keeps a plan of so many items and begins to carry it out.
-func begun(t *testing.T, o *Operations, id string, items int) admin.Operation {
+func begun(t *testing.T, o *Operations, id string, items int) marker.Operation {
 	t.Helper()
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	op := admin.Operation{ID: id, By: "ada", Reason: "why", Started: at, Plan: admin.Plan{
-		ID: "plan-" + id, Made: at, Request: admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders"}, Items: make([]admin.PlanItem, items),
+	op := marker.Operation{ID: id, By: "ada", Reason: "why", Started: at, Plan: marker.Plan{
+		ID: "plan-" + id, Made: at, Request: marker.PlanRequest{Deed: admin.ClearMarkers, Store: "orders"}, Items: make([]marker.PlanItem, items),
 	}}
 	if err := o.SavePlan(t.Context(), op.Plan); err != nil {
 		t.Fatal(err)
@@ -47,8 +48,8 @@ func TestWhatAStoreWroteComesBackByteForByte(t *testing.T) {
 			Server: text.Draw(rt, "server"), ExpiresMillis: rapid.Int64().Draw(rt, "expires"),
 			Retry: &dedup.RetryCounter{Key: text.Draw(rt, "retry"), Value: text.Draw(rt, "count")},
 		}
-		p := admin.Plan{ID: "p", Items: []admin.PlanItem{{Seen: s}}, LeftOut: []admin.LeftOut{{Key: s.Key, ID: s.ID, Why: "gone"}},
-			Request: admin.PlanRequest{Keys: []string{s.Key}, Filter: &admin.MarkerFilter{Match: s.ID}}}
+		p := marker.Plan{ID: "p", Items: []marker.PlanItem{{Seen: s}}, LeftOut: []marker.LeftOut{{Key: s.Key, ID: s.ID, Why: "gone"}},
+			Request: marker.PlanRequest{Keys: []string{s.Key}, Filter: &marker.MarkerFilter{Match: s.ID}}}
 		packed, err := encodePlan(p)
 		if err != nil {
 			rt.Fatal(err)
@@ -74,10 +75,10 @@ func TestAnItemIsTriedOnceAndHasOneOutcome(t *testing.T) {
 	if err := o.Try(t.Context(), "a", 1, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Try(t.Context(), "a", 1, time.Now()); !errors.Is(err, admin.ErrTried) {
+	if err := o.Try(t.Context(), "a", 1, time.Now()); !errors.Is(err, marker.ErrTried) {
 		t.Errorf("tried again: %v", err)
 	}
-	if err := o.Done(t.Context(), "a", admin.ItemOutcome{Item: 2, At: time.Now()}); err == nil {
+	if err := o.Done(t.Context(), "a", marker.ItemOutcome{Item: 2, At: time.Now()}); err == nil {
 		t.Error("an item that was not tried has an outcome")
 	}
 	op, ok, err := o.Operation(t.Context(), "a")
@@ -85,7 +86,7 @@ func TestAnItemIsTriedOnceAndHasOneOutcome(t *testing.T) {
 		t.Errorf("%+v, %v", op.Outcomes, err)
 	}
 	now := dedup.Sighting{Marker: dedup.Marker{Key: "\xff"}, Value: []byte("payload")}
-	out := admin.ItemOutcome{Item: 1, At: time.Now(), Outcome: dedup.Outcome{Result: dedup.Changed, Text: "now done", Now: &now}}
+	out := marker.ItemOutcome{Item: 1, At: time.Now(), Outcome: dedup.Outcome{Result: dedup.Changed, Text: "now done", Now: &now}}
 	if err := o.Done(t.Context(), "a", out); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestAnOperationEndsOnlyWhenEveryItemThatWasBegunHasItsOutcome(t *testing.T)
 	if err := o.Try(t.Context(), "a", 0, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.End(t.Context(), "a", time.Now(), false, ""); !errors.Is(err, admin.ErrUnderWay) {
+	if err := o.End(t.Context(), "a", time.Now(), false, ""); !errors.Is(err, marker.ErrUnderWay) {
 		t.Errorf("ended with an item under way: %v", err)
 	}
 	// An earlier version of the program ended such operations.
@@ -157,7 +158,7 @@ func TestAnOperationEndsOnlyWhenEveryItemThatWasBegunHasItsOutcome(t *testing.T)
 	if ids, err := o.Unfinished(t.Context()); err != nil || len(ids) != 1 {
 		t.Errorf("unfinished are %v, %v", ids, err)
 	}
-	if err := o.Done(t.Context(), "a", admin.ItemOutcome{Item: 0, At: time.Now()}); err != nil {
+	if err := o.Done(t.Context(), "a", marker.ItemOutcome{Item: 0, At: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.End(t.Context(), "a", time.Now(), true, "again"); err != nil {
@@ -180,7 +181,7 @@ func TestTheClaimOfAnInterruptedRestoreIsTakenOverOnce(t *testing.T) {
 	for _, c := range []struct {
 		restore, interrupted string
 		want                 error
-	}{{"first", "", nil}, {"second", "", admin.ErrNoImage}, {"second", "other", admin.ErrNoImage}, {"second", "first", nil}, {"third", "first", admin.ErrNoImage}} {
+	}{{"first", "", nil}, {"second", "", marker.ErrNoImage}, {"second", "other", marker.ErrNoImage}, {"second", "first", nil}, {"third", "first", marker.ErrNoImage}} {
 		if _, err := o.Claim(t.Context(), "a", 0, c.restore, c.interrupted); !errors.Is(err, c.want) {
 			t.Errorf("%s after %q: %v, want %v", c.restore, c.interrupted, err, c.want)
 		}
@@ -206,7 +207,7 @@ func TestAnImageIsClaimedOnceAndLeavesNoTraceWhenItIsPurged(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got.Value), err)
 	}
 	for _, item := range []int{0, 1} {
-		if _, err := o.Claim(t.Context(), "a", item, "another", ""); !errors.Is(err, admin.ErrNoImage) {
+		if _, err := o.Claim(t.Context(), "a", item, "another", ""); !errors.Is(err, marker.ErrNoImage) {
 			t.Errorf("item %d: %v", item, err)
 		}
 	}
@@ -239,9 +240,9 @@ func TestOldPlansAndOperationsArePurged(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	o := db.Operations()
 	running, ended := begun(t, o, "running", 1), begun(t, o, "ended", 1)
-	unused := admin.Plan{ID: "unused", Made: time.Now()}
+	unused := marker.Plan{ID: "unused", Made: time.Now()}
 	if err := errors.Join(o.SavePlan(t.Context(), unused), o.Try(t.Context(), "ended", 0, time.Now()),
-		o.Done(t.Context(), "ended", admin.ItemOutcome{Item: 0, At: time.Now()}), o.End(t.Context(), "ended", time.Now(), false, "")); err != nil {
+		o.Done(t.Context(), "ended", marker.ItemOutcome{Item: 0, At: time.Now()}), o.End(t.Context(), "ended", time.Now(), false, "")); err != nil {
 		t.Fatal(err)
 	}
 	exist := func() string {

@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -68,7 +68,7 @@ func sightingWith(s dedup.Sighting, text func(string) string, at func(time.Time)
 }
 
 // planWith returns a copy of a plan, changed likewise.
-func planWith(p admin.Plan, text func(string) string, at func(time.Time) time.Time) admin.Plan {
+func planWith(p marker.Plan, text func(string) string, at func(time.Time) time.Time) marker.Plan {
 	p.Request.Keys = slices.Clone(p.Request.Keys)
 	for i := range p.Request.Keys {
 		p.Request.Keys[i] = text(p.Request.Keys[i])
@@ -89,15 +89,15 @@ func planWith(p admin.Plan, text func(string) string, at func(time.Time) time.Ti
 	return p
 }
 
-func encodePlan(p admin.Plan) (string, error) {
+func encodePlan(p marker.Plan) (string, error) {
 	text, err := json.Marshal(planWith(p, packString, packTime))
 	return string(text), err
 }
 
-func decodePlan(text string) (admin.Plan, error) {
-	var p admin.Plan
+func decodePlan(text string) (marker.Plan, error) {
+	var p marker.Plan
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return admin.Plan{}, fmt.Errorf("decode plan: %w", err)
+		return marker.Plan{}, fmt.Errorf("decode plan: %w", err)
 	}
 	return planWith(p, unpackString, keepTime), nil
 }

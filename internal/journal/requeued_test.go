@@ -6,11 +6,12 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 )
 
 func TestWhatJobsHaveRequeuedIsCountedByItsID(t *testing.T) {
 	_, j := openJobs(t)
-	keep := func(id string, do admin.Move, items ...admin.JobItem) {
+	keep := func(id string, do admin.Move, items ...jobs.JobItem) {
 		t.Helper()
 		plan := movePlan("plan-"+id, "queue-"+id)
 		plan.Request.Do = do
@@ -28,9 +29,9 @@ func TestWhatJobsHaveRequeuedIsCountedByItsID(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	keep("first", admin.Requeue, admin.JobItem{ID: "twice", Outcome: "moved"}, admin.JobItem{ID: hostile, Outcome: "moved"}, admin.JobItem{ID: "left", Outcome: "left"}, admin.JobItem{Outcome: "moved"})
-	keep("second", admin.Requeue, admin.JobItem{ID: "twice", Outcome: "moved"}, admin.JobItem{ID: "other", Outcome: "moved"})
-	keep("third", admin.Discard, admin.JobItem{ID: "twice", Outcome: "moved"}, admin.JobItem{ID: "parked", Outcome: "moved"})
+	keep("first", admin.Requeue, jobs.JobItem{ID: "twice", Outcome: "moved"}, jobs.JobItem{ID: hostile, Outcome: "moved"}, jobs.JobItem{ID: "left", Outcome: "left"}, jobs.JobItem{Outcome: "moved"})
+	keep("second", admin.Requeue, jobs.JobItem{ID: "twice", Outcome: "moved"}, jobs.JobItem{ID: "other", Outcome: "moved"})
+	keep("third", admin.Discard, jobs.JobItem{ID: "twice", Outcome: "moved"}, jobs.JobItem{ID: "parked", Outcome: "moved"})
 
 	ids := []string{"twice", hostile, "left", "parked", "", "none"}
 	for i := range 2 * idsAtOnce {

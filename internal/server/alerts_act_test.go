@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/admin/alerting"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
@@ -78,7 +80,7 @@ func TestWhoMayNotAttendIsToldWhy(t *testing.T) {
 			t.Errorf("%s offers to a viewer: %s", path, apart(doc.Find("main")))
 		}
 	}
-	s.alerting.Attend = admin.NewAlerting(admin.AlertingDeps{ReadOnly: true})
+	s.alerting.Attend = alerting.New(alerting.Deps{ReadOnly: true})
 	if got := apart(s.page("admin", "/alerts/one?key="+url.QueryEscape(rateKey)).Find("main")); !strings.Contains(got, "read-only") {
 		t.Errorf("read-only says %q", got)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
@@ -94,7 +94,7 @@ func (t *tower) Unacknowledge(_ context.Context, alert, _ string) error {
 	return t.change(alert, func(a *alerts.AlertView) error { a.Ack = nil; return nil })
 }
 
-func (t *tower) AddSilence(_ context.Context, asked admin.NewSilence) (string, error) {
+func (t *tower) AddSilence(_ context.Context, asked alerting.NewSilence) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err != nil {

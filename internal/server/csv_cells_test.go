@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/demo"
 )
@@ -17,7 +18,7 @@ import (
 // cutPlans are plans that list fewer messages than they move.
 type cutPlans struct{ *demo.Morgue }
 
-func (c cutPlans) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (c cutPlans) PlannedMove(ctx context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	p, job, err := c.Morgue.PlannedMove(ctx, who, id)
 	p.Matching = len(p.Letters) + 1
 	return p, job, err

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -14,9 +15,9 @@ func TestAQueueIsChosenForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
 	if n := s.looked("inventory", inventoryDLQ, "100").Find("select[name=target]").Length(); n != 0 {
 		t.Error("a queue is asked for though every message says where it came from")
 	}
-	s.morgue.Put(inventoryDLQ, admin.Letter{
+	s.morgue.Put(inventoryDLQ, deadletter.Letter{
 		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: []byte("{}"), Properties: dedup.Properties{MessageID: "published"}}),
-		ID:         "published", NoTarget: "it has no death history", Prediction: admin.Prediction{Class: admin.ClassRuns},
+		ID:         "published", NoTarget: "it has no death history", Prediction: preflight.Prediction{Class: preflight.ClassRuns},
 	})
 	s.looked("inventory", inventoryDLQ, "10000")
 	doc := s.page("operator", inventory+"?filter=id:published")

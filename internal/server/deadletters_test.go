@@ -7,14 +7,22 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/letter"
 )
 
 // The service of the dashboard is what the pages ask.
-var _ deadLetterService = (*admin.DeadLetters)(nil)
+var _ deadLetterService = struct {
+	*deadletter.Scans
+	*move.Planner
+	*jobs.Moves
+}{}
 
 const (
 	// lettersPerPage is how many letters a page of a queue lists.
@@ -104,8 +112,8 @@ func TestDeadLettersAreLookedAtFilteredPlannedMovedAndFoundInTheAudit(t *testing
 	if got := oneLine(doc.Find(".look-box .count")); !strings.HasPrefix(got, "100 of 2,318 looked at, at ") || !strings.HasSuffix(got, "by o") {
 		t.Errorf("the look is %q", got)
 	}
-	if n := doc.Find(".classes li").Length(); n != len(admin.Classes()) {
-		t.Errorf("%d classes, want %d", n, len(admin.Classes()))
+	if n := doc.Find(".classes li").Length(); n != len(preflight.Classes()) {
+		t.Errorf("%d classes, want %d", n, len(preflight.Classes()))
 	}
 	if n := doc.Find("table.letters tbody tr").Length(); n != lettersPerPage {
 		t.Errorf("%d rows, want %d", n, lettersPerPage)

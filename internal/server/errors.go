@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/admin/move"
+
 	"github.com/labstack/echo/v4"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -109,7 +110,7 @@ func (s *Server) errorResponse(r *web.Request, k web.Kind, err error) web.Respon
 		return errorPage{web.Page{Status: d.Status, Component: templates.Error(s.errorView(r, err))}, d.RetryAfter}
 	}
 	fields := errorFields{Kind: d.Kind, Message: show.Clean(d.Message, 2000), RequestID: r.ID}
-	if many := (*admin.TooMany)(nil); errors.As(err, &many) {
+	if many := (*move.TooMany)(nil); errors.As(err, &many) {
 		fields.Fits = &many.Fits
 	}
 	return errorJSON{web.JSON{Status: d.Status, Value: errorBody{fields}}, d.RetryAfter}

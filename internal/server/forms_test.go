@@ -9,7 +9,7 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/preflight"
 )
 
 // A pressed form is what a browser sends when one of its buttons is pressed.
@@ -163,7 +163,7 @@ func TestNothingThatAPageOffersIsForbidden(t *testing.T) {
 
 func choicesOf(v url.Values) []string {
 	var list []string
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		if choice := v.Get("choice-" + string(c)); choice != "" {
 			list = append(list, fmt.Sprintf("%s=%s", c, choice))
 		}

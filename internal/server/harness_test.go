@@ -15,6 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/admin/alerting"
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/admin/measuring"
+
 	"go.uber.org/goleak"
 
 	"dedup-dashboard/internal/admin"
@@ -32,7 +38,7 @@ import (
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/job"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
@@ -154,30 +160,30 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		t.Fatal(err)
 	}
 	gate := admin.NewGate(db.Audit(), db, log)
-	markers := admin.NewMarkers(admin.MarkersDeps{
+	markers := marker.NewMarkers(marker.MarkersDeps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: s.snapshots, Judge: dedup.Judge, Log: log, ReadOnly: cfg.ReadOnly,
-		Stores: []admin.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
+		Stores: []marker.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record
-	s.bench = newBench(t, admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
+	s.bench = newBench(t, measuring.Deps{Gate: gate, Journal: db.Measurements(), Log: log, ReadOnly: cfg.ReadOnly, Changed: func(topic string) { s.Changed(topic) }})
 	s.keeper = &keeper{markers}
 	s.alerting = alert.Deps{View: s.tower, Records: s.tower, Channels: s.tower, Snapshots: s.snapshots, Log: log,
-		Attend: admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
+		Attend: alerting.New(alerting.Deps{Gate: gate, Acks: s.tower, Silences: s.tower, Channels: s.tower, ReadOnly: cfg.ReadOnly})}
 	exact := measurement.New(s.bench.service)
 	s.deadLetters = s.morgue
-	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}))
+	baselines := deadletter.NewBaselines(baseline.New(baseline.Deps{Gate: gate, Journal: db.Baselines(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}))
 	charts := chart.New(chart.Deps{Snapshots: s.snapshots, History: s.history})
 	sessions := session.New(cfg.Sessions(), db.Sessions())
 	s.Server, err = New(cfg, Deps{
 		Pages: []web.Pages{
-			api.New(api.Deps{Snapshots: s.snapshots, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
+			api.New(api.Deps{Snapshots: s.snapshots, Marks: mark.New(mark.Deps{Gate: gate, Journal: db.Marks(), Snapshots: s.snapshots, ReadOnly: cfg.ReadOnly}), Jobs: s}),
 			guide.New(), exact.Pages, s.overviewPages(exact), s.accountPages, s.alertPages, s.letterPages, baselines.Pages,
-			marker.New(marker.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
+			markerpage.New(markerpage.Deps{Snapshots: s.snapshots, Markers: s.keeper, Judge: dedup.Judge, Stories: s, Log: log}),
 			effects.New(s.snapshots),
 			charts.Pages,
 			pipeline.New(pipeline.Deps{Snapshots: s.snapshots, Jobs: s, Charts: charts, Effects: effects.Section, Alerts: s, Baselines: baselines, Measured: exact}),
-			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: markers}),
+			audit.New(audit.Deps{Snapshots: s.snapshots, Trail: admin.NewTrail(gate, db.Audit(), s.snapshots)}),
 		},
 		Alerts:    s.alerting,
 		Snapshots: s.snapshots, History: s.history, Auth: service, FirstAdmin: s.first,
@@ -245,7 +251,7 @@ func (s *site) messages() message.Messages {
 }
 
 // Stories tells what the dead letters of the moment know of an id.
-func (s *site) Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) ([]web.Dated, string) {
+func (s *site) Stories(r *web.Request, base, term string, found marker.LookupResult, now time.Time) ([]web.Dated, string) {
 	return s.messages().Stories(r, base, term, found, now)
 }
 

@@ -8,6 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/web"
@@ -24,7 +29,7 @@ func (s *site) deadAgainJob(n int, change url.Values) string {
 	}
 	var refs []string
 	for _, l := range view.Scan.Letters {
-		if l.Prediction.Class == admin.ClassRuns && len(refs) < n+2 {
+		if l.Prediction.Class == preflight.ClassRuns && len(refs) < n+2 {
 			refs = append(refs, l.Ref)
 		}
 	}
@@ -43,7 +48,7 @@ func (s *site) deadAgainJob(n int, change url.Values) string {
 func TestWhatIsPlannedOnceMoreIsBoundedToWhatTheRefusalOffers(t *testing.T) {
 	s := stocked(t, nil)
 	job := s.deadAgainJob(3, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	morgue := s.deadLetters
 	s.deadLetters = roomFor{morgue, 120, true, false, &asked}
 	if res := s.again(s.parsed(s.as("operator", "POST", job+"/again", ""))); res.StatusCode != http.StatusSeeOther {
@@ -52,7 +57,7 @@ func TestWhatIsPlannedOnceMoreIsBoundedToWhatTheRefusalOffers(t *testing.T) {
 	if last := asked[len(asked)-1]; last.Most != 120 || len(last.Refs) != 3 {
 		t.Errorf("asked for %+v", last)
 	}
-	s.deadLetters = failing{s.deadLetters, admin.JobItem{Ref: "r", Outcome: "rejected"}}
+	s.deadLetters = failing{s.deadLetters, jobs.JobItem{Ref: "r", Outcome: "rejected"}}
 	if res := s.again(s.parsed(s.as("operator", "POST", job+"/retry", ""))); res.StatusCode != http.StatusSeeOther {
 		t.Errorf("the button of the refused retry leads to %s", res.Status)
 	}
@@ -67,7 +72,7 @@ func TestWhatIsPlannedOnceMoreIsBoundedToWhatTheRefusalOffers(t *testing.T) {
 func TestTheBoundOfAJobDoesNotHoldForItsMessagesThatAreNamed(t *testing.T) {
 	s := stocked(t, nil)
 	job := s.deadAgainJob(3, url.Values{"most": {"2"}})
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
 	if res := s.as("admin", "POST", job+"/again", ""); res.StatusCode != http.StatusSeeOther || len(asked) != 1 || asked[0].Most != 0 || len(asked[0].Refs) != 2 {
 		t.Errorf("%s, asked for %+v", res.Status, asked)
@@ -82,7 +87,7 @@ func TestRequeueingAgainIsDisabledForThoseWhomItWouldBeRefused(t *testing.T) {
 		why    string
 	}{
 		"an operator, of a job that cleared markers":      {url.Values{"choice-runs": {"clear_first"}}, 3, "operator", "Clearing markers first needs the role admin."},
-		"an operator, more than operators move at once":   {nil, admin.DefaultOperatorLimit + 1, "operator", "Operators requeue at most 100 messages at once."},
+		"an operator, more than operators move at once":   {nil, deadletter.DefaultOperatorLimit + 1, "operator", "Operators requeue at most 100 messages at once."},
 		"an operator, few, of a job that cleared nothing": {nil, 3, "operator", ""},
 		"an admin, of a job that cleared markers":         {url.Values{"choice-runs": {"clear_first"}}, 3, "admin", ""},
 	} {
@@ -108,16 +113,16 @@ func TestRequeueingAgainIsDisabledForThoseWhomItWouldBeRefused(t *testing.T) {
 // failing is a service whose jobs all have one message.
 type failing struct {
 	deadLetterService
-	item admin.JobItem
+	item jobs.JobItem
 }
 
-func (f failing) JobItems(context.Context, admin.Caller, string, int64, int) ([]admin.JobItem, error) {
-	return []admin.JobItem{f.item}, nil
+func (f failing) JobItems(context.Context, admin.Caller, string, int64, int) ([]jobs.JobItem, error) {
+	return []jobs.JobItem{f.item}, nil
 }
 
 func TestTheAPIChoosesAQueueForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
 	s := stocked(t, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	s.deadLetters = roomFor{s.deadLetters, 120, false, false, &asked}
 	plan := func(do, target string) *http.Response {
 		body := `{"do":"` + do + `","pipeline":"inventory","queue":"` + inventoryDLQ + `","filter":"id:published","target":"` + target + `"}`

@@ -6,9 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/PuerkitoBio/goquery"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
 
-	"dedup-dashboard/internal/admin"
+	"github.com/PuerkitoBio/goquery"
 )
 
 // editing opens the form of the first message of a queue and returns what it sends when nothing is changed.
@@ -112,17 +113,17 @@ func TestABodyThatConsumersCannotReadIsSentOnlyWhenThatIsTicked(t *testing.T) {
 }
 
 func TestABodyThatWasNoJSONBeforeIsNotAskedAbout(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.ContentType, l.Body = "application/json", []byte("never was JSON")
-	if got := (admin.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); !strings.Contains(got, "not JSON") {
+	if got := (move.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); !strings.Contains(got, "not JSON") {
 		t.Errorf("where the content type says JSON: %q", got)
 	}
 	l.ContentType = ""
-	if got := (admin.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); got != "" {
+	if got := (move.Edit{Body: []byte("still is not JSON")}).Doubt(l.Message); got != "" {
 		t.Errorf("where nothing says JSON: %q", got)
 	}
 	l.Body = []byte(`{"a":1}`)
-	if got := (admin.Edit{Headers: map[string]string{"a": "b"}}).Doubt(l.Message); got != "" {
+	if got := (move.Edit{Headers: map[string]string{"a": "b"}}).Doubt(l.Message); got != "" {
 		t.Errorf("a body that stays: %q", got)
 	}
 }

@@ -10,14 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/dedup"
 )
 
 // oddLetter holds what JSON cannot say: times that are no dates, NaN, and texts that are not UTF-8.
-func oddLetter() admin.Letter {
+func oddLetter() deadletter.Letter {
 	const bad = "caf\xe9"
-	l := admin.Letter{ID: bad, Prediction: admin.Prediction{Class: admin.ClassRuns}}
+	l := deadletter.Letter{ID: bad, Prediction: preflight.Prediction{Class: preflight.ClassRuns}}
 	l.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{
 		Body: []byte(`{"a":1}`), Exchange: bad, RoutingKey: "orders",
 		Properties: dedup.Properties{

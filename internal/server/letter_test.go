@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"github.com/PuerkitoBio/goquery"
 
-	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -55,9 +57,9 @@ func TestABodyIsMaskedRevealedOnlyToAdminsAndNeverByAnAddress(t *testing.T) {
 func TestTheTablesOfLettersAreSafeForSpreadsheetsAndWhole(t *testing.T) {
 	s := stocked(t, nil)
 	const formula = "=cmd|'/c calc'!A1"
-	s.morgue.Put(inventoryDLQ, admin.Letter{
+	s.morgue.Put(inventoryDLQ, deadletter.Letter{
 		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: []byte("x"), Properties: dedup.Properties{MessageID: formula}}),
-		ID:         formula, Prediction: admin.Prediction{Class: admin.ClassRuns},
+		ID:         formula, Prediction: preflight.Prediction{Class: preflight.ClassRuns},
 	})
 	doc := s.looked("inventory", inventoryDLQ, "10000")
 	links := map[string]string{}
@@ -167,7 +169,7 @@ func (s *site) harmlessPage(t *testing.T, path string) {
 }
 
 // hostileLetter has what attackers and accidents write in every part.
-func hostileLetter(evil string) admin.Letter {
+func hostileLetter(evil string) deadletter.Letter {
 	short := evil[:min(len(evil), 250)]
 	m := dedup.Message{Exchange: short, RoutingKey: short, Body: []byte(evil), Properties: dedup.Properties{
 		ContentType: short, ContentEncoding: short, MessageID: short, CorrelationID: short, ReplyTo: short, Type: short, UserID: short, AppID: short, Expiration: short,
@@ -175,10 +177,10 @@ func hostileLetter(evil string) admin.Letter {
 			"queue": short, "reason": evil, "count": int64(1), "exchange": evil, "routing-keys": []any{evil}, "time": time.Now().Add(-time.Hour),
 		}}},
 	}}
-	return admin.Letter{
+	return deadletter.Letter{
 		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: "orders.dlq"}, m), ID: short, Target: short, Exception: evil, Failure: evil, NoTarget: evil,
 		Marker:     &dedup.Sighting{Marker: dedup.Marker{Store: "orders", ID: short, Key: "msg:" + short, State: dedup.Processing, BusinessKey: evil}, Value: []byte(evil)},
-		Prediction: admin.Prediction{Class: admin.ClassSwallowed, Reasons: []string{evil}, ClearFirst: true},
+		Prediction: preflight.Prediction{Class: preflight.ClassSwallowed, Reasons: []string{evil}, ClearFirst: true},
 	}
 }
 
@@ -207,7 +209,7 @@ func TestTheAPIOfDeadLettersGoesFromALookToAJob(t *testing.T) {
 		t.Errorf("a viewer gets %v", got)
 	}
 	scan := s.call("operator", "POST", "/api/v1"+inventory+"/scan", map[string]any{"queue": inventoryDLQ, "limit": 200})
-	if scan["scanned"] != 200.0 || len(scan["classes"].(map[string]any)) != len(admin.Classes()) {
+	if scan["scanned"] != 200.0 || len(scan["classes"].(map[string]any)) != len(preflight.Classes()) {
 		t.Errorf("the look is %v", scan)
 	}
 	found := s.call("operator", "GET", "/api/v1"+inventory+"?filter=class%3Aruns", nil)["scan"].(map[string]any)
@@ -240,7 +242,7 @@ func TestTheAPIOfDeadLettersGoesFromALookToAJob(t *testing.T) {
 
 func TestThePageOfAnErrorEnvelopeSaysThatItIsNotTheMessage(t *testing.T) {
 	s := stocked(t, nil)
-	var envelope admin.Letter
+	var envelope deadletter.Letter
 	envelope.MessageID, envelope.ID, envelope.Ref = "enveloped", "enveloped", "enveloped"
 	envelope.Type = "EasyNetQ.SystemMessages.Error:EasyNetQ"
 	s.morgue.Put("orders.dlq", envelope)

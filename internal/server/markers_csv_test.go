@@ -14,8 +14,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -101,22 +102,22 @@ func TestATableNeverShortensAnID(t *testing.T) {
 
 // endless is a store that has another page after each, until it fails.
 type endless struct {
-	marker.Service
+	markerpage.Service
 	pages  int
 	failAt int
 	slow   time.Duration
 }
 
-func (e *endless) Browse(ctx context.Context, _ admin.Caller, _ string, q dedup.MarkerQuery) (admin.BrowsePage, error) {
+func (e *endless) Browse(ctx context.Context, _ admin.Caller, _ string, q dedup.MarkerQuery) (marker.BrowsePage, error) {
 	select {
 	case <-ctx.Done():
-		return admin.BrowsePage{}, ctx.Err()
+		return marker.BrowsePage{}, ctx.Err()
 	case <-time.After(e.slow):
 	}
 	if e.pages++; e.pages == e.failAt {
-		return admin.BrowsePage{}, &dedup.Error{Kind: dedup.Unavailable, Public: "the store went away", Err: errors.New("EOF")}
+		return marker.BrowsePage{}, &dedup.Error{Kind: dedup.Unavailable, Public: "the store went away", Err: errors.New("EOF")}
 	}
-	var p admin.BrowsePage
+	var p marker.BrowsePage
 	p.Next = "more"
 	for i := range q.Limit {
 		id := fmt.Sprintf("%d-%d", e.pages, i)
@@ -155,12 +156,12 @@ func TestALongTableIsBoundedByRowsByTimeAndByItsStore(t *testing.T) {
 
 // held is a store whose first page comes when the test lets it.
 type held struct {
-	marker.Service
+	markerpage.Service
 	once       sync.Once
 	began, end chan struct{}
 }
 
-func (h *held) Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error) {
+func (h *held) Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (marker.BrowsePage, error) {
 	h.once.Do(func() { close(h.began); <-h.end })
 	return h.Service.Browse(ctx, who, store, q)
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
@@ -18,7 +20,7 @@ import (
 func TestNoHashOfWhatIsHiddenCanBeTriedAgainstGuesses(t *testing.T) {
 	s := stocked(t, nil)
 	body := []byte(`{"phone":"+49 170 1234567"}`)
-	letter := admin.Letter{Prediction: admin.Prediction{Class: admin.ClassRuns}}
+	letter := deadletter.Letter{Prediction: preflight.Prediction{Class: preflight.ClassRuns}}
 	letter.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: body, Properties: dedup.Properties{MessageID: "m-1"}})
 	bodySum, valueSum := sha256.Sum256(body), sha256.Sum256([]byte("processing +49 170 1234567"))
 	letter.Size, letter.Hash = len(body), hex.EncodeToString(bodySum[:])

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/lab/demo"
@@ -18,7 +18,7 @@ import (
 
 // A bench is a measurer that ends when it is told to, or is stopped.
 type bench struct {
-	service *admin.Measurements
+	service *measuring.Measurements
 
 	mu     sync.Mutex
 	never  string
@@ -29,13 +29,13 @@ type bench struct {
 	end    chan string
 }
 
-func newBench(t testing.TB, deps admin.MeasurementsDeps) *bench {
+func newBench(t testing.TB, deps measuring.Deps) *bench {
 	b := &bench{ready: dedup.TraceReadiness{Switch: dedup.TraceByUs}, end: make(chan string), began: true}
 	deps.Measurer = b
 	for _, p := range demo.Scene("mixed", time.Now()).Pipelines {
 		deps.Pipelines = append(deps.Pipelines, p.Pipeline)
 	}
-	b.service = admin.NewMeasurements(deps)
+	b.service = measuring.New(deps)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.service.Run(ctx) }()
@@ -250,7 +250,7 @@ func TestWhatCannotBeMeasuredSaysWhy(t *testing.T) {
 	if form := s.page("operator", at).Find("#measure"); form.Find("form").Length() > 0 || !strings.Contains(oneLine(form), "The pipeline has no store.") {
 		t.Errorf("never: %q", oneLine(form))
 	}
-	s.bench.never = admin.MeasurementsOff
+	s.bench.never = measuring.Off
 	if s.page("operator", at).Find("#measure").Length() > 0 {
 		t.Error("measurements that are off are offered")
 	}
@@ -313,7 +313,7 @@ func TestAFigureThatMayBeOfSeveralTiersOffersAMeasurement(t *testing.T) {
 	if got := offered("viewer"); got["overview"] != "none" || got["page"] != "none" {
 		t.Errorf("a viewer, who cannot measure, is led to %v", got)
 	}
-	s.bench.never = admin.MeasurementsOff
+	s.bench.never = measuring.Off
 	if got := offered("operator"); got["overview"] != "none" || got["page"] != "none" {
 		t.Errorf("where measurements are off, an operator is led to %v", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/admin/move"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
@@ -41,7 +43,7 @@ func TestAChangeOfAPlanKeepsItsEdit(t *testing.T) {
 // editsLost is a service that keeps no edit, as after a restart.
 type editsLost struct{ deadLetterService }
 
-func (e editsLost) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (e editsLost) PlannedMove(ctx context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	p, job, err := e.deadLetterService.PlannedMove(ctx, who, id)
 	p.Edited = nil
 	return p, job, err

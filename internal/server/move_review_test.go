@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
@@ -29,30 +32,30 @@ type roomFor struct {
 	most   int64
 	refuse bool
 	late   bool
-	asked  *[]admin.MoveRequest
+	asked  *[]move.Request
 }
 
 func (f roomFor) tooMany(kind dedup.Kind) error {
-	return &admin.TooMany{Fits: f.most, Err: &dedup.Error{Kind: kind, Public: "125 do not fit: room for 120. Take 120 at most"}}
+	return &move.TooMany{Fits: f.most, Err: &dedup.Error{Kind: kind, Public: "125 do not fit: room for 120. Take 120 at most"}}
 }
 
-func (f roomFor) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error) {
+func (f roomFor) PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error) {
 	*f.asked = append(*f.asked, req)
 	if f.refuse && (req.Most == 0 || req.Most > f.most) {
-		return admin.MovePlan{}, f.tooMany(dedup.Forbidden)
+		return move.Plan{}, f.tooMany(dedup.Forbidden)
 	}
 	return f.deadLetterService.PlanMove(ctx, who, req)
 }
 
-func (f roomFor) PlannedMove(ctx context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (f roomFor) PlannedMove(ctx context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	p, job, err := f.deadLetterService.PlannedMove(ctx, who, id)
 	if p.Most == 0 && !f.late {
-		p.Guards = append(p.Guards, admin.Guard{Blocking: true, Text: "125 do not fit: room for 120. Take 120 at most", Fits: &f.most})
+		p.Guards = append(p.Guards, move.Guard{Blocking: true, Text: "125 do not fit: room for 120. Take 120 at most", Fits: &f.most})
 	}
 	return p, job, err
 }
 
-func (f roomFor) StartJob(context.Context, admin.Caller, admin.StartRequest) (string, error) {
+func (f roomFor) StartJob(context.Context, admin.Caller, jobs.StartRequest) (string, error) {
 	return "", f.tooMany(dedup.Conflict)
 }
 
@@ -68,7 +71,7 @@ func (s *site) again(doc *goquery.Document) *http.Response {
 
 func TestARefusedMoveOffersAsManyAsFit(t *testing.T) {
 	s := stocked(t, nil)
-	var asked []admin.MoveRequest
+	var asked []move.Request
 	look := s.looked("inventory", inventoryDLQ, "1000")
 	full := roomFor{s.deadLetters, 120, false, false, &asked}
 	s.deadLetters = full

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/static"
@@ -62,11 +63,11 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 
 // past is a service whose operations ended some time ago.
 type past struct {
-	marker.Service
+	markerpage.Service
 	ago time.Duration
 }
 
-func (p *past) Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error) {
+func (p *past) Operation(ctx context.Context, who admin.Caller, id string) (marker.Operation, error) {
 	o, err := p.Service.Operation(ctx, who, id)
 	o.Ended = time.Now().Add(-p.ago)
 	return o, err
@@ -158,9 +159,9 @@ func TestTheAuditHasOneRowForAnOperationAndTheTrailBeneathIt(t *testing.T) {
 }
 
 // busy is a service whose markers are all under way.
-type busy struct{ marker.Service }
+type busy struct{ markerpage.Service }
 
-func (b busy) Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error) {
+func (b busy) Look(ctx context.Context, who admin.Caller, store, key string) (marker.Judged, error) {
 	j, err := b.Service.Look(ctx, who, store, key)
 	j.UnderWay = "OP1"
 	return j, err

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -84,7 +86,7 @@ const (
 	readTimeout       = 15 * time.Second
 	writeTimeout      = 30 * time.Second
 	// actTimeout is writeTimeout for what acts, whose answer waits for its turn, for a broker and for stores.
-	actTimeout   = admin.ScanWithin + 30*time.Second
+	actTimeout   = deadletter.ScanWithin + 30*time.Second
 	idleTimeout  = 2 * time.Minute
 	maxBodyBytes = 1 << 20
 )

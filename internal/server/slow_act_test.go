@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 )
 
 // slowLetters are dead letters at which a look takes its time.
@@ -18,7 +19,7 @@ type slowLetters struct {
 	takes time.Duration
 }
 
-func (s slowLetters) Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error) {
+func (s slowLetters) Scan(ctx context.Context, who admin.Caller, req deadletter.ScanRequest) (deadletter.Scan, error) {
 	<-time.After(s.takes)
 	return s.deadLetterService.Scan(ctx, who, req)
 }

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/admin/jobs"
+
 	"dedup-dashboard/internal/admin"
 )
 
 // planless is a service whose jobs cannot be read with their plans.
 type planless struct{ deadLetterService }
 
-func (planless) Job(context.Context, admin.Caller, string) (admin.Job, error) {
+func (planless) Job(context.Context, admin.Caller, string) (jobs.Job, error) {
 	panic("a story reads a plan")
 }
 

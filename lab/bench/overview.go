@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
@@ -23,7 +24,7 @@ import (
 	"dedup-dashboard/internal/server"
 	"dedup-dashboard/internal/server/page/account"
 	"dedup-dashboard/internal/server/page/audit"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/overview"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
@@ -81,7 +82,7 @@ type figureSource interface {
 
 // newSite returns the web of a dashboard whose figures come from source, with one account of a role. Its markers are
 // those of the stores.
-func newSite(ctx context.Context, dir, role string, source figureSource, stores ...admin.MarkerStore) (_ http.Handler, closeSite func(), err error) {
+func newSite(ctx context.Context, dir, role string, source figureSource, stores ...marker.MarkerStore) (_ http.Handler, closeSite func(), err error) {
 	log := slog.New(slog.DiscardHandler)
 	db, err := journal.Open(ctx, dir, log)
 	if err != nil {
@@ -103,12 +104,12 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 	}
 	first := auth.NewFirstAdmin(accounts, filepath.Join(dir, "link"), func(string) string { return "" }, func(string) {})
 	gate := admin.NewGate(db.Audit(), db, log)
-	keeper := admin.NewMarkers(admin.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
+	keeper := marker.NewMarkers(marker.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
 		Stores: stores, Judge: dedup.Judge, Log: log})
 	sessions := session.New(server.DefaultConfig().Sessions(), db.Sessions())
 	s, err := server.New(server.DefaultConfig(), server.Deps{
 		Snapshots: source, History: source, Auth: accounts, FirstAdmin: first,
-		Pages: []web.Pages{overview.New(overview.Deps{Snapshots: source}), account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}), marker.New(marker.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: keeper})},
+		Pages: []web.Pages{overview.New(overview.Deps{Snapshots: source}), account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}), markerpage.New(markerpage.Deps{Snapshots: source, Markers: keeper, Judge: dedup.Judge, Log: log}), audit.New(audit.Deps{Snapshots: source, Trail: admin.NewTrail(gate, db.Audit(), source)})},
 		Gate:  gate, Sessions: sessions, Log: log, Version: "bench",
 	})
 	if err != nil {

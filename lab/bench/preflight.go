@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
@@ -104,8 +104,8 @@ func preflightAll(ctx context.Context, t *table, store markers.Store, name strin
 			missing++
 		}
 	}
-	preflighter, err := admin.NewPreflighter([]dedup.Pipeline{{Name: "bench", Store: store.Name(), IDFrom: "message_id"}},
-		[]admin.PreflightStore{{Name: store.Name(), Scheme: store.Scheme(), Finder: store}})
+	preflighter, err := preflight.New([]dedup.Pipeline{{Name: "bench", Store: store.Name(), IDFrom: "message_id"}},
+		[]preflight.Store{{Name: store.Name(), Scheme: store.Scheme(), Finder: store}})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/demo"
 )
@@ -28,7 +28,7 @@ func measureStuck(ctx context.Context, b *bench) error {
 	source := &stuckSource{shelf: demo.NewShelf(now)}
 	source.next(now)
 	site, closeSite, err := newSite(ctx, filepath.Join(b.folder, "stuck"), "admin", source,
-		admin.MarkerStore{Name: stuckPipeline, Reader: source.shelf, Actor: source.shelf})
+		marker.MarkerStore{Name: stuckPipeline, Reader: source.shelf, Actor: source.shelf})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -18,7 +18,7 @@ type Bench struct {
 func (b *Bench) WhyNot(p dedup.Pipeline) string {
 	switch {
 	case p.Name == "points":
-		return admin.MeasurementsOff
+		return measuring.Off
 	case p.Store == "":
 		return "the pipeline has no store"
 	}

@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 )
 
 // poison says what is wrong with a kind of dead letter of the demo, and what a requeue would do to it.
 type poison struct {
 	reason, typ, exception, failure, route string
-	class                                  admin.Class
+	class                                  preflight.Class
 	why                                    string
 	state                                  dedup.State
 	clear, clearDone                       bool
@@ -23,13 +24,13 @@ type poison struct {
 
 func poisons() []poison {
 	return []poison{
-		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.eu", admin.ClassRuns, "it has no marker: nothing stops the consumer from doing the work", "", false, false},
-		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.us", admin.ClassRuns, "its marker was deleted when the work failed", "", false, false},
-		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 4 in stock, found 3", "release.eu", admin.ClassSwallowed, "its marker says processing, and this scheme acks what is in flight: the consumer would drop it", dedup.Processing, true, false},
-		{dedup.DeathExpired, "order.reserve", "", "", "reserve.eu", admin.ClassSkipped, "its marker says done since 02:14:07", dedup.Done, false, true},
-		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 1 in stock, found 0", "release.us", admin.ClassBlocks, "its marker says processing, and this scheme returns what is in flight", dedup.Processing, true, false},
-		{dedup.DeathDeliveryLimit, "order.audit", "java.lang.NullPointerException", "Cannot invoke \"Order.getLines()\" because \"order\" is null", "audit", admin.ClassLastAttempt, "its retry counter stands at 4 of 5", "", false, false},
-		{dedup.DeathMaxLength, "order.reserve", "", "", "reserve.eu", admin.ClassMayRunTwice, "it died 26 h ago, and done markers live for 12 h: whether its work was done cannot be seen", "", false, false},
+		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.eu", preflight.ClassRuns, "it has no marker: nothing stops the consumer from doing the work", "", false, false},
+		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.us", preflight.ClassRuns, "its marker was deleted when the work failed", "", false, false},
+		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 4 in stock, found 3", "release.eu", preflight.ClassSwallowed, "its marker says processing, and this scheme acks what is in flight: the consumer would drop it", dedup.Processing, true, false},
+		{dedup.DeathExpired, "order.reserve", "", "", "reserve.eu", preflight.ClassSkipped, "its marker says done since 02:14:07", dedup.Done, false, true},
+		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 1 in stock, found 0", "release.us", preflight.ClassBlocks, "its marker says processing, and this scheme returns what is in flight", dedup.Processing, true, false},
+		{dedup.DeathDeliveryLimit, "order.audit", "java.lang.NullPointerException", "Cannot invoke \"Order.getLines()\" because \"order\" is null", "audit", preflight.ClassLastAttempt, "its retry counter stands at 4 of 5", "", false, false},
+		{dedup.DeathMaxLength, "order.reserve", "", "", "reserve.eu", preflight.ClassMayRunTwice, "it died 26 h ago, and done markers live for 12 h: whether its work was done cannot be seen", "", false, false},
 	}
 }
 
@@ -39,10 +40,10 @@ func pattern(i int) int {
 }
 
 // deadLetter is one dead letter of a queue, always the same for a number.
-func deadLetter(queue dedup.QueueRef, source string, i int, now time.Time) admin.Letter {
+func deadLetter(queue dedup.QueueRef, source string, i int, now time.Time) deadletter.Letter {
 	p := poisons()[pattern(i)]
 	died := now.Add(-time.Duration(20+i*7) * time.Second).Truncate(time.Second)
-	if p.class == admin.ClassMayRunTwice {
+	if p.class == preflight.ClassMayRunTwice {
 		died = died.Add(-26 * time.Hour)
 	}
 	id := fmt.Sprintf("%08x-5b1c-4d0e-a7f2-%012x", hash("l"+source+strconv.Itoa(i))&0xffffffff, hash("m"+source+strconv.Itoa(i))&0xffffffffffff)
@@ -57,18 +58,18 @@ func deadLetter(queue dedup.QueueRef, source string, i int, now time.Time) admin
 	if p.exception != "" {
 		headers["x-exception-type"], headers["x-exception-message"] = p.exception, p.failure
 	}
-	l := admin.Letter{
+	l := deadletter.Letter{
 		DeadLetter: dedup.NewDeadLetter(queue, dedup.Message{
 			Exchange: "", RoutingKey: queue.Name, Redelivered: true, Body: []byte(body),
 			Properties: dedup.Properties{ContentType: "application/json", Headers: headers, DeliveryMode: 2, MessageID: id, Type: p.typ, AppID: "checkout", Timestamp: died.Add(-time.Minute)},
 		}),
 		ID: id, Target: source, Exception: p.exception, Failure: p.failure,
-		Prediction: admin.Prediction{Class: p.class, Reasons: []string{p.why}, ClearFirst: p.clear, ClearDone: p.clearDone},
+		Prediction: preflight.Prediction{Class: p.class, Reasons: []string{p.why}, ClearFirst: p.clear, ClearDone: p.clearDone},
 	}
 	if i%37 == 36 {
 		l.Requeues = 1 + i%2
 	}
-	if p.class == admin.ClassBlocks {
+	if p.class == preflight.ClassBlocks {
 		l.Prediction.Until = now.Add(41 * time.Minute).Truncate(time.Second)
 	}
 	if p.state != "" {
@@ -81,14 +82,14 @@ func deadLetter(queue dedup.QueueRef, source string, i int, now time.Time) admin
 }
 
 // sealed fills in what is known of a body whatever of it is shown.
-func sealed(l admin.Letter) admin.Letter {
+func sealed(l deadletter.Letter) deadletter.Letter {
 	sum := sha256.Sum256(l.Body)
 	l.Size, l.Hash = len(l.Body), hex.EncodeToString(sum[:])
 	return l
 }
 
 // masked hides what a name says is personal.
-func masked(l admin.Letter) admin.Letter {
+func masked(l deadletter.Letter) deadletter.Letter {
 	body := string(l.Body)
 	if at := strings.Index(body, `"email":"`); at >= 0 {
 		end := strings.Index(body[at+9:], `"`)

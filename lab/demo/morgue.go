@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,30 +34,30 @@ type Morgue struct {
 
 	mu     sync.Mutex
 	now    func() time.Time
-	queues map[string][]admin.Letter // by queue
-	owner  map[string]string         // pipeline, by dead-letter queue
-	scans  map[string]admin.Scan
+	queues map[string][]deadletter.Letter // by queue
+	owner  map[string]string              // pipeline, by dead-letter queue
+	scans  map[string]deadletter.Scan
 	plans  map[string]plannedMove
 	jobs   []*movingJob
 	tokens map[string]string
 }
 
 type plannedMove struct {
-	plan    admin.MovePlan
-	letters []admin.Letter
-	edited  *admin.Edit
+	plan    move.Plan
+	letters []deadletter.Letter
+	edited  *move.Edit
 	job     string
 }
 
 type movingJob struct {
-	admin.Job
-	rest    []admin.Letter
-	items   []admin.JobItem
+	jobs.Job
+	rest    []deadletter.Letter
+	items   []jobs.JobItem
 	last    time.Time
 	watched time.Time
 	credit  float64
 	// gone are the letters that it has moved.
-	gone []admin.Letter
+	gone []deadletter.Letter
 }
 
 // quorum is the dead-letter queue of the demo that must not be looked at.
@@ -61,14 +65,14 @@ const quorum = "payments.dlq"
 
 // NewMorgue returns the dead-letter queues of the mixed scene.
 func NewMorgue(clock func() time.Time) *Morgue {
-	m := &Morgue{Watch: 1500 * time.Millisecond, now: clock, queues: map[string][]admin.Letter{}, owner: map[string]string{}, scans: map[string]admin.Scan{}, plans: map[string]plannedMove{}, tokens: map[string]string{}}
+	m := &Morgue{Watch: 1500 * time.Millisecond, now: clock, queues: map[string][]deadletter.Letter{}, owner: map[string]string{}, scans: map[string]deadletter.Scan{}, plans: map[string]plannedMove{}, tokens: map[string]string{}}
 	for _, sp := range mixedSpecs() {
 		queue := dedup.QueueRef{Vhost: "/", Name: sp.queues[0] + ".dlq"}
 		m.owner[queue.Name] = sp.name
 		for i := range int(sp.dead) {
 			l := deadLetter(queue, sp.queues[0], i, clock())
 			if sp.down != "" {
-				l.Marker, l.Prediction = nil, admin.Prediction{Class: admin.ClassUnknown, Reasons: []string{"the store could not be asked"}}
+				l.Marker, l.Prediction = nil, preflight.Prediction{Class: preflight.ClassUnknown, Reasons: []string{"the store could not be asked"}}
 			}
 			m.queues[queue.Name] = append(m.queues[queue.Name], l)
 		}
@@ -77,7 +81,7 @@ func NewMorgue(clock func() time.Time) *Morgue {
 }
 
 // Put adds a dead letter to a queue.
-func (m *Morgue) Put(queue string, l admin.Letter) {
+func (m *Morgue) Put(queue string, l deadletter.Letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.queues[queue] = append(m.queues[queue], sealed(l))
@@ -130,37 +134,37 @@ func (m *Morgue) WhyNot(pipeline string) string {
 }
 
 // Queue returns a dead-letter queue.
-func (m *Morgue) Queue(_ context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error) {
+func (m *Morgue) Queue(_ context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.QueueView{}, err
+		return deadletter.QueueView{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.owner[queue] != pipeline {
-		return admin.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
+		return deadletter.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
 	}
 	return m.view(pipeline, queue, "argument x-dead-letter-exchange"), nil
 }
 
 // ParkingQueue returns the queue that discarded messages wait in.
-func (m *Morgue) ParkingQueue(_ context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error) {
+func (m *Morgue) ParkingQueue(_ context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.QueueView{}, err
+		return deadletter.QueueView{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.owner[queue] != pipeline {
-		return admin.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
+		return deadletter.QueueView{}, missing("The pipeline " + pipeline + " has no dead-letter queue of this name")
 	}
 	return m.view(pipeline, parking(queue), "parking queue of "+queue), nil
 }
 
 func parking(queue string) string { return "dedup.parking." + queue }
 
-func (m *Morgue) view(pipeline, queue, found string) admin.QueueView {
+func (m *Morgue) view(pipeline, queue, found string) deadletter.QueueView {
 	at := m.now()
-	v := admin.QueueView{
-		Pipeline: pipeline, OperatorLimit: admin.DefaultOperatorLimit,
+	v := deadletter.QueueView{
+		Pipeline: pipeline, OperatorLimit: deadletter.DefaultOperatorLimit,
 		Queue: dedup.DeadLetterQueue{
 			QueueRef: dedup.QueueRef{Vhost: "/", Name: queue}, Type: "classic", Found: found,
 			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(len(m.queues[queue])), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),
@@ -186,31 +190,31 @@ func (m *Morgue) view(pipeline, queue, found string) admin.QueueView {
 }
 
 // Scan looks at the head of a queue.
-func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error) {
+func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req deadletter.ScanRequest) (deadletter.Scan, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.Scan{}, err
+		return deadletter.Scan{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.owner[strings.TrimPrefix(req.Queue, "dedup.parking.")] != req.Pipeline {
-		return admin.Scan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
+		return deadletter.Scan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
 	}
 	if why := m.view(req.Pipeline, req.Queue, "").WhyNoScan; why != "" {
-		return admin.Scan{}, refuse(dedup.Conflict, "The queue cannot be looked at: "+why)
+		return deadletter.Scan{}, refuse(dedup.Conflict, "The queue cannot be looked at: "+why)
 	}
-	s := admin.Scan{
+	s := deadletter.Scan{
 		ID: rand.Text(), Pipeline: req.Pipeline, Queue: dedup.QueueRef{Vhost: "/", Name: req.Queue}, By: who.Name, At: m.now(), Took: 180 * time.Millisecond,
-		Ready: int64(len(m.queues[req.Queue])), Effects: []string{"the messages were taken and put back; they are marked as redelivered now"}, Classes: admin.Tally{},
+		Ready: int64(len(m.queues[req.Queue])), Effects: []string{"the messages were taken and put back; they are marked as redelivered now"}, Classes: preflight.Tally{},
 	}
 	s.Letters = slices.Clone(m.queues[req.Queue][:min(req.Limit, len(m.queues[req.Queue]))])
 	for i := range s.Letters {
 		s.Classes[s.Letters[i].Prediction.Class]++
 		s.Letters[i] = masked(s.Letters[i])
 	}
-	if s.Classes[admin.ClassUnknown] > 0 {
+	if s.Classes[preflight.ClassUnknown] > 0 {
 		s.StoreFailed = "connect to 10.0.4.17:6379: connection refused"
 	}
-	maps.DeleteFunc(m.scans, func(_ string, old admin.Scan) bool { return old.Queue == s.Queue })
+	maps.DeleteFunc(m.scans, func(_ string, old deadletter.Scan) bool { return old.Queue == s.Queue })
 	m.scans[s.ID] = s
 	return s, m.note(ctx, who, "scan_dead_letters", req.Queue, s.ID, fmt.Sprintf("%d of %d looked at", len(s.Letters), s.Ready))
 }
@@ -234,9 +238,9 @@ func (m *Morgue) entry(ctx context.Context, e admin.Entry) error {
 }
 
 // Kept returns a scan that is kept.
-func (m *Morgue) Kept(_ context.Context, who admin.Caller, id string) (admin.Scan, error) {
+func (m *Morgue) Kept(_ context.Context, who admin.Caller, id string) (deadletter.Scan, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.Scan{}, err
+		return deadletter.Scan{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,23 +252,23 @@ func (m *Morgue) Kept(_ context.Context, who admin.Caller, id string) (admin.Sca
 }
 
 // Letter returns a letter of a scan, masked.
-func (m *Morgue) Letter(ctx context.Context, who admin.Caller, scan, ref string) (admin.Letter, error) {
+func (m *Morgue) Letter(ctx context.Context, who admin.Caller, scan, ref string) (deadletter.Letter, error) {
 	s, err := m.Kept(ctx, who, scan)
 	if err != nil {
-		return admin.Letter{}, err
+		return deadletter.Letter{}, err
 	}
 	for _, l := range s.Letters {
 		if l.Ref == ref {
 			return l, nil
 		}
 	}
-	return admin.Letter{}, missing("That look found no such message")
+	return deadletter.Letter{}, missing("That look found no such message")
 }
 
 // Reveal returns a letter of a scan as it is.
-func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string) (admin.Letter, error) {
+func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string) (deadletter.Letter, error) {
 	if err := allow(who, auth.Admin); err != nil {
-		return admin.Letter{}, err
+		return deadletter.Letter{}, err
 	}
 	l, err := m.Letter(ctx, who, scan, ref)
 	if err != nil {
@@ -281,7 +285,7 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 }
 
 // Export gives the letters of a scan that match, as they are.
-func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string, send func([]admin.Letter) error) error {
+func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter string, send func([]deadletter.Letter) error) error {
 	if err := allow(who, auth.Operator); err != nil {
 		return err
 	}
@@ -289,11 +293,11 @@ func (m *Morgue) Export(ctx context.Context, who admin.Caller, scan, filter stri
 	if err != nil {
 		return err
 	}
-	f, err := admin.ParseFilter(filter, m.now().UTC())
+	f, err := deadletter.ParseFilter(filter, m.now().UTC())
 	if err != nil {
 		return err
 	}
-	var list []admin.Letter
+	var list []deadletter.Letter
 	for _, l := range s.Letters {
 		if f.Matches(l) {
 			list = append(list, l)
@@ -324,15 +328,15 @@ func (m *Morgue) IDsOfKey(_ context.Context, who admin.Caller, key string, most 
 }
 
 // Seen returns the scans that found a message with an id, with that message alone.
-func (m *Morgue) Seen(_ context.Context, who admin.Caller, id string) ([]admin.Scan, error) {
+func (m *Morgue) Seen(_ context.Context, who admin.Caller, id string) ([]deadletter.Scan, error) {
 	if err := allow(who, auth.Operator); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []admin.Scan
+	var found []deadletter.Scan
 	for _, s := range m.scans {
-		s.Letters = slices.DeleteFunc(slices.Clone(s.Letters), func(l admin.Letter) bool { return l.ID != id })
+		s.Letters = slices.DeleteFunc(slices.Clone(s.Letters), func(l deadletter.Letter) bool { return l.ID != id })
 		if len(s.Letters) > 0 {
 			found = append(found, s)
 		}

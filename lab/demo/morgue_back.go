@@ -5,18 +5,19 @@ import (
 	"maps"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
 )
 
 // JobItemsThat returns those behind a number of which one thing became.
-func (m *Morgue) JobItemsThat(_ context.Context, who admin.Caller, id, became string, after int64, limit int) ([]admin.JobItem, error) {
+func (m *Morgue) JobItemsThat(_ context.Context, who admin.Caller, id, became string, after int64, limit int) ([]jobs.JobItem, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, err := m.find(who, id)
 	if err != nil {
 		return nil, err
 	}
-	var some []admin.JobItem
+	var some []jobs.JobItem
 	for _, i := range j.items {
 		if i.Became == became && i.Seq > after && len(some) < limit {
 			some = append(some, i)
@@ -65,6 +66,6 @@ func (m *Morgue) dieAgain(j *movingJob) map[string]bool {
 		m.queues[j.Plan.Source.Name] = append(m.queues[j.Plan.Source.Name], l)
 	}
 	back := int64(len(again))
-	j.Aftermath.Back, j.Aftermath.BackBy = &back, admin.BackByLook
+	j.Aftermath.Back, j.Aftermath.BackBy = &back, jobs.BackByLook
 	return again
 }

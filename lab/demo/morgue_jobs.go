@@ -8,12 +8,16 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
 // StartJob begins to carry a plan out.
-func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.StartRequest) (string, error) {
+func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req jobs.StartRequest) (string, error) {
 	if err := allow(who, auth.Operator); err != nil {
 		return "", err
 	}
@@ -37,8 +41,8 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 			return "", refuse(dedup.Conflict, g.Text)
 		}
 	}
-	j := &movingJob{rest: slices.Clone(p.letters), last: m.now(), Job: admin.Job{
-		ID: rand.Text(), Plan: p.plan, By: who.Name, Reason: req.Reason, State: admin.JobRunning, Started: m.now(), Limit: p.plan.Ready,
+	j := &movingJob{rest: slices.Clone(p.letters), last: m.now(), Job: jobs.Job{
+		ID: rand.Text(), Plan: p.plan, By: who.Name, Reason: req.Reason, State: jobs.JobRunning, Started: m.now(), Limit: p.plan.Ready,
 	}}
 	if !p.plan.Request.Whole {
 		j.Limit = int64(len(p.letters))
@@ -46,9 +50,9 @@ func (m *Morgue) StartJob(ctx context.Context, who admin.Caller, req admin.Start
 	if most := p.plan.Most; most > 0 {
 		j.rest = j.rest[:min(int64(len(j.rest)), most)]
 	}
-	j.Extent = admin.ExtentOf(p.plan, p.plan.Ready)
+	j.Extent = move.ExtentOf(p.plan, p.plan.Ready)
 	if p.plan.Request.Canary > 0 {
-		j.State = admin.JobCanary
+		j.State = jobs.JobCanary
 	}
 	if p.edited != nil && len(j.rest) == 1 {
 		j.rest[0].Body = p.edited.Body
@@ -89,9 +93,9 @@ func (m *Morgue) advance(j *movingJob) bool {
 	passed := now.Sub(j.last)
 	j.last = now
 	switch {
-	case j.State.Final() || j.State == admin.JobPaused:
+	case j.State.Final() || j.State == jobs.JobPaused:
 		return false
-	case j.State == admin.JobWatching:
+	case j.State == jobs.JobWatching:
 		if now.Sub(j.watched) < m.Watch {
 			return false
 		}
@@ -100,20 +104,20 @@ func (m *Morgue) advance(j *movingJob) bool {
 	}
 	rate := j.Plan.Request.Rate
 	if rate == 0 {
-		rate = admin.DefaultRate
+		rate = move.DefaultRate
 	}
 	if rate < 0 {
 		rate = 5000
 	}
 	j.Rate, j.credit = rate, j.credit+passed.Seconds()*rate
-	for ; j.credit >= 1 && len(j.rest) > 0 && j.State != admin.JobWatching; j.credit-- {
+	for ; j.credit >= 1 && len(j.rest) > 0 && j.State != jobs.JobWatching; j.credit-- {
 		m.moveOne(j, now)
-		if j.State == admin.JobCanary && (j.Moved >= int64(j.Plan.Request.Canary)) {
-			j.State, j.watched, j.WatchedUntil = admin.JobWatching, now, now.Add(m.Watch)
+		if j.State == jobs.JobCanary && (j.Moved >= int64(j.Plan.Request.Canary)) {
+			j.State, j.watched, j.WatchedUntil = jobs.JobWatching, now, now.Add(m.Watch)
 		}
 	}
-	if len(j.rest) == 0 && j.State != admin.JobWatching {
-		m.end(j, admin.JobDone, "")
+	if len(j.rest) == 0 && j.State != jobs.JobWatching {
+		m.end(j, jobs.JobDone, "")
 	}
 	return true
 }
@@ -122,7 +126,7 @@ func (m *Morgue) advance(j *movingJob) bool {
 func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 	l := j.rest[0]
 	j.rest = j.rest[1:]
-	item := admin.JobItem{Seq: int64(len(j.items) + 1), At: now, Ref: l.Ref, ID: l.ID, Target: l.Target, Class: l.Prediction.Class, Outcome: "moved"}
+	item := jobs.JobItem{Seq: int64(len(j.items) + 1), At: now, Ref: l.Ref, ID: l.ID, Target: l.Target, Class: l.Prediction.Class, Outcome: "moved"}
 	if len(l.Deaths) > 0 {
 		item.Death = &l.Deaths[0]
 	}
@@ -134,19 +138,19 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 		target, item.Target = j.Plan.Request.Queue, j.Plan.Request.Queue
 	}
 	switch choice := j.Plan.Choices[l.Prediction.Class]; {
-	case choice == admin.LeaveOut:
+	case choice == preflight.LeaveOut:
 		item.Outcome, item.Text = "left", "left out by choice"
 		j.Left++
-	case j.Plan.Request.Do == admin.Requeue && l.Prediction.Class == admin.ClassMayRunTwice && len(j.items)%3 == 0:
+	case j.Plan.Request.Do == admin.Requeue && l.Prediction.Class == preflight.ClassMayRunTwice && len(j.items)%3 == 0:
 		item.Outcome, item.Text = "returned", "no queue took it: NO_ROUTE"
 		j.Returned++
 	default:
-		if choice == admin.ClearFirst {
+		if choice == preflight.ClearFirst {
 			j.Cleared++
 		}
 		j.Moved++
 		j.gone = append(j.gone, l)
-		m.queues[source] = slices.DeleteFunc(m.queues[source], func(x admin.Letter) bool { return x.Ref == l.Ref })
+		m.queues[source] = slices.DeleteFunc(m.queues[source], func(x deadletter.Letter) bool { return x.Ref == l.Ref })
 		if target != "" {
 			l.Queue.Name = target
 			m.queues[target] = append(m.queues[target], l)
@@ -154,7 +158,7 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 	}
 	j.items = append(j.items, item)
 	if item.Outcome == "returned" {
-		j.Failures = append([]admin.JobItem{item}, j.Failures...)
+		j.Failures = append([]jobs.JobItem{item}, j.Failures...)
 		j.Failures = j.Failures[:min(50, len(j.Failures))]
 	}
 }
@@ -162,22 +166,22 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 // judge says whether the first messages went well; the caller holds mu.
 func (m *Morgue) judge(j *movingJob, now time.Time) {
 	n := int(j.Moved)
-	j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: admin.BackByLook, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
-	j.State = admin.JobRunning
+	j.Canary = &jobs.CanaryVerdict{Sent: n, At: now, Done: n, BackBy: jobs.BackByLook, Good: true, Text: fmt.Sprintf("all %d were done within the time, and none came back", n)}
+	j.State = jobs.JobRunning
 	if m.BadCanary {
-		j.Canary = &admin.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, BackBy: admin.BackByLook, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
-		m.end(j, admin.JobStopped, "the canary failed: "+j.Canary.Text)
+		j.Canary = &jobs.CanaryVerdict{Sent: n, At: now, Done: n / 2, Back: n - n/2, BackBy: jobs.BackByLook, Text: fmt.Sprintf("%d of %d are in the dead-letter queue again", n-n/2, n)}
+		m.end(j, jobs.JobStopped, "the canary failed: "+j.Canary.Text)
 	}
 }
 
 // end brings a job to an end; the caller holds mu.
-func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
+func (m *Morgue) end(j *movingJob, state jobs.JobState, why string) {
 	j.State, j.Why, j.Ended, j.Rate = state, why, m.now(), 0
 	arrived := int64(3 + min(m.DeadAgain, len(j.gone)))
 	before, after := 0.1718, 0.0123
 	j.Arrived = &arrived
 	if j.Plan.Request.Do == admin.Requeue {
-		j.Aftermath = &admin.Aftermath{At: m.now(), Results: map[admin.Class]map[string]int{}, RateBefore: &before, RateAfter: &after}
+		j.Aftermath = &jobs.Aftermath{At: m.now(), Results: map[preflight.Class]map[string]int{}, RateBefore: &before, RateAfter: &after}
 		again := m.dieAgain(j)
 		for n := range j.items {
 			i := &j.items[n]
@@ -188,7 +192,7 @@ func (m *Morgue) end(j *movingJob, state admin.JobState, why string) {
 				j.Aftermath.Results[i.Class] = map[string]int{}
 			}
 			result := "done"
-			if i.Class == admin.ClassLastAttempt {
+			if i.Class == preflight.ClassLastAttempt {
 				result = "failed"
 			}
 			if again[i.Ref] {
@@ -217,24 +221,24 @@ func (m *Morgue) find(who admin.Caller, id string) (*movingJob, error) {
 }
 
 // Job returns a job.
-func (m *Morgue) Job(_ context.Context, who admin.Caller, id string) (admin.Job, error) {
+func (m *Morgue) Job(_ context.Context, who admin.Caller, id string) (jobs.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, err := m.find(who, id)
 	if err != nil {
-		return admin.Job{}, err
+		return jobs.Job{}, err
 	}
 	return j.Job, nil
 }
 
 // Jobs returns the newest jobs.
-func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error) {
+func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]jobs.JobSummary, error) {
 	if err := allow(who, auth.Operator); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []admin.JobSummary
+	var list []jobs.JobSummary
 	for _, j := range slices.Backward(m.jobs) {
 		if len(list) < limit {
 			list = append(list, j.summary())
@@ -244,25 +248,25 @@ func (m *Morgue) Jobs(_ context.Context, who admin.Caller, limit int) ([]admin.J
 }
 
 // summary is the job as it stands in a list.
-func (j *movingJob) summary() admin.JobSummary {
-	return admin.JobSummary{
+func (j *movingJob) summary() jobs.JobSummary {
+	return jobs.JobSummary{
 		ID: j.ID, Do: j.Plan.Request.Do, Pipeline: j.Plan.Request.Pipeline, Queue: j.Plan.Source.Name, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended, Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived,
 	}
 }
 
 // JobSummary returns a job as it stands in a list.
-func (m *Morgue) JobSummary(_ context.Context, who admin.Caller, id string) (admin.JobSummary, error) {
+func (m *Morgue) JobSummary(_ context.Context, who admin.Caller, id string) (jobs.JobSummary, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, err := m.find(who, id)
 	if err != nil {
-		return admin.JobSummary{}, err
+		return jobs.JobSummary{}, err
 	}
 	return j.summary(), nil
 }
 
 // JobItems returns the messages of a job behind a number.
-func (m *Morgue) JobItems(_ context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error) {
+func (m *Morgue) JobItems(_ context.Context, who admin.Caller, id string, after int64, limit int) ([]jobs.JobItem, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j, err := m.find(who, id)
@@ -274,13 +278,13 @@ func (m *Morgue) JobItems(_ context.Context, who admin.Caller, id string, after 
 }
 
 // ItemsOf returns what jobs did with a message.
-func (m *Morgue) ItemsOf(_ context.Context, who admin.Caller, id string) ([]admin.JobItem, error) {
+func (m *Morgue) ItemsOf(_ context.Context, who admin.Caller, id string) ([]jobs.JobItem, error) {
 	if err := allow(who, auth.Operator); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var list []admin.JobItem
+	var list []jobs.JobItem
 	for _, j := range m.jobs {
 		for _, i := range j.items {
 			if i.ID == id {
@@ -295,10 +299,10 @@ func (m *Morgue) ItemsOf(_ context.Context, who admin.Caller, id string) ([]admi
 // PauseJob holds a job up, ResumeJob lets it go on, CancelJob ends it where it is.
 func (m *Morgue) PauseJob(_ context.Context, who admin.Caller, id string) error {
 	return m.steer(who, id, func(j *movingJob) error {
-		if j.State.Final() || j.State == admin.JobPaused {
+		if j.State.Final() || j.State == jobs.JobPaused {
 			return refuse(dedup.Conflict, "The job is not running")
 		}
-		j.State, j.Why = admin.JobPaused, who.Name+" paused it"
+		j.State, j.Why = jobs.JobPaused, who.Name+" paused it"
 		return nil
 	})
 }
@@ -309,12 +313,12 @@ func (m *Morgue) ResumeJob(_ context.Context, who admin.Caller, id string) error
 		if err := allow(who, j.Plan.Needs); err != nil {
 			return err
 		}
-		if j.State != admin.JobPaused {
+		if j.State != jobs.JobPaused {
 			return refuse(dedup.Conflict, "The job is not paused")
 		}
-		j.State, j.Why, j.last = admin.JobRunning, "", m.now()
+		j.State, j.Why, j.last = jobs.JobRunning, "", m.now()
 		if j.Plan.Request.Canary > 0 && j.Canary == nil {
-			j.State = admin.JobCanary
+			j.State = jobs.JobCanary
 		}
 		return nil
 	})
@@ -326,7 +330,7 @@ func (m *Morgue) CancelJob(_ context.Context, who admin.Caller, id string) error
 		if j.State.Final() {
 			return refuse(dedup.Conflict, "The job has ended")
 		}
-		m.end(j, admin.JobCancelled, who.Name+" cancelled it; what was not moved is where it was")
+		m.end(j, jobs.JobCancelled, who.Name+" cancelled it; what was not moved is where it was")
 		return nil
 	})
 }

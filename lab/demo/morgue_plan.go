@@ -8,36 +8,39 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
 
 // PlanMove freezes a selection.
-func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error) {
+func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.MovePlan{}, err
+		return move.Plan{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.owner[req.Queue] != req.Pipeline {
-		return admin.MovePlan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
+		return move.Plan{}, missing("The pipeline " + req.Pipeline + " has no dead-letter queue of this name")
 	}
 	source := req.Queue
 	if req.Do == admin.RestoreLetters {
 		source = parking(req.Queue)
 	}
-	filter, err := admin.ParseFilter(req.Filter, m.now().UTC())
+	filter, err := deadletter.ParseFilter(req.Filter, m.now().UTC())
 	if err != nil {
-		return admin.MovePlan{}, err
+		return move.Plan{}, err
 	}
-	p := plannedMove{edited: req.Edit, plan: admin.MovePlan{
+	p := plannedMove{edited: req.Edit, plan: move.Plan{
 		ID: rand.Text(), Made: m.now(), By: who.Name, Request: req, Broker: "main", Source: dedup.QueueRef{Vhost: "/", Name: source}, Ready: int64(len(m.queues[source])),
-		Targets: map[string]int{}, Classes: admin.Tally{}, Choices: map[admin.Class]admin.Choice{},
+		Targets: map[string]int{}, Classes: preflight.Tally{}, Choices: map[preflight.Class]preflight.Choice{},
 	}}
 	p.plan.Request.Edit = nil
 	if req.Do != admin.Requeue {
 		if len(req.Choices) > 0 || req.Canary > 0 {
-			return admin.MovePlan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
+			return move.Plan{}, refuse(dedup.Invalid, "Choices and first messages belong to a requeue only")
 		}
 		p.plan.Parking, p.plan.Confirm = parking(req.Queue), source
 	}
@@ -64,23 +67,23 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req admin.MoveR
 		p.plan.IDChange = "the id is taken from message_id: it stays " + p.letters[0].ID
 	}
 	if err := p.permit(who); err != nil {
-		return admin.MovePlan{}, err
+		return move.Plan{}, err
 	}
 	m.plans[p.plan.ID] = p
 	return p.plan, m.entry(ctx, admin.Entry{Operation: p.plan.ID, Phase: admin.Planned, Who: who.Name, Role: who.Role.String(), Method: who.Method, From: who.From, Action: admin.MovePlanAction(req.Do), Target: source})
 }
 
 // settle fills in what follows from the counts.
-func (p *plannedMove) settle(req admin.MoveRequest) {
+func (p *plannedMove) settle(req move.Request) {
 	p.plan.MayLeave, p.plan.Most, p.plan.UpTo = req.Do == admin.Requeue, req.Most, int64(len(p.letters))
-	if req.Canary == admin.PresetCanary {
+	if req.Canary == move.PresetCanary {
 		p.plan.Request.Canary = 0
 		if len(p.letters) > 20 {
 			p.plan.Request.Canary = 5
 		}
 	}
 	if why := p.plan.Idle(); why != "" {
-		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: why, Blocking: true})
+		p.plan.Guards = append(p.plan.Guards, move.Guard{Text: why, Blocking: true})
 	}
 }
 
@@ -88,27 +91,27 @@ func (p *plannedMove) settle(req admin.MoveRequest) {
 func (p *plannedMove) permit(who admin.Caller) error {
 	judged := p.plan
 	judged.Request.Edit = p.edited
-	p.plan.Needs = judged.RoleNeeded(who, admin.DefaultOperatorLimit)
+	p.plan.Needs = judged.RoleNeeded(who, deadletter.DefaultOperatorLimit)
 	err := allow(who, p.plan.Needs)
-	judged.Request.Most = admin.DefaultOperatorLimit
-	if err != nil && who.Can(auth.Operator) && judged.RoleNeeded(who, admin.DefaultOperatorLimit) == auth.Operator {
-		return &admin.TooMany{Fits: admin.DefaultOperatorLimit, Err: err}
+	judged.Request.Most = deadletter.DefaultOperatorLimit
+	if err != nil && who.Can(auth.Operator) && judged.RoleNeeded(who, deadletter.DefaultOperatorLimit) == auth.Operator {
+		return &move.TooMany{Fits: deadletter.DefaultOperatorLimit, Err: err}
 	}
 	return err
 }
 
 // choose settles what is done with each class.
-func (p *plannedMove) choose(req admin.MoveRequest) {
-	for _, c := range admin.Classes() {
-		choice := admin.KeepAsIs
-		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]admin.Class{admin.ClassPerhapsSwallowed, admin.ClassSwallowed, admin.ClassBlocks, admin.ClassUnknown}, c) {
-			choice = admin.LeaveOut
+func (p *plannedMove) choose(req move.Request) {
+	for _, c := range preflight.Classes() {
+		choice := preflight.KeepAsIs
+		if req.Do == admin.Requeue && !req.Whole && slices.Contains([]preflight.Class{preflight.ClassPerhapsSwallowed, preflight.ClassSwallowed, preflight.ClassBlocks, preflight.ClassUnknown}, c) {
+			choice = preflight.LeaveOut
 		}
 		p.plan.Choices[c] = cmp.Or(req.Choices[c], choice)
 	}
 }
 
-func (p *plannedMove) fill(req admin.MoveRequest) {
+func (p *plannedMove) fill(req move.Request) {
 	for _, l := range p.letters {
 		target := l.Target
 		switch req.Do {
@@ -119,10 +122,10 @@ func (p *plannedMove) fill(req admin.MoveRequest) {
 		}
 		choice := p.plan.Choices[l.Prediction.Class]
 		p.plan.Classes[l.Prediction.Class]++
-		if choice != admin.LeaveOut {
+		if choice != preflight.LeaveOut {
 			p.plan.Targets[target]++
 		}
-		line := admin.PlannedLetter{Ref: l.Ref, ID: l.ID, Target: target, Bytes: l.Size, Prediction: l.Prediction, Choice: choice}
+		line := move.PlannedLetter{Ref: l.Ref, ID: l.ID, Target: target, Bytes: l.Size, Prediction: l.Prediction, Choice: choice}
 		if l.Marker != nil {
 			line.BusinessKey = l.Marker.BusinessKey
 		}
@@ -134,26 +137,26 @@ func (p *plannedMove) fill(req admin.MoveRequest) {
 		p.plan.Confirm = p.plan.Source.Name
 	}
 	if req.Do == admin.Requeue && req.Pipeline == "inventory" {
-		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: "The target queue inventory.reserve has a backlog of 18240 messages, more than 10 minutes of work: markers may expire before they are consumed"})
+		p.plan.Guards = append(p.plan.Guards, move.Guard{Text: "The target queue inventory.reserve has a backlog of 18240 messages, more than 10 minutes of work: markers may expire before they are consumed"})
 	}
 	if req.Do == admin.Requeue && req.Pipeline == "mailings" {
-		p.plan.Guards = append(p.plan.Guards, admin.Guard{Text: "The target queue mail.outbound does not exist", Blocking: true})
+		p.plan.Guards = append(p.plan.Guards, move.Guard{Text: "The target queue mail.outbound does not exist", Blocking: true})
 	}
 }
 
 // PlannedMove returns a plan, and the job that carries it out.
-func (m *Morgue) PlannedMove(_ context.Context, who admin.Caller, id string) (admin.MovePlan, string, error) {
+func (m *Morgue) PlannedMove(_ context.Context, who admin.Caller, id string) (move.Plan, string, error) {
 	if err := allow(who, auth.Operator); err != nil {
-		return admin.MovePlan{}, "", err
+		return move.Plan{}, "", err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p, ok := m.plans[id]
 	if !ok {
-		return admin.MovePlan{}, "", missing("There is no such plan, or it is over")
+		return move.Plan{}, "", missing("There is no such plan, or it is over")
 	}
 	if p.edited != nil && len(p.letters) == 1 && who.Can(auth.Admin) {
-		p.plan.Edited = &admin.EditedLetter{Edit: *p.edited, Was: p.letters[0]}
+		p.plan.Edited = &move.EditedLetter{Edit: *p.edited, Was: p.letters[0]}
 	}
 	return p.plan, p.job, nil
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
 	"dedup-dashboard/internal/secret"
@@ -63,17 +63,17 @@ const tooOld = 25 * time.Hour
 // statusScenarios are for schemes in Redis with processing and done.
 func statusScenarios() []scenario {
 	return []scenario{
-		{name: "no marker", want: admin.ClassRuns},
-		{name: "no marker, older than the window", attempts: does, spoil: ended, age: tooOld, want: admin.ClassMayRunTwice},
-		{name: "processing", attempts: dies, want: admin.ClassBlocks, until: true},
-		{name: "processing without expiry", attempts: dies, spoil: endless, want: admin.ClassBlocks},
-		{name: "processing, ending before", attempts: dies, spoil: ending, want: admin.ClassRuns},
-		{name: "done", attempts: does, want: admin.ClassSkipped},
-		{name: "done without expiry", attempts: does, spoil: endless, want: admin.ClassSkipped},
-		{name: "done, ending before", attempts: does, spoil: ending, want: admin.ClassMayRunTwice},
-		{name: "failed once", attempts: fails, want: admin.ClassRuns},
-		{name: "another value", attempts: dies, spoil: garbage, want: admin.ClassUnknown},
-		{name: "another type", spoil: wrongOne, want: admin.ClassUnknown},
+		{name: "no marker", want: preflight.ClassRuns},
+		{name: "no marker, older than the window", attempts: does, spoil: ended, age: tooOld, want: preflight.ClassMayRunTwice},
+		{name: "processing", attempts: dies, want: preflight.ClassBlocks, until: true},
+		{name: "processing without expiry", attempts: dies, spoil: endless, want: preflight.ClassBlocks},
+		{name: "processing, ending before", attempts: dies, spoil: ending, want: preflight.ClassRuns},
+		{name: "done", attempts: does, want: preflight.ClassSkipped},
+		{name: "done without expiry", attempts: does, spoil: endless, want: preflight.ClassSkipped},
+		{name: "done, ending before", attempts: does, spoil: ending, want: preflight.ClassMayRunTwice},
+		{name: "failed once", attempts: fails, want: preflight.ClassRuns},
+		{name: "another value", attempts: dies, spoil: garbage, want: preflight.ClassUnknown},
+		{name: "another type", spoil: wrongOne, want: preflight.ClassUnknown},
 	}
 }
 
@@ -87,30 +87,30 @@ func countedScenarios() []scenario {
 		return append(all, then...)
 	}
 	return []scenario{
-		{name: "failed 3 times", attempts: failed(3), want: admin.ClassRuns},
-		{name: "failed 4 times", attempts: failed(4), want: admin.ClassLastAttempt},
-		{name: "failed 5 times, given up", attempts: failed(5), want: admin.ClassLastAttempt},
-		{name: "failed 6 times", attempts: failed(6), want: admin.ClassLastAttempt},
-		{name: "failed 4 times, older than the window", attempts: failed(4), age: tooOld, want: admin.ClassLastAttempt},
-		{name: "failed 4 times, the counter ends before", attempts: failed(4), spoil: fewLeft, want: admin.ClassRuns},
-		{name: "failed 4 times and processing", attempts: failed(4, schemes.ErrDied), want: admin.ClassBlocks, until: true},
-		{name: "failed 4 times and processing, ending before", attempts: failed(4, schemes.ErrDied), spoil: ending, want: admin.ClassLastAttempt},
-		{name: "failed 4 times, then done", attempts: failed(4, nil), want: admin.ClassSkipped},
-		{name: "a counter that is none", spoil: badCount, want: admin.ClassUnknown},
+		{name: "failed 3 times", attempts: failed(3), want: preflight.ClassRuns},
+		{name: "failed 4 times", attempts: failed(4), want: preflight.ClassLastAttempt},
+		{name: "failed 5 times, given up", attempts: failed(5), want: preflight.ClassLastAttempt},
+		{name: "failed 6 times", attempts: failed(6), want: preflight.ClassLastAttempt},
+		{name: "failed 4 times, older than the window", attempts: failed(4), age: tooOld, want: preflight.ClassLastAttempt},
+		{name: "failed 4 times, the counter ends before", attempts: failed(4), spoil: fewLeft, want: preflight.ClassRuns},
+		{name: "failed 4 times and processing", attempts: failed(4, schemes.ErrDied), want: preflight.ClassBlocks, until: true},
+		{name: "failed 4 times and processing, ending before", attempts: failed(4, schemes.ErrDied), spoil: ending, want: preflight.ClassLastAttempt},
+		{name: "failed 4 times, then done", attempts: failed(4, nil), want: preflight.ClassSkipped},
+		{name: "a counter that is none", spoil: badCount, want: preflight.ClassUnknown},
 	}
 }
 
 // presentScenarios are for a marker without a state.
 func presentScenarios() []scenario {
 	return []scenario{
-		{name: "no marker", want: admin.ClassRuns},
-		{name: "no marker, older than the window", attempts: does, spoil: ended, age: tooOld, want: admin.ClassMayRunTwice},
-		{name: "present after a crash", attempts: dies, want: admin.ClassPerhapsSwallowed},
-		{name: "present after the work", attempts: does, want: admin.ClassPerhapsSwallowed},
-		{name: "present without expiry", attempts: dies, spoil: endless, want: admin.ClassPerhapsSwallowed},
-		{name: "present, ending before", attempts: dies, spoil: ending, want: admin.ClassMayRunTwice},
-		{name: "failed once", attempts: fails, want: admin.ClassRuns},
-		{name: "another type", spoil: wrongOne, want: admin.ClassUnknown},
+		{name: "no marker", want: preflight.ClassRuns},
+		{name: "no marker, older than the window", attempts: does, spoil: ended, age: tooOld, want: preflight.ClassMayRunTwice},
+		{name: "present after a crash", attempts: dies, want: preflight.ClassPerhapsSwallowed},
+		{name: "present after the work", attempts: does, want: preflight.ClassPerhapsSwallowed},
+		{name: "present without expiry", attempts: dies, spoil: endless, want: preflight.ClassPerhapsSwallowed},
+		{name: "present, ending before", attempts: dies, spoil: ending, want: preflight.ClassMayRunTwice},
+		{name: "failed once", attempts: fails, want: preflight.ClassRuns},
+		{name: "another type", spoil: wrongOne, want: preflight.ClassUnknown},
 	}
 }
 
@@ -232,34 +232,34 @@ func sqlBed(t *testing.T, scheme, driver string) *bed {
 }
 
 func sqlScenarios(scheme, driver string) []scenario {
-	free := admin.ClassRuns
+	free := preflight.ClassRuns
 	if scheme == "D1" {
-		free = admin.ClassLastAttempt
+		free = preflight.ClassLastAttempt
 	}
 	otherCase := free
 	if driver == "mysql" {
-		otherCase = admin.ClassSwallowed // the row is that of another message
+		otherCase = preflight.ClassSwallowed // the row is that of another message
 	}
 	all := []scenario{
 		{name: "no row", want: free},
-		{name: "done", attempts: does, want: admin.ClassSkipped},
+		{name: "done", attempts: does, want: preflight.ClassSkipped},
 		{name: "done under an id in capitals", attempts: does, as: strings.ToUpper, want: otherCase},
-		{name: "another status", attempts: does, spoil: garbage, want: admin.ClassUnknown},
-		{name: longID, as: func(id string) string { return id + strings.Repeat("x", 65-len(id)) }, want: admin.ClassUnknown},
+		{name: "another status", attempts: does, spoil: garbage, want: preflight.ClassUnknown},
+		{name: longID, as: func(id string) string { return id + strings.Repeat("x", 65-len(id)) }, want: preflight.ClassUnknown},
 	}
 	if scheme == "D2" {
 		return append(all,
-			scenario{name: "no row, older than the window", attempts: does, spoil: ended, age: tooOld, want: admin.ClassMayRunTwice},
-			scenario{name: "failed and rolled back", attempts: fails, want: admin.ClassRuns},
-			scenario{name: "killed and rolled back", attempts: dies, want: admin.ClassRuns},
-			scenario{name: "a processing row that should not show", spoil: atZero, want: admin.ClassSwallowed},
-			scenario{name: "a failed row that should not show", spoil: atTwo, want: admin.ClassSwallowed},
-			scenario{name: "done, the row has expired", attempts: does, spoil: expired, want: admin.ClassMayRunTwice},
-			scenario{name: "processing, the row has expired", spoil: oldZero, want: admin.ClassSwallowed},
-			scenario{name: "failed, the row has expired", spoil: oldTwo, want: admin.ClassSwallowed})
+			scenario{name: "no row, older than the window", attempts: does, spoil: ended, age: tooOld, want: preflight.ClassMayRunTwice},
+			scenario{name: "failed and rolled back", attempts: fails, want: preflight.ClassRuns},
+			scenario{name: "killed and rolled back", attempts: dies, want: preflight.ClassRuns},
+			scenario{name: "a processing row that should not show", spoil: atZero, want: preflight.ClassSwallowed},
+			scenario{name: "a failed row that should not show", spoil: atTwo, want: preflight.ClassSwallowed},
+			scenario{name: "done, the row has expired", attempts: does, spoil: expired, want: preflight.ClassMayRunTwice},
+			scenario{name: "processing, the row has expired", spoil: oldZero, want: preflight.ClassSwallowed},
+			scenario{name: "failed, the row has expired", spoil: oldTwo, want: preflight.ClassSwallowed})
 	}
 	return append(all,
 		scenario{name: "no row, old", attempts: nil, age: tooOld, want: free},
-		scenario{name: "processing", attempts: dies, want: admin.ClassSwallowed},
-		scenario{name: "failed", attempts: fails, want: admin.ClassSwallowed})
+		scenario{name: "processing", attempts: dies, want: preflight.ClassSwallowed},
+		scenario{name: "failed", attempts: fails, want: preflight.ClassSwallowed})
 }

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
@@ -79,7 +79,7 @@ type scenario struct {
 	// as turns the message's id into the one that was worked on before; nil for the same.
 	as   func(string) string
 	age  time.Duration
-	want admin.Class
+	want preflight.Class
 	// until is true where the end of a block must be told.
 	until bool
 }
@@ -92,7 +92,7 @@ const expected = 2 * time.Minute
 func TestPreflightAgainstTruth(t *testing.T) {
 	broker := startBroker(t)
 	wrongRuns, wrongSkipped, handled := 0, 0, 0
-	seen := map[admin.Class]int{}
+	seen := map[preflight.Class]int{}
 	for _, b := range beds(t) {
 		t.Run(b.name, func(t *testing.T) {
 			queues := broker.queues(t, b.name)
@@ -107,17 +107,17 @@ func TestPreflightAgainstTruth(t *testing.T) {
 				handled++
 				seen[c.predicted.Class]++
 				trial.check(t, c)
-				if c.predicted.Class == admin.ClassRuns && !c.truth.ran {
+				if c.predicted.Class == preflight.ClassRuns && !c.truth.ran {
 					wrongRuns++
 				}
-				if c.predicted.Class == admin.ClassSkipped && (c.truth.ran || c.doneBefore == 0) {
+				if c.predicted.Class == preflight.ClassSkipped && (c.truth.ran || c.doneBefore == 0) {
 					wrongSkipped++
 				}
 			}
 		})
 	}
 	t.Logf("%d messages handled; predicted %v; %d wrong runs, %d wrong skipped", handled, seen, wrongRuns, wrongSkipped)
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		if seen[c] == 0 {
 			t.Errorf("no message was predicted %s", c)
 		}
@@ -138,7 +138,7 @@ type outcome struct {
 type trialCase struct {
 	scenario
 	id, suffix string
-	predicted  admin.Predicted
+	predicted  preflight.Predicted
 	doneBefore int
 	truth      outcome
 }
@@ -184,8 +184,8 @@ func (r *trial) add(t *testing.T, s scenario, id, suffix string) {
 // is not waited for: they have to live until they were read, however slow the machine is.
 func (r *trial) predict(t *testing.T) {
 	t.Helper()
-	p, err := admin.NewPreflighter([]dedup.Pipeline{{Name: "p", Store: r.store.Name(), IDFrom: "message_id"}},
-		[]admin.PreflightStore{{Name: r.store.Name(), Scheme: r.store.Scheme(), Finder: r.store}})
+	p, err := preflight.New([]dedup.Pipeline{{Name: "p", Store: r.store.Name(), IDFrom: "message_id"}},
+		[]preflight.Store{{Name: r.store.Name(), Scheme: r.store.Scheme(), Finder: r.store}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,36 +246,36 @@ func (r *trial) check(t *testing.T, c *trialCase) {
 func contradicts(c *trialCase, s dedup.Scheme) string {
 	fails := c.suffix == "fail"
 	switch o := c.truth; c.predicted.Class {
-	case admin.ClassUnknown:
+	case preflight.ClassUnknown:
 		return ""
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		switch {
 		case !o.ran || o.err != nil:
 			return "it did not run"
 		case fails && o.settled == schemes.Acked:
 			return "it failed and was acked: that was its last attempt"
 		}
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		if !o.ran || o.settled != schemes.Acked {
 			return "it did not run, or came back after its failure"
 		}
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		if !o.ran && s.Kind != "sql-table" {
 			return "it did not run"
 		}
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		if o.ran || o.settled != schemes.Acked || c.doneBefore == 0 {
 			return "it was not skipped, or its work was never done"
 		}
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		if o.ran || o.settled != schemes.Acked || c.doneBefore > 0 {
 			return "it was not swallowed, or its work was done"
 		}
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		if o.ran || o.settled != schemes.Acked {
 			return "it was not swallowed"
 		}
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		if o.ran || o.settled != schemes.Requeued {
 			return "it did not block"
 		}

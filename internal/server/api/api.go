@@ -20,7 +20,7 @@ type jobs interface {
 // Deps are what the API answers from.
 type Deps struct {
 	Snapshots snapshots
-	// Marks keeps what people and deployments say happened, *admin.Marks; without it nobody can say it.
+	// Marks keeps what people and deployments say happened, *mark.Marks; without it nobody can say it.
 	Marks markService
 	// Jobs is job.Jobs; without it no event is one of a job.
 	Jobs jobs

@@ -10,7 +10,7 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// markService keeps what people and deployments say happened; *admin.Marks is one. Its errors are *dedup.Error.
+// markService keeps what people and deployments say happened; *mark.Marks is one. Its errors are *dedup.Error.
 type markService interface {
 	Add(ctx context.Context, who admin.Caller, mark dedup.Mark) (dedup.Mark, error)
 	List(ctx context.Context) ([]dedup.Mark, error)

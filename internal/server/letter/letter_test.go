@@ -4,17 +4,20 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/dedup"
 )
 
 func TestABoundIsTheNumberThatAPlanMoves(t *testing.T) {
-	seen := admin.Tally{admin.ClassRuns: 125}
-	for want, p := range map[string]admin.MovePlan{
-		"120 messages":                 {Request: admin.MoveRequest{Refs: []string{"a"}}, Ready: 300, Scanned: 300, Matching: 125, Most: 120, Classes: seen},
-		"119 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Scanned: 125, Matching: 125, Most: 119, Classes: seen},
-		"118 messages":                 {Request: admin.MoveRequest{Whole: true}, Ready: 300, Most: 118},
-		"125 seen, up to 200 messages": {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 900, Scanned: 300, Matching: 125, Most: 200, Classes: seen},
+	seen := preflight.Tally{preflight.ClassRuns: 125}
+	for want, p := range map[string]move.Plan{
+		"120 messages":                 {Request: move.Request{Refs: []string{"a"}}, Ready: 300, Scanned: 300, Matching: 125, Most: 120, Classes: seen},
+		"119 messages":                 {Request: move.Request{Whole: true}, Ready: 300, Scanned: 125, Matching: 125, Most: 119, Classes: seen},
+		"118 messages":                 {Request: move.Request{Whole: true}, Ready: 300, Most: 118},
+		"125 seen, up to 200 messages": {Request: move.Request{Filter: "id:*"}, Ready: 900, Scanned: 300, Matching: 125, Most: 200, Classes: seen},
 	} {
 		if got := countText(p); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -23,14 +26,14 @@ func TestABoundIsTheNumberThatAPlanMoves(t *testing.T) {
 }
 
 func TestTheNumberOfMessagesThatAPlanMovesIsSaidAsFarAsItIsKnown(t *testing.T) {
-	seen := admin.Tally{admin.ClassRuns: 8, admin.ClassBlocks: 2}
-	leaves := map[admin.Class]admin.Choice{admin.ClassBlocks: admin.LeaveOut}
-	for want, p := range map[string]admin.MovePlan{
-		"8 messages":                  {Request: admin.MoveRequest{Refs: []string{"a"}}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 10, Classes: seen, Choices: leaves},
-		"8 seen, up to 288 messages":  {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 290, Classes: seen, Choices: leaves},
-		"10 seen, up to 100 messages": {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 100, Most: 100, Classes: seen},
-		"10 messages":                 {Request: admin.MoveRequest{Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 10, UpTo: 10, Classes: seen},
-		"up to 298 messages":          {Request: admin.MoveRequest{Whole: true}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 300, Classes: seen, Choices: leaves},
+	seen := preflight.Tally{preflight.ClassRuns: 8, preflight.ClassBlocks: 2}
+	leaves := map[preflight.Class]preflight.Choice{preflight.ClassBlocks: preflight.LeaveOut}
+	for want, p := range map[string]move.Plan{
+		"8 messages":                  {Request: move.Request{Refs: []string{"a"}}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 10, Classes: seen, Choices: leaves},
+		"8 seen, up to 288 messages":  {Request: move.Request{Filter: "id:*"}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 290, Classes: seen, Choices: leaves},
+		"10 seen, up to 100 messages": {Request: move.Request{Filter: "id:*"}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 100, Most: 100, Classes: seen},
+		"10 messages":                 {Request: move.Request{Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 10, UpTo: 10, Classes: seen},
+		"up to 298 messages":          {Request: move.Request{Whole: true}, Ready: 300, Scanned: 20, Matching: 10, UpTo: 300, Classes: seen, Choices: leaves},
 	} {
 		if got := countText(p); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -39,14 +42,14 @@ func TestTheNumberOfMessagesThatAPlanMovesIsSaidAsFarAsItIsKnown(t *testing.T) {
 }
 
 func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
-	letter := func(ref, target string, class admin.Class, requeues int) admin.Letter {
-		return admin.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: admin.Prediction{Class: class}}
+	letter := func(ref, target string, class preflight.Class, requeues int) deadletter.Letter {
+		return deadletter.Letter{DeadLetter: dedup.DeadLetter{Ref: ref}, Target: target, NoTarget: "it has no history", Requeues: requeues, Prediction: preflight.Prediction{Class: class}}
 	}
-	worn, homeless := letter("worn", "orders", admin.ClassRuns, 3), letter("homeless", "", admin.ClassRuns, 0)
-	swallowed, runs, skipped := letter("swallowed", "orders", admin.ClassSwallowed, 0), letter("runs", "orders", admin.ClassRuns, 2), letter("skipped", "orders", admin.ClassSkipped, 0)
-	all := []admin.Letter{worn, homeless, swallowed, runs, skipped, runs}
+	worn, homeless := letter("worn", "orders", preflight.ClassRuns, 3), letter("homeless", "", preflight.ClassRuns, 0)
+	swallowed, runs, skipped := letter("swallowed", "orders", preflight.ClassSwallowed, 0), letter("runs", "orders", preflight.ClassRuns, 2), letter("skipped", "orders", preflight.ClassSkipped, 0)
+	all := []deadletter.Letter{worn, homeless, swallowed, runs, skipped, runs}
 	for name, c := range map[string]struct {
-		letters []admin.Letter
+		letters []deadletter.Letter
 		most    int
 		target  string
 		want    string
@@ -54,7 +57,7 @@ func TestTheFirstMessagesAreThoseThatARequeueMoves(t *testing.T) {
 		"those that stay take no place":                  {all, 2, "", "runs skipped"},
 		"those without a queue go where they are sent":   {all, 2, "orders", "homeless runs"},
 		"fewer than asked for":                           {all, 100, "", "runs skipped runs"},
-		"none would go: the review of the first says so": {[]admin.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
+		"none would go: the review of the first says so": {[]deadletter.Letter{worn, swallowed, worn}, 2, "", "worn swallowed"},
 		"there is none":                                  {nil, 2, "", ""},
 	} {
 		var got []string

@@ -3,7 +3,9 @@ package letter
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -34,16 +36,16 @@ type JSON struct {
 }
 
 // ClassesOf counts messages by class, every class.
-func ClassesOf(t admin.Tally) map[string]int {
+func ClassesOf(t preflight.Tally) map[string]int {
 	m := map[string]int{}
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		m[string(c)] = t[c]
 	}
 	return m
 }
 
 // JSONOf is a dead letter of a scan as a list has it.
-func JSONOf(l admin.Letter, scan admin.Scan) JSON {
+func JSONOf(l deadletter.Letter, scan deadletter.Scan) JSON {
 	j := JSON{
 		Ref: l.Ref, ID: l.ID, NoID: l.NoID, FirstDied: web.Time(l.FirstDied()), LastDied: web.Time(l.LastDied()), Exception: l.Exception, Type: l.MessageType(), Bytes: l.Size, Requeues: l.Requeues, Foreign: l.Foreign,
 		Target: l.Target, NoTarget: l.NoTarget, Class: string(l.Prediction.Class), Until: web.Time(l.Prediction.Until), Reasons: web.OrEmpty(l.Prediction.Reasons),
@@ -57,7 +59,7 @@ func JSONOf(l admin.Letter, scan admin.Scan) JSON {
 }
 
 // MarkerWord is the state of a letter's marker with the way to its page; "none" is not "unknown".
-func MarkerWord(l admin.Letter, scan admin.Scan, base string) (word, href string) {
+func MarkerWord(l deadletter.Letter, scan deadletter.Scan, base string) (word, href string) {
 	switch {
 	case l.Marker != nil:
 		return string(l.Marker.State), web.MarkerAddress(base, l.Marker.Store, l.Marker.Key)
@@ -80,7 +82,7 @@ func Targets(p *dedup.PipelineStatus) []templates.Choice {
 }
 
 // BoundFacts say how the times of a filter were read: in the zone of the reader and in UTC.
-func BoundFacts(f admin.Filter, now time.Time) []templates.Fact {
+func BoundFacts(f deadletter.Filter, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	for _, b := range f.Times() {
 		fact := templates.Fact{Label: "Died before", Value: show.InBothZones(b.At, now)}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -21,7 +23,7 @@ func Most(form url.Values, otherwise int64) (int64, error) {
 
 // planning makes plans of moves.
 type planning interface {
-	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
+	PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error)
 }
 
 // A Planner makes plans of moves and leads to their review. Without Moves nothing can be planned.
@@ -32,7 +34,7 @@ type Planner struct {
 
 // PlanAgain plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
-func (p Planner) PlanAgain(r *web.Request, req admin.MoveRequest) (web.Response, error) {
+func (p Planner) PlanAgain(r *web.Request, req move.Request) (web.Response, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, web.FormError(err)
 	}
@@ -47,12 +49,12 @@ func (p Planner) PlanAgain(r *web.Request, req admin.MoveRequest) (web.Response,
 }
 
 // Plan makes a plan and leads to its review, or offers that of fewer messages.
-func (p Planner) Plan(r *web.Request, req admin.MoveRequest) (web.Response, error) {
+func (p Planner) Plan(r *web.Request, req move.Request) (web.Response, error) {
 	if p.Moves == nil {
 		return nil, web.Unavailable(NoAccess)
 	}
 	plan, err := p.Moves.PlanMove(r.Context(), r.Asker(), req)
-	var many *admin.TooMany
+	var many *move.TooMany
 	switch {
 	case errors.As(err, &many):
 		return p.offerFewer(r, many), nil
@@ -63,7 +65,7 @@ func (p Planner) Plan(r *web.Request, req admin.MoveRequest) (web.Response, erro
 }
 
 // offerFewer refuses a selection that is too large, and offers the same of as many messages as may be moved.
-func (p Planner) offerFewer(r *web.Request, many *admin.TooMany) web.Response {
+func (p Planner) offerFewer(r *web.Request, many *move.TooMany) web.Response {
 	view := p.Site.ErrorView(r, many)
 	again := templates.FormAgain{Action: web.KeepZone(r, r.URL.Path), Label: FewerWord(many.Fits), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(many.Fits, 10)}}}
 	for _, name := range []string{"pipeline", "queue", "scan", "filter", "target", "do", "sel"} {

@@ -9,13 +9,16 @@ import (
 	"strconv"
 	"strings"
 
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // countText is how many messages a plan moves, as far as it was looked: of a whole queue all that are ready.
-func countText(p admin.MovePlan) string {
+func countText(p move.Plan) string {
 	n, unseen := int64(p.Going()), max(0, p.Ready-int64(p.Scanned))
 	bounded := func(n int64) string {
 		if p.Most > 0 {
@@ -36,12 +39,12 @@ func countText(p admin.MovePlan) string {
 }
 
 // Title says what a plan does, as a heading and a button: "Requeue 2,318 messages".
-func Title(p admin.MovePlan) string {
+func Title(p move.Plan) string {
 	return MoveWord(p.Request.Do) + " " + countText(p)
 }
 
 // Sentence says a plan in one sentence: "Requeue 2,318 messages from orders.dlq to orders."
-func Sentence(p admin.MovePlan) string {
+func Sentence(p move.Plan) string {
 	text := Title(p)
 	switch p.Request.Do {
 	case admin.Discard:
@@ -65,11 +68,11 @@ func Sentence(p admin.MovePlan) string {
 }
 
 // moveDetails says in numbers which of the selected messages stay, and which go twice.
-func moveDetails(p admin.MovePlan) []string {
+func moveDetails(p move.Plan) []string {
 	var details []string
 	left, repeat := 0, "may run a second time"
 	for class, n := range p.Classes {
-		if p.Choices[class] == admin.LeaveOut {
+		if p.Choices[class] == preflight.LeaveOut {
 			left += n
 		}
 	}
@@ -88,7 +91,7 @@ func moveDetails(p admin.MovePlan) []string {
 }
 
 // TargetNames are the queues of a plan, those with most messages first.
-func TargetNames(p admin.MovePlan) []string {
+func TargetNames(p move.Plan) []string {
 	names := slices.Sorted(maps.Keys(p.Targets))
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(p.Targets[b], p.Targets[a]) })
 	return slices.DeleteFunc(names, func(n string) bool { return n == "" })

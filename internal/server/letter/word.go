@@ -2,26 +2,28 @@ package letter
 
 import (
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 )
 
 // ClassWord is a class as pages name it.
-func ClassWord(c admin.Class) string {
+func ClassWord(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "runs"
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "runs, last attempt"
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "may run twice"
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "skipped, work was done"
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "swallowed, work perhaps not done"
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "swallowed, work was NOT done"
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "blocks"
 	default:
 		return "unknown"
@@ -29,15 +31,15 @@ func ClassWord(c admin.Class) string {
 }
 
 // ClassTier gives a class a shape and a colour by what a requeue would cost.
-func ClassTier(c admin.Class) string {
+func ClassTier(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns, admin.ClassSkipped:
+	case preflight.ClassRuns, preflight.ClassSkipped:
 		return dedup.Normal.String()
-	case admin.ClassLastAttempt, admin.ClassBlocks:
+	case preflight.ClassLastAttempt, preflight.ClassBlocks:
 		return dedup.Warning.String()
-	case admin.ClassMayRunTwice, admin.ClassPerhapsSwallowed:
+	case preflight.ClassMayRunTwice, preflight.ClassPerhapsSwallowed:
 		return dedup.Severe.String()
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return dedup.Emergency.String()
 	default:
 		return dedup.TierUnknown.String()
@@ -45,21 +47,21 @@ func ClassTier(c admin.Class) string {
 }
 
 // ClassMeaning says a class in one sentence.
-func ClassMeaning(c admin.Class) string {
+func ClassMeaning(c preflight.Class) string {
 	switch c {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "The consumer does the work."
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "The consumer does the work, and gives the message up if it fails once more."
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "The work may have been done before, and nothing stops it from being done again."
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "The consumer acks it without work, because the work was done. Safe to discard."
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "The consumer acks it without work, and its marker does not tell whether the work was done: if not, the message would be lost."
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "The consumer acks it without work, though the work was not done: the message would be lost."
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "The consumer returns it again and again until its marker ends."
 	default:
 		return "It cannot be told: the store could not be asked, holds what cannot be decoded, or another message has the same id and goes first."
@@ -128,9 +130,9 @@ func Messages[N int | int64](n N) string { return show.Counted(int(n), "message"
 // FateWord is what became of a message after it was moved, as pages say it.
 func FateWord(became string) string {
 	switch became {
-	case admin.BecameBack:
+	case jobs.BecameBack:
 		return "dead again"
-	case admin.BecameNone:
+	case jobs.BecameNone:
 		return "no marker"
 	default:
 		return became
@@ -138,13 +140,13 @@ func FateWord(became string) string {
 }
 
 // ItemTier is the colour of what a job did with a message: of what became of it where that is known.
-func ItemTier(item admin.JobItem) string {
+func ItemTier(item jobs.JobItem) string {
 	switch item.Became {
 	case "":
 		return OutcomeTier(item.Outcome)
-	case admin.BecameBack, admin.BecameFailed:
+	case jobs.BecameBack, jobs.BecameFailed:
 		return dedup.Severe.String()
-	case admin.BecameDone:
+	case jobs.BecameDone:
 		return dedup.Normal.String()
 	}
 	return dedup.TierUnknown.String()

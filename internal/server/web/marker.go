@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -20,7 +20,7 @@ type JudgedMarker struct {
 	Verdict dedup.Verdict
 	Reasons []string
 	// Changed is what an operation of ours did to the marker after the list was read; nil for nothing.
-	Changed *admin.Change
+	Changed *marker.Change
 }
 
 // EncodeKey writes a key for a hidden field of a form: browsers would change bytes that are not UTF-8, and line ends.
@@ -56,7 +56,7 @@ func MarkerLine(m JudgedMarker, base string, offset time.Duration, now time.Time
 }
 
 // changeView says what was done to a marker since the list was read.
-func changeView(c admin.Change, base string, now time.Time) *templates.MarkerChange {
+func changeView(c marker.Change, base string, now time.Time) *templates.MarkerChange {
 	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: show.Ago(c.At, now)}
 	if c.By != "" {
 		v.Text += " by " + templates.Plain(c.By, show.NameLimit).Short

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/server/page/alert"
 	"dedup-dashboard/lab/demo"
 )
@@ -28,6 +29,6 @@ func (c channels) Channels(ctx context.Context) ([]alert.ChannelState, error) {
 
 // alertDeps put the alarms behind the pages.
 func alertDeps(alarms *demo.Alarms, gate *admin.Gate) alert.Deps {
-	attend := admin.NewAlerting(admin.AlertingDeps{Gate: gate, Acks: alarms.Attention, Silences: alarms.Attention, Channels: alarms})
+	attend := alerting.New(alerting.Deps{Gate: gate, Acks: alarms.Attention, Silences: alarms.Attention, Channels: alarms})
 	return alert.Deps{View: alarms.Engine, Attend: attend, Records: alarms.Attention, Channels: channels{alarms}}
 }

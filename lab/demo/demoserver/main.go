@@ -14,6 +14,11 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/admin/baseline"
+	"dedup-dashboard/internal/admin/mark"
+	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/admin/measuring"
+
 	"golang.org/x/crypto/bcrypt"
 
 	"dedup-dashboard/internal/admin"
@@ -32,7 +37,7 @@ import (
 	"dedup-dashboard/internal/server/page/effects"
 	"dedup-dashboard/internal/server/page/guide"
 	"dedup-dashboard/internal/server/page/job"
-	"dedup-dashboard/internal/server/page/marker"
+	markerpage "dedup-dashboard/internal/server/page/marker"
 	"dedup-dashboard/internal/server/page/measurement"
 	"dedup-dashboard/internal/server/page/message"
 	"dedup-dashboard/internal/server/page/move"
@@ -81,7 +86,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
 	gate := admin.NewGate(db.Audit(), db, log)
 	var srv *server.Server
-	service := admin.NewMarkers(admin.MarkersDeps{
+	service := marker.NewMarkers(marker.MarkersDeps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: st, Judge: dedup.Judge, Log: log, Stores: st.stores(),
 		Changed: func(topic string) { srv.Changed(topic) },
 	})
@@ -93,14 +98,14 @@ func run(ctx context.Context, listen, dir, password string) error {
 		return err
 	}
 	st.alarms = alarms
-	exact := admin.NewMeasurements(admin.MeasurementsDeps{Gate: gate, Journal: db.Measurements(), Measurer: &demo.Bench{Lasts: 6 * time.Second}, Pipelines: demo.Measured(), Log: log,
+	exact := measuring.New(measuring.Deps{Gate: gate, Journal: db.Measurements(), Measurer: &demo.Bench{Lasts: 6 * time.Second}, Pipelines: demo.Measured(), Log: log,
 		Changed: func(topic string) { srv.Changed(topic) }})
 	go func() { _ = exact.Run(ctx) }()
 	defer func() { _ = exact.Close(context.Background()) }()
 	measured, alerting := measurement.New(exact), alertDeps(alarms, gate)
 	alerting.Snapshots, alerting.Log = st, log
 	jobs, messages := job.New(job.Deps{Letters: st.morgue, Log: log}), message.New(message.Deps{Snapshots: st, Letters: st.morgue})
-	baselines := deadletter.NewBaselines(admin.NewBaselines(admin.BaselinesDeps{Gate: gate, Journal: db.Baselines(), Snapshots: st}))
+	baselines := deadletter.NewBaselines(baseline.New(baseline.Deps{Gate: gate, Journal: db.Baselines(), Snapshots: st}))
 	charts := chart.New(chart.Deps{Snapshots: st, History: st})
 	sessions := session.New(cfg.Sessions(), db.Sessions())
 	srv, err = server.New(cfg, server.Deps{
@@ -109,14 +114,14 @@ func run(ctx context.Context, listen, dir, password string) error {
 		Pages: []web.Pages{
 			pipeline.New(pipeline.Deps{Snapshots: st, Jobs: jobs, Charts: charts, Effects: effects.Section, Alerts: alerting, Baselines: baselines, Measured: measured}),
 			overview.New(overview.Deps{Snapshots: st, Alerts: alerting.View, Measured: measured}),
-			api.New(api.Deps{Snapshots: st, Marks: admin.NewMarks(admin.MarksDeps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
+			api.New(api.Deps{Snapshots: st, Marks: mark.New(mark.Deps{Gate: gate, Journal: db.Marks(), Snapshots: st}), Jobs: jobs}),
 			account.New(account.Deps{Auth: accounts, FirstAdmin: first, Gate: gate, Sessions: sessions, Log: log}),
 			guide.New(), measured.Pages, alert.New(alerting), baselines.Pages, jobs.Pages, messages.Pages, move.New(st.morgue),
 			deadletter.New(deadletter.Deps{Snapshots: st, Letters: st.morgue, Log: log}),
-			marker.New(marker.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Stories: messages, Log: log}),
+			markerpage.New(markerpage.Deps{Snapshots: st, Markers: service, Judge: dedup.Judge, Stories: messages, Log: log}),
 			effects.New(st),
 			charts.Pages,
-			audit.New(audit.Deps{Snapshots: st, Trail: service}),
+			audit.New(audit.Deps{Snapshots: st, Trail: admin.NewTrail(gate, db.Audit(), st)}),
 		},
 		Sessions: sessions, Log: log, Version: "demo",
 	})
@@ -170,7 +175,7 @@ type stage struct {
 }
 
 // stores are the stores of the scenes: orders can be changed, payments only read, and sessions does not answer.
-func (s *stage) stores() []admin.MarkerStore {
+func (s *stage) stores() []marker.MarkerStore {
 	scheme := func(name string) dedup.Scheme {
 		for _, st := range demo.Scene("mixed", time.Now()).Stores {
 			if st.Name == name {
@@ -179,7 +184,7 @@ func (s *stage) stores() []admin.MarkerStore {
 		}
 		return dedup.Scheme{}
 	}
-	return []admin.MarkerStore{
+	return []marker.MarkerStore{
 		{Name: "orders", Scheme: scheme("orders"), Reader: s.shelf, Actor: s.shelf},
 		{Name: "payments", Scheme: scheme("payments"), Reader: &demo.Shelf{}},
 		{Name: "sessions", Scheme: scheme("sessions"), Reader: &demo.Shelf{Down: true}},

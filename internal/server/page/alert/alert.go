@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/auth"
@@ -23,7 +24,7 @@ type judge interface {
 	View() *alerts.View
 }
 
-// attender acknowledges and silences alerts; *admin.Alerting is one. Its errors are *dedup.Error.
+// attender acknowledges and silences alerts; *alerting.Alerting is one. Its errors are *dedup.Error.
 type attender interface {
 	acknowledger
 	silencer
@@ -38,7 +39,7 @@ type acknowledger interface {
 }
 
 type silencer interface {
-	Silence(ctx context.Context, who admin.Caller, s admin.NewSilence) (string, error)
+	Silence(ctx context.Context, who admin.Caller, s alerting.NewSilence) (string, error)
 	Expire(ctx context.Context, who admin.Caller, id string) error
 }
 

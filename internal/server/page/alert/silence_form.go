@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/alerting"
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
@@ -126,10 +126,10 @@ func (f silenceForm) endDoubt(now time.Time) string {
 }
 
 // askedSilence is a silence as the service takes it.
-func askedSilence(one alerts.Silence) admin.NewSilence {
-	asked := admin.NewSilence{Author: one.Author, Reason: one.Reason, Starts: one.Starts, Ends: one.Ends}
+func askedSilence(one alerts.Silence) alerting.NewSilence {
+	asked := alerting.NewSilence{Author: one.Author, Reason: one.Reason, Starts: one.Starts, Ends: one.Ends}
 	for _, m := range one.Matchers {
-		asked.Matchers = append(asked.Matchers, admin.SilenceMatcher{Label: m.Name, Op: string(m.Op), Value: m.Value})
+		asked.Matchers = append(asked.Matchers, alerting.SilenceMatcher{Label: m.Name, Op: string(m.Op), Value: m.Value})
 	}
 	return asked
 }

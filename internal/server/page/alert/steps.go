@@ -3,7 +3,8 @@ package alert
 import (
 	"net/url"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/web/templates"
@@ -29,7 +30,7 @@ func StepLinks(a *alerts.AlertView, base string) []templates.PageLink {
 
 // pipelineSteps lead to the lists and charts of a pipeline, whose page has the path.
 func pipelineSteps(r *rule.Rule, path string) []templates.PageLink {
-	markers := func(label string, list admin.List) templates.PageLink {
+	markers := func(label string, list marker.List) templates.PageLink {
 		return templates.PageLink{Label: label, Href: path + "/markers?state=" + string(list)}
 	}
 	one := func(label, below string) []templates.PageLink {
@@ -42,11 +43,11 @@ func pipelineSteps(r *rule.Rule, path string) []templates.PageLink {
 	case "dead_letters", "dead_letter_inflow":
 		return one("Its dead letters", "/dead-letters")
 	case "stuck_markers", "looping":
-		return []templates.PageLink{markers("Its processing markers", admin.ProcessingList)}
+		return []templates.PageLink{markers("Its processing markers", marker.ProcessingList)}
 	case "markers_without_expiry":
-		return []templates.PageLink{markers("Its markers without expiry", admin.PermanentList)}
+		return []templates.PageLink{markers("Its markers without expiry", marker.PermanentList)}
 	case "lost_messages":
-		return []templates.PageLink{markers("Its failed markers", admin.FailedList), markers("Those given up", admin.GaveUpList)}
+		return []templates.PageLink{markers("Its failed markers", marker.FailedList), markers("Those given up", marker.GaveUpList)}
 	case "double_effects":
 		return one("Its double effects", "/effects")
 	case "ack_latency", "unacked_without_ack":

@@ -25,7 +25,7 @@ type trail interface {
 type Deps struct {
 	// Snapshots name what a filter offers.
 	Snapshots snapshots
-	// Trail is *admin.Markers; without it the page says that there is none.
+	// Trail is *admin.Trail; without it the page says that there is none.
 	Trail trail
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin/baseline"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -18,9 +20,9 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// baselines acknowledges dead letters; *admin.Baselines is one. Its errors are *dedup.Error.
+// baselines acknowledges dead letters; *baseline.Baselines is one. Its errors are *dedup.Error.
 type baselines interface {
-	Acknowledge(ctx context.Context, who admin.Caller, pipeline string, seen admin.SeenDeadLetters, reason string) (dedup.Baseline, error)
+	Acknowledge(ctx context.Context, who admin.Caller, pipeline string, seen baseline.SeenDeadLetters, reason string) (dedup.Baseline, error)
 	Forget(ctx context.Context, who admin.Caller, pipeline, reason string) error
 	WhyNot() string
 }
@@ -119,7 +121,7 @@ func (s baselinePages) acknowledge(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, list.Bad("count", "must be the number of dead letters that the page showed")
 	}
-	seen := admin.SeenDeadLetters{Count: count, Own: -1}
+	seen := baseline.SeenDeadLetters{Count: count, Own: -1}
 	if own := r.PostForm.Get("own"); own != "" {
 		if seen.Own, err = strconv.ParseInt(own, 10, 64); err != nil || seen.Own < 0 {
 			return nil, list.Bad("own", "must be the number of the pipeline's own dead letters that the page showed")
@@ -166,7 +168,7 @@ func (s baselinePages) apiAcknowledge(r *web.Request) (web.Response, error) {
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	seen := admin.SeenDeadLetters{Count: body.Count, Own: -1}
+	seen := baseline.SeenDeadLetters{Count: body.Count, Own: -1}
 	if body.Own != nil {
 		if seen.Own = *body.Own; seen.Own < 0 {
 			return nil, list.Bad("own", "must not be below 0")

@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"net/http"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -16,16 +19,16 @@ import (
 // queues looks into dead-letter queues. Scan has side effects on the queue, which the page says before it; the others have none. WhyNot
 // says why nothing can be looked at or moved in a pipeline, "" when it can.
 type queues interface {
-	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error)
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	Scan(ctx context.Context, who admin.Caller, req deadletter.ScanRequest) (deadletter.Scan, error)
 	WhyNot(pipeline string) string
 }
 
-// A Service is everything behind the pages of dead-letter queues; *admin.DeadLetters is one. Its errors are *dedup.Error.
+// A Service is everything behind the pages of dead-letter queues; *jobs.DeadLetters is one. Its errors are *dedup.Error.
 type Service interface {
 	queues
-	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
+	Jobs(ctx context.Context, who admin.Caller, limit int) ([]jobs.JobSummary, error)
 }
 
 // snapshots gives what is known now; never nil.
@@ -34,7 +37,7 @@ type snapshots interface{ Snapshot() *dedup.Snapshot }
 // Deps are what stands behind dead-letter queues.
 type Deps struct {
 	Snapshots snapshots
-	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	// Letters is *jobs.DeadLetters; without it the pages say that there is no access to single messages.
 	Letters Service
 	Log     *slog.Logger
 }

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/web/templates"
 )
@@ -34,9 +35,9 @@ func TestTheSumOfDeadLettersIsNoZeroWhileNoneIsKnown(t *testing.T) {
 
 func TestTheTypeInTheListIsTheOneOfTheFilter(t *testing.T) {
 	for _, header := range []string{"task", "rbs2-msg-type", "type"} {
-		l := admin.Letter{}
+		l := deadletter.Letter{}
 		l.Headers = map[string]any{header: "shop.order"}
-		if got := (queuePage{p: &dedup.PipelineStatus{}, now: time.Now()}).letterLine(admin.Scan{}, l).Type.Short; got != "shop.order" {
+		if got := (queuePage{p: &dedup.PipelineStatus{}, now: time.Now()}).letterLine(deadletter.Scan{}, l).Type.Short; got != "shop.order" {
 			t.Errorf("%s is listed as %q", header, got)
 		}
 	}

@@ -4,7 +4,8 @@ import (
 	"net/http"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
@@ -84,9 +85,9 @@ func (s pages) apiDeadLetters(r *web.Request) (web.Response, error) {
 	return web.JSON{Value: j}, nil
 }
 
-func (d queuePage) scanJSON(scan admin.Scan) scanJSON {
+func (d queuePage) scanJSON(scan deadletter.Scan) scanJSON {
 	j := scanOf(scan)
-	for _, g := range admin.GroupLetters(scan.Letters, d.q.by) {
+	for _, g := range deadletter.GroupLetters(scan.Letters, d.q.by) {
 		j.Groups = append(j.Groups, groupJSON{g.Value, g.Filter, g.Count, g.Bytes, web.Time(g.First), web.Time(g.Last), letter.ClassesOf(g.Classes)})
 	}
 	matching := d.matching(scan)
@@ -99,9 +100,9 @@ func (d queuePage) scanJSON(scan admin.Scan) scanJSON {
 	return j
 }
 
-func scanOf(scan admin.Scan) scanJSON {
+func scanOf(scan deadletter.Scan) scanJSON {
 	return scanJSON{
-		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: web.Time(scan.At), Until: web.Time(scan.At.Add(admin.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
+		ID: scan.ID, Queue: scan.Queue.Name, By: scan.By, At: web.Time(scan.At), Until: web.Time(scan.At.Add(deadletter.ScanLife)), Took: scan.Took.Seconds(), Ready: scan.Ready,
 		Scanned: len(scan.Letters), Matching: len(scan.Letters), Short: scan.Short, Effects: web.OrEmpty(scan.Effects), StoreFailed: scan.StoreFailed, Classes: letter.ClassesOf(scan.Classes),
 		Groups: []groupJSON{}, Messages: []letter.JSON{}, Page: 1, Pages: 1,
 	}
@@ -120,7 +121,7 @@ func (s pages) apiScan(r *web.Request) (web.Response, error) {
 	if body.Queue == "" || len(body.Queue) > web.MaxRef {
 		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
-	if body.Limit < 1 || body.Limit > admin.MaxScan {
+	if body.Limit < 1 || body.Limit > deadletter.MaxScan {
 		return nil, list.Bad("limit", "must be a whole number from 1 to 10,000")
 	}
 	service, err := s.service()
@@ -133,7 +134,7 @@ func (s pages) apiScan(r *web.Request) (web.Response, error) {
 			return nil, err
 		}
 	}
-	scan, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
+	scan, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: name, Queue: queue, Limit: body.Limit})
 	if err != nil {
 		return nil, err
 	}

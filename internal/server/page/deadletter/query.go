@@ -4,7 +4,8 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -21,10 +22,10 @@ const (
 type query struct {
 	queue   string
 	parking bool
-	by      admin.GroupKey
+	by      deadletter.GroupKey
 	// text is the filter as it was written, filter what it means; wrong says why it means nothing.
 	text   string
-	filter admin.Filter
+	filter deadletter.Filter
 	wrong  string
 	page   int
 }
@@ -32,7 +33,7 @@ type query struct {
 func (q *query) params() []list.Param {
 	return []list.Param{
 		list.Text("queue", &q.queue, web.MaxRef), list.Flag("parking", &q.parking),
-		list.Choice("by", &q.by, admin.ByReason, admin.GroupKeys(), "must be reason, source, route, exception, type or hour"),
+		list.Choice("by", &q.by, deadletter.ByReason, deadletter.GroupKeys(), "must be reason, source, route, exception, type or hour"),
 		list.Text("filter", &q.text, web.MaxHeaderBytes), list.PageNumber(&q.page),
 	}
 }
@@ -45,9 +46,9 @@ func parseDeadQuery(values url.Values, now time.Time) (query, error) {
 		return q, err
 	}
 	var err error
-	if q.filter, err = admin.ParseFilter(q.text, now); err != nil {
+	if q.filter, err = deadletter.ParseFilter(q.text, now); err != nil {
 		q.wrong = show.EndSentence(dedup.PublicText(err))
-		q.text = show.Clean(q.text, admin.MaxFilter)
+		q.text = show.Clean(q.text, deadletter.MaxFilter)
 	}
 	return q, nil
 }

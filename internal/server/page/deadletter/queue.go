@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -23,7 +24,7 @@ type queuePage struct {
 	snap *dedup.Snapshot
 	p    *dedup.PipelineStatus
 	q    query
-	view admin.QueueView
+	view deadletter.QueueView
 	// missing says why this reader cannot look at or move its messages; empty when they can.
 	missing string
 	// silent says why nothing but the counted figures can be shown; empty when more can.
@@ -126,8 +127,8 @@ func deepest(p *dedup.PipelineStatus) string {
 }
 
 // asCounted is a queue as the last round counted it, without anything that only looking at it can tell.
-func asCounted(p *dedup.PipelineStatus, queue string) admin.QueueView {
-	v := admin.QueueView{Pipeline: p.Pipeline.Name, Queue: dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: p.Pipeline.Vhost, Name: queue}}}
+func asCounted(p *dedup.PipelineStatus, queue string) deadletter.QueueView {
+	v := deadletter.QueueView{Pipeline: p.Pipeline.Name, Queue: dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: p.Pipeline.Vhost, Name: queue}}}
 	for _, q := range p.DeadLetterQueues {
 		if q.Name == queue {
 			v.Queue = q
@@ -202,7 +203,7 @@ func (d queuePage) look() templates.LookForm {
 		Action: d.path + "/scan", Queue: d.q.queue, Parking: d.q.parking, Refused: refusal(d.view.WhyNoScan), Missing: templates.Sentence(d.missing),
 		Effects: show.Texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
-	for _, n := range []int{100, 1000, admin.MaxScan} {
+	for _, n := range []int{100, 1000, deadletter.MaxScan} {
 		label := "the first " + templates.Number(float64(n))
 		l.Limits = append(l.Limits, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == 1000})
 	}
@@ -241,7 +242,7 @@ func (d queuePage) wholeForm() templates.WholeForm {
 }
 
 // scanSentence says how much of a queue was looked at, when and by whom.
-func scanSentence(scan admin.Scan, now time.Time) string {
+func scanSentence(scan deadletter.Scan, now time.Time) string {
 	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), show.Moment(scan.At, now).Text,
 		templates.Plain(scan.By, show.NameLimit).Short)
 }
@@ -260,8 +261,8 @@ func (s pages) scan(r *web.Request) (web.Response, error) {
 		return nil, list.Bad("queue", "must name one, with at most 255 bytes")
 	}
 	limit, err := strconv.Atoi(r.PostForm.Get("limit"))
-	if err != nil || limit < 1 || limit > admin.MaxScan {
-		return nil, list.Bad("limit", "must be a whole number from 1 to "+templates.Number(admin.MaxScan))
+	if err != nil || limit < 1 || limit > deadletter.MaxScan {
+		return nil, list.Bad("limit", "must be a whole number from 1 to "+templates.Number(deadletter.MaxScan))
 	}
 	back := letter.QueueAddress(s.site.Base, name, queue)
 	look := queue
@@ -271,7 +272,7 @@ func (s pages) scan(r *web.Request) (web.Response, error) {
 			return nil, err
 		}
 	}
-	if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
+	if _, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: name, Queue: look, Limit: limit}); err != nil {
 		return nil, err
 	}
 	return web.Redirect{To: back + "#found"}, nil
@@ -292,19 +293,19 @@ func (d queuePage) hiddenState() []templates.Fact {
 	if d.q.parking {
 		hidden = append(hidden, templates.Fact{Label: "parking", Value: "1"})
 	}
-	if d.q.by != admin.ByReason {
+	if d.q.by != deadletter.ByReason {
 		hidden = append(hidden, templates.Fact{Label: "by", Value: string(d.q.by)})
 	}
 	return hidden
 }
 
 // letterPath is the page of a letter of the scan.
-func (d queuePage) letterPath(scan admin.Scan, ref string) string {
+func (d queuePage) letterPath(scan deadletter.Scan, ref string) string {
 	return letter.Key{Pipeline: d.p.Pipeline.Name, Queue: scan.Queue.Name, Scan: scan.ID, Ref: ref}.Address(d.base)
 }
 
 // exportAddress is a table of the scan under the filter.
-func (d queuePage) exportAddress(kind string, scan admin.Scan) string {
+func (d queuePage) exportAddress(kind string, scan deadletter.Scan) string {
 	v := url.Values{"scan": {scan.ID}}
 	if d.q.text != "" {
 		v.Set("filter", d.q.text)

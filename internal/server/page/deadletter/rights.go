@@ -1,14 +1,14 @@
 package deadletter
 
 import (
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/web/templates"
 )
 
 // restrict takes from an operator what would only be refused, says why, and offers the first messages where their number is the reason.
-func (d queuePage) restrict(b *templates.LetterBar, matching []admin.Letter) {
+func (d queuePage) restrict(b *templates.LetterBar, matching []deadletter.Letter) {
 	b.NoDiscard, b.NoRestore = letter.NeedsAdmin(d.who, "Discarding"), letter.NeedsAdmin(d.who, "Restoring")
 	if d.who.Can(auth.Admin) || b.Parking {
 		return

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
@@ -14,9 +16,9 @@ import (
 )
 
 // scanView shows what a look found, under the filter of the page.
-func (d queuePage) scanView(scan admin.Scan) templates.ScanView {
+func (d queuePage) scanView(scan deadletter.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(admin.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(deadletter.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {
@@ -36,7 +38,7 @@ func (d queuePage) scanView(scan admin.Scan) templates.ScanView {
 	return v
 }
 
-func scanNotes(scan admin.Scan) []templates.Problem {
+func scanNotes(scan deadletter.Scan) []templates.Problem {
 	var notes []templates.Problem
 	if scan.StoreFailed != "" {
 		notes = append(notes, templates.Problem{
@@ -48,11 +50,11 @@ func scanNotes(scan admin.Scan) []templates.Problem {
 }
 
 // matching are the letters of the scan that the filter selects.
-func (d queuePage) matching(scan admin.Scan) []admin.Letter {
+func (d queuePage) matching(scan deadletter.Scan) []deadletter.Letter {
 	if d.q.wrong != "" {
 		return nil
 	}
-	var some []admin.Letter
+	var some []deadletter.Letter
 	for _, l := range scan.Letters {
 		if d.q.filter.Matches(l) {
 			some = append(some, l)
@@ -62,9 +64,9 @@ func (d queuePage) matching(scan admin.Scan) []admin.Letter {
 }
 
 // classTiles count the scan by class, every class, so that what is missing shows too.
-func (d queuePage) classTiles(scan admin.Scan) []templates.ClassTile {
+func (d queuePage) classTiles(scan deadletter.Scan) []templates.ClassTile {
 	var tiles []templates.ClassTile
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		filter := "class:" + string(c)
 		tiles = append(tiles, templates.ClassTile{
 			Class: string(c), Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Meaning: letter.ClassMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
@@ -74,16 +76,16 @@ func (d queuePage) classTiles(scan admin.Scan) []templates.ClassTile {
 }
 
 // groups shows the letters of the scan by what they share; the filter does not narrow them, so that one can go from group to group.
-func (d queuePage) groups(v *templates.ScanView, scan admin.Scan) {
+func (d queuePage) groups(v *templates.ScanView, scan deadletter.Scan) {
 	if len(scan.Letters) == 0 {
 		return
 	}
-	for _, key := range admin.GroupKeys() {
+	for _, key := range deadletter.GroupKeys() {
 		q := d.q
 		q.by, q.page = key, 1
 		v.By = append(v.By, templates.Tab{Label: strings.ToLower(groupWord(key)), Href: q.address(d.path), Active: key == d.q.by})
 	}
-	groups := admin.GroupLetters(scan.Letters, d.q.by)
+	groups := deadletter.GroupLetters(scan.Letters, d.q.by)
 	for i, g := range groups {
 		if i == groupsShown {
 			v.MoreGroups = len(groups) - groupsShown
@@ -102,20 +104,20 @@ func (d queuePage) groups(v *templates.ScanView, scan admin.Scan) {
 }
 
 // groupValue is what a group shares, in words.
-func groupValue(key admin.GroupKey, value string, now time.Time) templates.Text {
+func groupValue(key deadletter.GroupKey, value string, now time.Time) templates.Text {
 	if value == "" {
 		return templates.Plain("none", show.NameLimit)
 	}
-	if key == admin.ByReason {
+	if key == deadletter.ByReason {
 		return templates.Plain(letter.DeathWord(value), show.KeyLimit)
 	}
-	if at, err := time.Parse("2006-01-02T15:04Z", value); key == admin.ByHour && err == nil {
+	if at, err := time.Parse("2006-01-02T15:04Z", value); key == deadletter.ByHour && err == nil {
 		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), show.NameLimit)
 	}
 	return templates.Plain(value, show.KeyLimit)
 }
 
-func (d queuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin.Letter) {
+func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []deadletter.Letter) {
 	shown, at := list.Cut(matching, lettersPerPage, d.q.page)
 	v.PageNote = at.Note
 	for _, l := range shown {
@@ -141,7 +143,7 @@ func (d queuePage) rows(v *templates.ScanView, scan admin.Scan, matching []admin
 	}
 }
 
-func (d queuePage) letterLine(scan admin.Scan, l admin.Letter) templates.LetterLine {
+func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templates.LetterLine {
 	line := templates.LetterLine{
 		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, show.KeyLimit), Type: templates.Plain(l.MessageType(), show.NameLimit), Exception: templates.Plain(l.Exception, show.KeyLimit),
 		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", show.NameLimit),
@@ -196,7 +198,7 @@ func (d queuePage) letterFilter() templates.LetterFilter {
 }
 
 // letterBar offers what can be done with the listed messages.
-func (d queuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates.LetterBar {
+func (d queuePage) letterBar(scan deadletter.Scan, matching []deadletter.Letter) templates.LetterBar {
 	b := templates.LetterBar{
 		Action: d.plan, Selective: d.view.WhyNotSelective == "" && d.view.WhyNoMove == "" && d.q.wrong == "" && len(matching) > 0, Parking: d.q.parking,
 		Matching: len(matching), Filtered: d.q.text != "",
@@ -204,7 +206,7 @@ func (d queuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates
 			{Label: "pipeline", Value: d.p.Pipeline.Name}, {Label: "queue", Value: d.q.queue}, {Label: "scan", Value: scan.ID}, {Label: "filter", Value: d.q.text},
 		},
 	}
-	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l admin.Letter) bool { return l.Target == "" }) {
+	if !d.q.parking && slices.ContainsFunc(scan.Letters, func(l deadletter.Letter) bool { return l.Target == "" }) {
 		b.Targets = letter.Targets(d.p)
 	}
 	d.restrict(&b, matching)
@@ -220,9 +222,9 @@ func (d queuePage) letterBar(scan admin.Scan, matching []admin.Letter) templates
 }
 
 // classCounts are the classes of a tally that occur, in the order of pages.
-func classCounts(t admin.Tally) []templates.ClassCount {
+func classCounts(t preflight.Tally) []templates.ClassCount {
 	var counts []templates.ClassCount
-	for _, c := range admin.Classes() {
+	for _, c := range preflight.Classes() {
 		if t[c] > 0 {
 			counts = append(counts, templates.ClassCount{Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Count: t[c]})
 		}
@@ -231,17 +233,17 @@ func classCounts(t admin.Tally) []templates.ClassCount {
 }
 
 // groupWord heads the groups of a key.
-func groupWord(k admin.GroupKey) string {
+func groupWord(k deadletter.GroupKey) string {
 	switch k {
-	case admin.ByReason:
+	case deadletter.ByReason:
 		return "Reason"
-	case admin.BySource:
+	case deadletter.BySource:
 		return "Source queue"
-	case admin.ByRoute:
+	case deadletter.ByRoute:
 		return "Exchange and routing key"
-	case admin.ByException:
+	case deadletter.ByException:
 		return "Exception"
-	case admin.ByType:
+	case deadletter.ByType:
 		return "Type"
 	default:
 		return "Hour of death"

@@ -2,6 +2,7 @@ package job
 
 import (
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -10,7 +11,7 @@ import (
 )
 
 // Events returns what jobs of ours did as events, by pipeline. A job that has not begun did nothing.
-func Events(jobs []admin.JobSummary) map[string][]dedup.Event {
+func Events(jobs []jobs.JobSummary) map[string][]dedup.Event {
 	events := map[string][]dedup.Event{}
 	for _, j := range jobs {
 		if !j.Started.IsZero() {
@@ -22,7 +23,7 @@ func Events(jobs []admin.JobSummary) map[string][]dedup.Event {
 
 // event is a job as an event. Only a requeue that sent something can make duplicates; what else a job does is an action. What was
 // sent without an answer may have arrived.
-func event(j admin.JobSummary) dedup.Event {
+func event(j jobs.JobSummary) dedup.Event {
 	e := dedup.Event{At: j.Started, Kind: "action", Text: letter.MoveWord(j.Do) + " of dead letters of " + show.Within(j.Queue)}
 	if sent := j.Moved + j.Unknown; j.Do == admin.Requeue && sent > 0 {
 		e.Kind, e.Count = "job", sent

@@ -4,7 +4,8 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -12,7 +13,7 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-func (s pages) jobItemLine(item admin.JobItem, now time.Time) templates.JobItemLine {
+func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
 		Number: templates.Number(float64(item.Seq)), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
 		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
@@ -75,7 +76,7 @@ type itemsQuery struct {
 func (q *itemsQuery) params() []list.Param {
 	return []list.Param{
 		list.After("after", &q.after, 0, "must be the number of an item"),
-		list.Choice("became", &q.became, "", admin.Fates(), "must be what became of a message"),
+		list.Choice("became", &q.became, "", jobs.Fates(), "must be what became of a message"),
 	}
 }
 
@@ -83,7 +84,7 @@ func (q *itemsQuery) params() []list.Param {
 func (q itemsQuery) address(self string) string { return list.Address(self+"/items", q.params()...) }
 
 // read returns a page of the messages.
-func (q itemsQuery) read(r *web.Request, service reader, id string) ([]admin.JobItem, error) {
+func (q itemsQuery) read(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
 	if q.became == "" {
 		return service.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
 	}
@@ -91,10 +92,10 @@ func (q itemsQuery) read(r *web.Request, service reader, id string) ([]admin.Job
 }
 
 // everyItem returns all that is told of the messages of a job.
-func everyItem(r *web.Request, service reader, id string) ([]admin.JobItem, error) {
+func everyItem(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
 	const atOnce = 1000
-	var all []admin.JobItem
-	for after := int64(0); len(all) < admin.MaxJobItems; {
+	var all []jobs.JobItem
+	for after := int64(0); len(all) < jobs.MaxJobItems; {
 		some, err := service.JobItems(r.Context(), r.Asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
@@ -120,16 +121,16 @@ func (s pages) jobItemsCSV(r *web.Request) (web.Response, error) {
 	return web.CSV{Table: list.NewTable("job-"+r.PathValue("id")+".csv", itemColumns(), items)}, nil
 }
 
-func itemColumns() []list.Column[admin.JobItem] {
-	return []list.Column[admin.JobItem]{
-		{Head: "no", Cell: func(i admin.JobItem) string { return list.Whole(i.Seq) }},
-		{Head: "time", Cell: func(i admin.JobItem) string { return list.Seconds(i.At) }},
-		{Head: "id", Cell: func(i admin.JobItem) string { return templates.Escape(i.ID) }},
-		{Head: "target", Cell: func(i admin.JobItem) string { return templates.Escape(i.Target) }},
-		{Head: "class", Cell: func(i admin.JobItem) string { return string(i.Class) }},
-		{Head: "outcome", Cell: func(i admin.JobItem) string { return templates.Escape(i.Outcome) }},
-		{Head: "text", Cell: func(i admin.JobItem) string { return templates.Escape(i.Text) }},
-		{Head: "ref", Cell: func(i admin.JobItem) string { return i.Ref }},
-		{Head: "became", Cell: func(i admin.JobItem) string { return i.Became }},
+func itemColumns() []list.Column[jobs.JobItem] {
+	return []list.Column[jobs.JobItem]{
+		{Head: "no", Cell: func(i jobs.JobItem) string { return list.Whole(i.Seq) }},
+		{Head: "time", Cell: func(i jobs.JobItem) string { return list.Seconds(i.At) }},
+		{Head: "id", Cell: func(i jobs.JobItem) string { return templates.Escape(i.ID) }},
+		{Head: "target", Cell: func(i jobs.JobItem) string { return templates.Escape(i.Target) }},
+		{Head: "class", Cell: func(i jobs.JobItem) string { return string(i.Class) }},
+		{Head: "outcome", Cell: func(i jobs.JobItem) string { return templates.Escape(i.Outcome) }},
+		{Head: "text", Cell: func(i jobs.JobItem) string { return templates.Escape(i.Text) }},
+		{Head: "ref", Cell: func(i jobs.JobItem) string { return i.Ref }},
+		{Head: "became", Cell: func(i jobs.JobItem) string { return i.Became }},
 	}
 }

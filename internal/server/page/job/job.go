@@ -6,6 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/letter"
@@ -14,18 +18,18 @@ import (
 
 // queues looks into dead-letter queues. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
 type queues interface {
-	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	Scan(ctx context.Context, who admin.Caller, req admin.ScanRequest) (admin.Scan, error)
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	ParkingQueue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	Scan(ctx context.Context, who admin.Caller, req deadletter.ScanRequest) (deadletter.Scan, error)
 	WhyNot(pipeline string) string
 }
 
 // reader tells what became of moves.
 type reader interface {
-	Job(ctx context.Context, who admin.Caller, id string) (admin.Job, error)
-	Jobs(ctx context.Context, who admin.Caller, limit int) ([]admin.JobSummary, error)
-	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]admin.JobItem, error)
-	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]admin.JobItem, error)
+	Job(ctx context.Context, who admin.Caller, id string) (jobs.Job, error)
+	Jobs(ctx context.Context, who admin.Caller, limit int) ([]jobs.JobSummary, error)
+	JobItems(ctx context.Context, who admin.Caller, id string, after int64, limit int) ([]jobs.JobItem, error)
+	JobItemsThat(ctx context.Context, who admin.Caller, id, became string, after int64, limit int) ([]jobs.JobItem, error)
 	BackOf(ctx context.Context, who admin.Caller, id string) (scan string, refs []string, err error)
 }
 
@@ -38,10 +42,10 @@ type steerer interface {
 
 // planning plans messages of a job again.
 type planning interface {
-	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
+	PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error)
 }
 
-// A Service is everything behind the pages of jobs; *admin.DeadLetters is one. Its errors are *dedup.Error.
+// A Service is everything behind the pages of jobs; *jobs.DeadLetters is one. Its errors are *dedup.Error.
 type Service interface {
 	queues
 	reader
@@ -51,7 +55,7 @@ type Service interface {
 
 // Deps are what stands behind jobs.
 type Deps struct {
-	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	// Letters is *jobs.DeadLetters; without it the pages say that there is no access to single messages.
 	Letters Service
 	Log     *slog.Logger
 }

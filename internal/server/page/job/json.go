@@ -3,7 +3,8 @@ package job
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
+
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -101,17 +102,17 @@ type itemJSON struct {
 	Became string `json:"became"`
 }
 
-func countsOf(c admin.Counts, atLeast bool) countsJSON {
+func countsOf(c jobs.Counts, atLeast bool) countsJSON {
 	return countsJSON{c.Moved, atLeast, c.Left, c.Bounced, c.Guarded, c.Returned, c.Rejected, c.Unknown, c.Cleared}
 }
 
-func summaryOf(j admin.JobSummary) summaryJSON {
+func summaryOf(j jobs.JobSummary) summaryJSON {
 	return summaryJSON{
 		j.ID, string(j.Do), j.Pipeline, j.Queue, j.By, j.Reason, string(j.State), j.State.Final(), web.Time(j.Started), web.Time(j.Ended), j.Limit, extentJSON(j.Extent), countsOf(j.Counts, j.Resumed > 0),
 	}
 }
 
-func jobItemsOf(items []admin.JobItem) []itemJSON {
+func jobItemsOf(items []jobs.JobItem) []itemJSON {
 	out := []itemJSON{}
 	for _, i := range items {
 		out = append(out, itemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
@@ -119,12 +120,12 @@ func jobItemsOf(items []admin.JobItem) []itemJSON {
 	return out
 }
 
-func jobOf(j admin.Job) oneJSON {
+func jobOf(j jobs.Job) oneJSON {
 	out := oneJSON{
 		summaryJSON: summaryOf(summaryOfJob(j)),
 		Sentence:    letter.Sentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
 	}
-	if j.State == admin.JobWatching {
+	if j.State == jobs.JobWatching {
 		out.WatchedUntil = web.Time(j.WatchedUntil)
 	}
 	if c := j.Canary; c != nil {

@@ -3,6 +3,9 @@ package job
 import (
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -13,9 +16,9 @@ import (
 
 // jobOutcome is how a job stands in words, with its tier: green only where it is known that work was done and that nothing came back or
 // failed, and no colour while that is not known.
-func jobOutcome(j admin.JobSummary) (word, tier string) {
+func jobOutcome(j jobs.JobSummary) (word, tier string) {
 	word, tier = stateWord(j.State)
-	back, failed := j.Aftermath.Total(admin.BecameBack), j.Aftermath.Total(admin.BecameFailed)
+	back, failed := j.Aftermath.Total(jobs.BecameBack), j.Aftermath.Total(jobs.BecameFailed)
 	switch {
 	case !j.State.Final():
 		return word, tier
@@ -25,7 +28,7 @@ func jobOutcome(j admin.JobSummary) (word, tier string) {
 		word += ", " + templates.Number(float64(failed)) + " failed"
 	}
 	switch {
-	case j.State != admin.JobDone:
+	case j.State != jobs.JobDone:
 	case back > 0 || failed > 0:
 		tier = dedup.Severe.String()
 	case wentWrong(j.Counts) > 0:
@@ -38,12 +41,12 @@ func jobOutcome(j admin.JobSummary) (word, tier string) {
 
 // knownTier is the tier of a requeue that is done and of which nothing is known to have come back or failed. That nothing came back is
 // known from a look at the dead-letter queue, or because nothing at all came into it.
-func knownTier(j admin.JobSummary) dedup.Tier {
+func knownTier(j jobs.JobSummary) dedup.Tier {
 	a := j.Aftermath
 	switch {
-	case a.Total(admin.BecameProcessing) > 0: // under way or stuck, long after a consumer should have ended
+	case a.Total(jobs.BecameProcessing) > 0: // under way or stuck, long after a consumer should have ended
 		return dedup.Warning
-	case a == nil || a.Total(admin.BecameDone) == 0:
+	case a == nil || a.Total(jobs.BecameDone) == 0:
 		return dedup.TierUnknown
 	case a.Back == nil && (j.Arrived == nil || *j.Arrived > 0):
 		return dedup.TierUnknown
@@ -52,26 +55,26 @@ func knownTier(j admin.JobSummary) dedup.Tier {
 }
 
 // summaryOfJob is a job as it stands in a list.
-func summaryOfJob(j admin.Job) admin.JobSummary {
+func summaryOfJob(j jobs.Job) jobs.JobSummary {
 	req := j.Plan.Request
-	return admin.JobSummary{
+	return jobs.JobSummary{
 		ID: j.ID, Do: req.Do, Pipeline: req.Pipeline, Queue: req.Queue, By: j.By, Reason: j.Reason, State: j.State, Started: j.Started, Ended: j.Ended,
 		Limit: j.Limit, Extent: j.Extent, Counts: j.Counts, Aftermath: j.Aftermath, Arrived: j.Arrived, Resumed: j.Resumed,
 	}
 }
 
 // deadAgain offers the messages of a job that are in the dead-letter queue again, to those who may requeue them.
-func (s pages) deadAgain(r *web.Request, v *templates.JobView, j admin.Job, self string) {
-	n := j.Aftermath.Total(admin.BecameBack)
+func (s pages) deadAgain(r *web.Request, v *templates.JobView, j jobs.Job, self string) {
+	n := j.Aftermath.Total(jobs.BecameBack)
 	if n == 0 {
 		return
 	}
 	v.Back = &templates.BackView{
 		Text:  templates.Sentence(letter.Messages(n) + " reached " + show.Plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: itemsQuery{became: admin.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Items: itemsQuery{became: jobs.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(float64(n))),
 	}
-	if j.Aftermath.Total(admin.BecameBack) > listedBack(j) {
-		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(admin.MaxJobItems) + " messages that can be told by their ids.")
+	if j.Aftermath.Total(jobs.BecameBack) > listedBack(j) {
+		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(jobs.MaxJobItems) + " messages that can be told by their ids.")
 	}
 	if v.Missing.Short == "" {
 		v.Back.Again = self + "/again"
@@ -83,16 +86,16 @@ func (s pages) deadAgain(r *web.Request, v *templates.JobView, j admin.Job, self
 }
 
 // listedBack counts the messages that came back and are told of one by one.
-func listedBack(j admin.Job) int64 {
+func listedBack(j jobs.Job) int64 {
 	n := 0
 	for _, counts := range j.Aftermath.Results {
-		n += counts[admin.BecameBack]
+		n += counts[jobs.BecameBack]
 	}
 	return int64(n)
 }
 
 // arrivedText says what came into the dead-letter queue since the job began, and how much of it are messages of the job.
-func arrivedText(j admin.Job) string {
+func arrivedText(j jobs.Job) string {
 	if j.Arrived == nil {
 		return ""
 	}
@@ -115,11 +118,11 @@ func arrivedText(j admin.Job) string {
 }
 
 // returnedOf is how many messages of a job were seen in its dead-letter queue again; nil where that was not looked at.
-func returnedOf(j admin.Job) *int64 {
+func returnedOf(j jobs.Job) *int64 {
 	switch {
 	case j.Aftermath != nil:
 		return j.Aftermath.Back
-	case j.Canary != nil && j.Canary.BackBy == admin.BackByLook:
+	case j.Canary != nil && j.Canary.BackBy == jobs.BackByLook:
 		back := int64(j.Canary.Back)
 		return &back
 	}
@@ -137,8 +140,8 @@ func (s pages) againJob(r *web.Request) (web.Response, error) {
 	}
 	req := j.Plan.Request
 	scan, refs, err := service.BackOf(r.Context(), r.Asker(), j.ID)
-	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(admin.BecameBack) {
-		if _, err := service.Scan(r.Context(), r.Asker(), admin.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: admin.MaxScan}); err != nil {
+	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(jobs.BecameBack) {
+		if _, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: deadletter.MaxScan}); err != nil {
 			return nil, err
 		}
 		scan, refs, err = service.BackOf(r.Context(), r.Asker(), j.ID)
@@ -154,24 +157,24 @@ func (s pages) againJob(r *web.Request) (web.Response, error) {
 }
 
 // markFate puts what became of a message after it was moved in place of that it was moved.
-func markFate(l *templates.JobItemLine, item admin.JobItem) {
+func markFate(l *templates.JobItemLine, item jobs.JobItem) {
 	if item.Became == "" {
 		return
 	}
 	l.Outcome, l.Grade = letter.FateWord(item.Became), letter.ItemTier(item)
 	if item.Text == "" {
 		l.Text = templates.Sentence(map[string]string{
-			admin.BecameBack: "Reached its queue, and is in the dead-letter queue again", admin.BecameFailed: "Reached its queue; its marker says that the work failed",
-			admin.BecameDone: "Reached its queue; its marker says that the work is done", admin.BecameProcessing: "Reached its queue; its marker says that the work is under way or stuck",
+			jobs.BecameBack: "Reached its queue, and is in the dead-letter queue again", jobs.BecameFailed: "Reached its queue; its marker says that the work failed",
+			jobs.BecameDone: "Reached its queue; its marker says that the work is done", jobs.BecameProcessing: "Reached its queue; its marker says that the work is under way or stuck",
 			"none": "Reached its queue; it has no marker", "unknown": "Reached its queue; its marker does not tell",
 		}[item.Became])
 	}
 }
 
 // canaryLeft says how much longer the first messages are watched; empty when they are not.
-func canaryLeft(j admin.Job, now time.Time) string {
+func canaryLeft(j jobs.Job, now time.Time) string {
 	left := j.WatchedUntil.Sub(now)
-	if j.State != admin.JobWatching || j.WatchedUntil.IsZero() {
+	if j.State != jobs.JobWatching || j.WatchedUntil.IsZero() {
 		return ""
 	}
 	if left < time.Second {
@@ -192,23 +195,23 @@ func movingWord(do admin.Move) string {
 }
 
 // stateWord is the state of a job in words, with its tier.
-func stateWord(state admin.JobState) (word, tier string) {
+func stateWord(state jobs.JobState) (word, tier string) {
 	switch state {
-	case admin.JobRunning:
+	case jobs.JobRunning:
 		return "running", dedup.TierUnknown.String()
-	case admin.JobCanary:
+	case jobs.JobCanary:
 		return "sending the canary", dedup.TierUnknown.String()
-	case admin.JobWatching:
+	case jobs.JobWatching:
 		return "watching the canary", dedup.TierUnknown.String()
-	case admin.JobPaused:
+	case jobs.JobPaused:
 		return "paused", dedup.Warning.String()
-	case admin.JobWaiting:
+	case jobs.JobWaiting:
 		return "waiting", dedup.Warning.String()
-	case admin.JobDone:
+	case jobs.JobDone:
 		return "done", dedup.Normal.String()
-	case admin.JobCancelled:
+	case jobs.JobCancelled:
 		return "cancelled", dedup.Warning.String()
-	case admin.JobStopped:
+	case jobs.JobStopped:
 		return "stopped", dedup.Severe.String()
 	default:
 		return templates.Plain(string(state), show.NameLimit).Short, dedup.TierUnknown.String()

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -23,10 +27,10 @@ const (
 )
 
 // jobAsked returns the job that the address names, with the service that keeps it.
-func (s pages) jobAsked(r *web.Request) (Service, admin.Job, error) {
+func (s pages) jobAsked(r *web.Request) (Service, jobs.Job, error) {
 	service, err := s.service()
 	if err != nil {
-		return nil, admin.Job{}, err
+		return nil, jobs.Job{}, err
 	}
 	j, err := service.Job(r.Context(), r.Asker(), r.PathValue("id"))
 	return service, j, err
@@ -43,9 +47,9 @@ func (s pages) job(r *web.Request) (web.Response, error) {
 }
 
 // wentWrong counts the messages that did not go through though they should have.
-func wentWrong(c admin.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
+func wentWrong(c jobs.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
-func (s pages) jobView(r *web.Request, j admin.Job) templates.JobView {
+func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobView{
@@ -89,8 +93,8 @@ func (s pages) jobView(r *web.Request, j admin.Job) templates.JobView {
 	return v
 }
 
-func showProgress(v *templates.JobView, j admin.Job) {
-	done, of := j.Extent.Progress(j.Limit, j.Counts)
+func showProgress(v *templates.JobView, j jobs.Job) {
+	done, of := j.Counts.Progress(j.Extent, j.Limit)
 	v.Done, v.Total, v.Unit = int(done), int(of), "looked at"
 	if j.Extent.Picked {
 		v.Unit = "tried"
@@ -101,13 +105,13 @@ func showProgress(v *templates.JobView, j admin.Job) {
 	switch {
 	case of > 0:
 		v.Percent = int(done * 100 / of) // 100 only where every one was looked at
-	case j.State == admin.JobDone:
+	case j.State == jobs.JobDone:
 		v.Percent = 100
 	}
 }
 
 // jobNext offers what can follow on a job that has ended.
-func (s pages) jobNext(v *templates.JobView, j admin.Job, self string) {
+func (s pages) jobNext(v *templates.JobView, j jobs.Job, self string) {
 	if !j.State.Final() {
 		return
 	}
@@ -120,14 +124,14 @@ func (s pages) jobNext(v *templates.JobView, j admin.Job, self string) {
 }
 
 // jobMessages is how many messages a job means to move.
-func jobMessages(e admin.Extent) string {
+func jobMessages(e move.Extent) string {
 	if e.AtMost {
 		return "up to " + letter.Messages(e.Messages)
 	}
 	return letter.Messages(e.Messages)
 }
 
-func jobHeading(j admin.Job) string {
+func jobHeading(j jobs.Job) string {
 	do, all := j.Plan.Request.Do, jobMessages(j.Extent)
 	switch {
 	case !j.State.Final():
@@ -146,8 +150,8 @@ func jobHeading(j admin.Job) string {
 }
 
 // jobSpeed is the measured rate with the time that the rest of the queue takes at it. Messages that were picked may all be found before.
-func jobSpeed(j admin.Job) string {
-	if j.Rate <= 0 || j.State != admin.JobRunning && j.State != admin.JobCanary {
+func jobSpeed(j jobs.Job) string {
+	if j.Rate <= 0 || j.State != jobs.JobRunning && j.State != jobs.JobCanary {
 		return ""
 	}
 	left := float64(j.Limit-j.Taken()) / j.Rate
@@ -158,7 +162,7 @@ func jobSpeed(j admin.Job) string {
 	return templates.Rate(j.Rate) + " looked at per second, " + about + templates.Span(time.Duration(max(1, left))*time.Second) + " left"
 }
 
-func jobCounts(j admin.Job) []templates.JobCount {
+func jobCounts(j jobs.Job) []templates.JobCount {
 	where := "in their queues"
 	if j.Plan.Request.Do == admin.Discard {
 		where = "in the parking queue"
@@ -188,7 +192,7 @@ func jobCounts(j admin.Job) []templates.JobCount {
 	return list
 }
 
-func jobFacts(j admin.Job, now time.Time) []templates.Fact {
+func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, show.NameLimit).Short},
 		{Label: "Started", Value: show.Moment(j.Started, now).Full},
@@ -201,7 +205,7 @@ func jobFacts(j admin.Job, now time.Time) []templates.Fact {
 	case rate < 0:
 		facts = append(facts, templates.Fact{Label: "Limit", Value: "none"})
 	case rate == 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(admin.DefaultRate)})
+		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(move.DefaultRate)})
 	default:
 		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(rate)})
 	}
@@ -209,14 +213,14 @@ func jobFacts(j admin.Job, now time.Time) []templates.Fact {
 }
 
 // askedText says of how many messages it was looked up what became of them. After an interruption more may be told of than are counted.
-func askedText(a *admin.Aftermath, j admin.Job) string {
+func askedText(a *jobs.Aftermath, j jobs.Job) string {
 	if int64(a.Asked) > j.Moved {
 		return letter.Messages(int64(a.Asked))
 	}
 	return templates.Number(float64(a.Asked)) + " of " + letter.Messages(j.Moved)
 }
 
-func jobNotes(j admin.Job) []templates.Problem {
+func jobNotes(j jobs.Job) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
@@ -230,24 +234,24 @@ func jobNotes(j admin.Job) []templates.Problem {
 	if j.Unknown > 0 {
 		say(dedup.Severe, letter.Messages(j.Unknown)+" had no answer from the broker: each is still in the dead-letter queue, and may be at its target as well.", "Look each of them up before it is sent again.")
 	}
-	if more := j.Taken() - admin.MaxJobItems; more > 0 {
-		say(dedup.TierUnknown, "The first "+templates.Number(admin.MaxJobItems)+" messages are listed one by one; all are counted.", "")
+	if more := j.Taken() - jobs.MaxJobItems; more > 0 {
+		say(dedup.TierUnknown, "The first "+templates.Number(jobs.MaxJobItems)+" messages are listed one by one; all are counted.", "")
 	}
 	return notes
 }
 
-func jobControls(j admin.Job, self string) []templates.Choice {
+func jobControls(j jobs.Job, self string) []templates.Choice {
 	switch {
 	case j.State.Final():
 		return nil
-	case j.State == admin.JobPaused:
+	case j.State == jobs.JobPaused:
 		return []templates.Choice{{Label: "Resume the job", Value: self + "/resume"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
 	default:
 		return []templates.Choice{{Label: "Pause the job", Value: self + "/pause"}, {Label: "Cancel the rest", Value: self + "/cancel"}}
 	}
 }
 
-func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
+func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 	if j.Canary == nil {
 		first := "The first " + letter.Messages(j.Plan.Request.Canary)
 		if j.Plan.Request.Canary == 1 {
@@ -257,7 +261,7 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		switch {
 		case j.Plan.Request.Canary == 0:
 			return nil
-		case j.State == admin.JobWatching:
+		case j.State == jobs.JobWatching:
 			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + were + " sent, and " + are + " being watched. The rest waits for the verdict."), Left: canaryLeft(j, now)}
 		case j.State.Final():
 			return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The job ended before the canary was judged.")}
@@ -270,7 +274,7 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 		v.Tier = dedup.Normal.String()
 	}
 	back := "Dead again"
-	if c.BackBy != admin.BackByLook && c.Back > 0 {
+	if c.BackBy != jobs.BackByLook && c.Back > 0 {
 		back = "Dead letters meanwhile, whose is not known"
 	}
 	for _, f := range []struct {
@@ -291,23 +295,23 @@ func canaryView(j admin.Job, now time.Time) *templates.CanaryView {
 	return v
 }
 
-func afterView(j admin.Job, self string, now time.Time) *templates.AfterView {
+func afterView(j jobs.Job, self string, now time.Time) *templates.AfterView {
 	a := j.Aftermath
 	if a == nil {
 		return nil
 	}
 	v := &templates.AfterView{At: show.Moment(a.At, now), Asked: askedText(a, j) + " looked up by their ids",
 		Heads: []string{"Done", "Dead again", "Failed", "Processing", "No marker", "Unknown"}}
-	for _, class := range admin.Classes() {
+	for _, class := range preflight.Classes() {
 		counts := a.Results[class]
 		if len(counts) == 0 {
 			continue
 		}
 		row := templates.AfterLine{Word: letter.ClassWord(class), Tier: letter.ClassTier(class)}
-		for _, result := range admin.Fates() {
+		for _, result := range jobs.Fates() {
 			n := counts[result]
 			row.Cells = append(row.Cells, templates.Number(float64(n)))
-			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{admin.BecameFailed, admin.BecameBack}, result))
+			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{jobs.BecameFailed, jobs.BecameBack}, result))
 			row.Hrefs = append(row.Hrefs, itemsQuery{became: result}.address(self))
 		}
 		v.Rows = append(v.Rows, row)
@@ -348,16 +352,16 @@ func (s pages) jobs(r *web.Request) (web.Response, error) {
 	return web.Page{Component: templates.Jobs(v)}, nil
 }
 
-func (s pages) jobLine(j admin.JobSummary, now time.Time) templates.JobLine {
+func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
 		Href: letter.JobAddress(s.site.Base, j.ID), By: templates.Plain(j.By, show.NameLimit), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
 		Title: templates.Sentence(letter.MoveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + show.Within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
-	done, of := j.Extent.Progress(j.Limit, j.Counts)
+	done, of := j.Counts.Progress(j.Extent, j.Limit)
 	l.Done, l.Total = int(done), int(of)
 	l.State, l.Tier = jobOutcome(j)
 	var parts []string
-	for _, c := range jobCounts(admin.Job{Plan: admin.MovePlan{Request: admin.MoveRequest{Do: j.Do}}, Counts: j.Counts}) {
+	for _, c := range jobCounts(jobs.Job{Plan: move.Plan{Request: move.Request{Do: j.Do}}, Counts: j.Counts}) {
 		part := templates.Number(float64(c.Count)) + " " + c.Word
 		if j.Resumed > 0 && len(parts) == 0 {
 			part = "at least " + part // as the job's page says it

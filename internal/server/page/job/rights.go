@@ -5,6 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/letter"
@@ -13,7 +17,7 @@ import (
 )
 
 // mayRetry says why a reader cannot plan the n messages of a job again that did not go through; empty when they can.
-func (s pages) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
+func (s pages) mayRetry(r *web.Request, p move.Plan, n int64) string {
 	req := p.Request
 	switch {
 	case r.Who.Can(auth.Admin):
@@ -24,7 +28,7 @@ func (s pages) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
 		return letter.NeedsAdmin(r.Who, "Restoring")
 	case req.Whole:
 		return letter.NeedsAdmin(r.Who, "Requeueing a whole queue")
-	case slices.Contains(slices.Collect(maps.Values(req.Choices)), admin.ClearFirst):
+	case slices.Contains(slices.Collect(maps.Values(req.Choices)), preflight.ClearFirst):
 		return letter.NeedsAdmin(r.Who, "Clearing markers first")
 	}
 	if view, err := s.deps.Letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
@@ -34,11 +38,11 @@ func (s pages) mayRetry(r *web.Request, p admin.MovePlan, n int64) string {
 }
 
 // restrictJob takes from a reader what would only be refused, and says why.
-func (s pages) restrictJob(r *web.Request, v *templates.JobView, j admin.Job) {
+func (s pages) restrictJob(r *web.Request, v *templates.JobView, j jobs.Job) {
 	if v.Retry != "" {
 		v.NoRetry = s.mayRetry(r, j.Plan, int64(v.RetryN))
 	}
-	if j.State != admin.JobPaused || r.Who.Can(j.Plan.Needs) {
+	if j.State != jobs.JobPaused || r.Who.Can(j.Plan.Needs) {
 		return
 	}
 	for i := range v.Controls {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
@@ -71,7 +72,7 @@ func (s pages) retryJob(r *web.Request) (web.Response, error) {
 }
 
 // failedRefs are the messages of a job that did not go through, each once. A job may take a message several times: the last counts.
-func failedRefs(items []admin.JobItem) []string {
+func failedRefs(items []jobs.JobItem) []string {
 	last := map[string]string{}
 	for _, i := range items {
 		last[i.Ref] = i.Outcome

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -45,7 +45,7 @@ func (m markersPage) cut(listed int) int64 { return max(0, m.total(m.q.state)-in
 // browsable reports whether a store can be asked for the list: it knows states, and neither who gave up nor what lacks an
 // expiry.
 func (m markersPage) browsable() bool {
-	return m.q.state != string(admin.PermanentList) && m.q.state != string(admin.GaveUpList)
+	return m.q.state != string(marker.PermanentList) && m.q.state != string(marker.GaveUpList)
 }
 
 // csvLink is the address of the list as a table, and what the link says.

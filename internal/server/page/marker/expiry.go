@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -38,7 +39,7 @@ func ttlChoices(st *dedup.StoreStatus, states ...dedup.State) []templates.Choice
 	if st != nil {
 		var parts []string
 		for _, state := range states {
-			ttl := templates.Span(admin.RecommendedTTL(state, st.Evidence.MaxProcessing, st.Scheme))
+			ttl := templates.Span(marker.RecommendedTTL(state, st.Evidence.MaxProcessing, st.Scheme))
 			if len(states) > 1 {
 				ttl += " for " + string(state)
 			}
@@ -52,11 +53,11 @@ func ttlChoices(st *dedup.StoreStatus, states ...dedup.State) []templates.Choice
 }
 
 // ttlText says which time to live a plan sets: the one that was asked for, or those that are recommended.
-func ttlText(p admin.Plan) string {
+func ttlText(p marker.Plan) string {
 	if p.Request.TTL > 0 {
 		return templates.Span(p.Request.TTL)
 	}
-	least, most := ttlRange(p, func(admin.PlanItem) bool { return true })
+	least, most := ttlRange(p, func(marker.PlanItem) bool { return true })
 	switch {
 	case most == 0:
 		return "the recommended time"
@@ -67,7 +68,7 @@ func ttlText(p admin.Plan) string {
 	}
 }
 
-func ttlRange(p admin.Plan, counts func(admin.PlanItem) bool) (least, most time.Duration) {
+func ttlRange(p marker.Plan, counts func(marker.PlanItem) bool) (least, most time.Duration) {
 	for _, it := range p.Items {
 		if ttl := max(it.TTL, p.Request.TTL); counts(it) {
 			if least == 0 || ttl < least {
@@ -80,11 +81,11 @@ func ttlRange(p admin.Plan, counts func(admin.PlanItem) bool) (least, most time.
 }
 
 // stillBlocked counts the processing markers that get an expiry, and says for how long at most they hold their messages back.
-func stillBlocked(p admin.Plan) (n int, ttl time.Duration) {
+func stillBlocked(p marker.Plan) (n int, ttl time.Duration) {
 	if p.Request.Deed != admin.SetExpiry {
 		return 0, 0
 	}
-	blocks := func(it admin.PlanItem) bool { return it.Seen.State == dedup.Processing }
+	blocks := func(it marker.PlanItem) bool { return it.Seen.State == dedup.Processing }
 	for _, it := range p.Items {
 		if blocks(it) {
 			n++
@@ -95,7 +96,7 @@ func stillBlocked(p admin.Plan) (n int, ttl time.Duration) {
 }
 
 // blockedUntil ends the effect of an expiry with the time, which depends on when the plan is carried out.
-func blockedUntil(p admin.Plan, it admin.PlanItem, now time.Time) string {
+func blockedUntil(p marker.Plan, it marker.PlanItem, now time.Time) string {
 	if p.Request.Deed != admin.SetExpiry || it.Seen.State != dedup.Processing {
 		return ""
 	}
@@ -103,7 +104,7 @@ func blockedUntil(p admin.Plan, it admin.PlanItem, now time.Time) string {
 }
 
 // clearInstead offers to clear the markers of an expiry plan whose owners are dead by the evidence: that frees them at once.
-func (s *pages) clearInstead(p admin.Plan) *templates.ClearInstead {
+func (s *pages) clearInstead(p marker.Plan) *templates.ClearInstead {
 	if p.Request.Deed != admin.SetExpiry {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -14,7 +14,7 @@ import (
 
 // leftSum counts what a plan leaves out by reason, the most frequent first: "2 left out: 1 gone, 1 could not be decoded". It is
 // empty where nothing is left out.
-func leftSum(p admin.Plan) string {
+func leftSum(p marker.Plan) string {
 	counts, total := map[string]int{}, len(p.LeftOut)+p.Undecoded
 	for _, l := range p.LeftOut {
 		short, _, _ := strings.Cut(l.Why, ":") // what follows is of the one marker
@@ -41,7 +41,7 @@ func leftSum(p admin.Plan) string {
 }
 
 // leftLines are the markers that a plan does not touch, each with its reason.
-func leftLines(p admin.Plan, now time.Time) []templates.LeftLine {
+func leftLines(p marker.Plan, now time.Time) []templates.LeftLine {
 	var lines []templates.LeftLine
 	for _, l := range p.LeftOut {
 		lines = append(lines, templates.LeftLine{ID: templates.Plain(cmp.Or(l.ID, l.Key), show.KeyLimit), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})

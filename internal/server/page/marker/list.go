@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -29,12 +29,12 @@ type markersPage struct {
 	who   web.Reader
 	judge markerJudge
 	// changed is what operations did to the store's markers since the last pass began, by key.
-	changed map[string]admin.Change
+	changed map[string]marker.Change
 	now     time.Time
 	base    string
 	path    string
 	// live is the page of a live reading, liveErr why there is none.
-	live    *admin.BrowsePage
+	live    *marker.BrowsePage
 	liveErr error
 	// missing says why there are no controls.
 	missing string
@@ -48,8 +48,8 @@ func (m markersPage) listed() []web.JudgedMarker {
 	}
 	pass := m.st.Stats.Pass
 	lists := map[string][]dedup.Marker{
-		string(admin.ProcessingList): pass.OldestProcessing, string(admin.FailedList): pass.FailedMarkers,
-		string(admin.PermanentList): pass.Permanent, string(admin.GaveUpList): pass.GaveUpMarkers,
+		string(marker.ProcessingList): pass.OldestProcessing, string(marker.FailedList): pass.FailedMarkers,
+		string(marker.PermanentList): pass.Permanent, string(marker.GaveUpList): pass.GaveUpMarkers,
 	}
 	list := lists[m.q.state]
 	out := make([]web.JudgedMarker, 0, len(list))
@@ -63,7 +63,7 @@ func (m markersPage) listed() []web.JudgedMarker {
 }
 
 // changeOf is what an operation did to a marker after the pass saw it. A marker that began after that is another one.
-func (m markersPage) changeOf(x dedup.Marker) *admin.Change {
+func (m markersPage) changeOf(x dedup.Marker) *marker.Change {
 	c, ok := m.changed[x.Key]
 	if !ok || c.Result == dedup.Restored || !x.Since.IsZero() && x.Since.Add(-m.offset()).After(c.At) {
 		return nil
@@ -78,7 +78,7 @@ func (m markersPage) total(list string) int64 {
 	}
 	pass := m.st.Stats.Pass
 	switch list {
-	case string(admin.PermanentList):
+	case string(marker.PermanentList):
 		var sum int64
 		for state, n := range pass.NoExpiry {
 			if state != dedup.StateUnknown { // they are in the list of what could not be decoded
@@ -86,11 +86,11 @@ func (m markersPage) total(list string) int64 {
 			}
 		}
 		return max(sum, int64(len(pass.Permanent)))
-	case string(admin.GaveUpList):
+	case string(marker.GaveUpList):
 		return max(pass.GaveUp.Total()+pass.UndatedGaveUp, int64(len(pass.GaveUpMarkers)))
-	case string(admin.FailedList):
+	case string(marker.FailedList):
 		return max(pass.States[dedup.Failed], int64(len(pass.FailedMarkers)))
-	case string(admin.ProcessingList):
+	case string(marker.ProcessingList):
 		return max(pass.States[dedup.Processing], int64(len(pass.OldestProcessing)))
 	default:
 		return pass.States[dedup.State(list)]
@@ -100,16 +100,16 @@ func (m markersPage) total(list string) int64 {
 // shows reports whether the scheme can show markers of the list.
 func (m markersPage) shows(list string) bool {
 	if m.st == nil {
-		return list == string(admin.ProcessingList)
+		return list == string(marker.ProcessingList)
 	}
 	if m.total(list) > 0 || list == m.q.state {
 		return true
 	}
 	states := m.st.Scheme.States
 	switch list {
-	case string(admin.PermanentList):
+	case string(marker.PermanentList):
 		return m.st.Scheme.ProcessingTTL > 0 || m.st.Scheme.DoneTTL > 0
-	case string(admin.GaveUpList):
+	case string(marker.GaveUpList):
 		return m.st.Scheme.GiveUp > 0
 	case string(dedup.StateUnknown):
 		return false
@@ -146,7 +146,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Owned = v.Owned || r.Owner.Short != ""
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
-	v.Judged = m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.PermanentList)
+	v.Judged = m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.PermanentList)
 	if m.st != nil && m.st.Stats.Pass != nil && show.IsLost(m.st.Health) {
 		v.VerdictsAsOf = show.Moment(m.st.Stats.Pass.Ended, m.now)
 	}
@@ -179,7 +179,7 @@ func (m markersPage) selected() selected {
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
 	from := m.selected()
-	if m.q.state == string(admin.ProcessingList) && from.listed > 0 {
+	if m.q.state == string(marker.ProcessingList) && from.listed > 0 {
 		v.Verdicts = m.verdictTabs(from.verdicts)
 	}
 	v.Listed = m.listedText(from.listed, len(from.matching))
@@ -271,7 +271,7 @@ func (s *pages) markersPage(r *web.Request) (markersPage, error) {
 }
 
 // changed asks what operations did since the last pass over a store began. Lists are shown without it when that is not known.
-func (s *pages) changed(r *web.Request, st *dedup.StoreStatus) map[string]admin.Change {
+func (s *pages) changed(r *web.Request, st *dedup.StoreStatus) map[string]marker.Change {
 	if s.deps.Markers == nil || st == nil || st.Stats.Pass == nil {
 		return nil
 	}

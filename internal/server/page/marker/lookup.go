@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -58,13 +59,13 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 }
 
 // lookedUp asks every store.
-func (s *pages) lookedUp(r *web.Request, term string) (admin.LookupResult, error) {
+func (s *pages) lookedUp(r *web.Request, term string) (marker.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
-		return admin.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
+		return marker.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
 	}
 	service, err := s.service()
 	if err != nil {
-		return admin.LookupResult{}, err
+		return marker.LookupResult{}, err
 	}
 	result, err := service.Lookup(r.Context(), r.Asker(), term) // bounds itself, store by store
 	for i := range result.Stores {
@@ -92,7 +93,7 @@ func lookupSum(found, silent, stores int) string {
 	}
 }
 
-func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.LookupAnswer, now time.Time) templates.LookupStore {
+func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a marker.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
 		Name: templates.Plain(a.Store, show.NameLimit), Scheme: show.SchemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
@@ -116,7 +117,7 @@ func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a admin.Lookup
 	return out
 }
 
-func (s *pages) lookupHit(r *web.Request, store string, j admin.Judged, now time.Time) templates.LookupHit {
+func (s *pages) lookupHit(r *web.Request, store string, j marker.Judged, now time.Time) templates.LookupHit {
 	j.Store = store
 	offset := web.ClockOffset(j.Sighting)
 	h := templates.LookupHit{

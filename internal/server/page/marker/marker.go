@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -17,28 +18,28 @@ import (
 
 // markerReader reads single markers live. WhyNot says why markers of a store cannot be changed, "" when they can.
 type markerReader interface {
-	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (admin.BrowsePage, error)
-	Look(ctx context.Context, who admin.Caller, store, key string) (admin.Judged, error)
-	Lookup(ctx context.Context, who admin.Caller, term string) (admin.LookupResult, error)
-	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]admin.Change, error)
+	Browse(ctx context.Context, who admin.Caller, store string, q dedup.MarkerQuery) (marker.BrowsePage, error)
+	Look(ctx context.Context, who admin.Caller, store, key string) (marker.Judged, error)
+	Lookup(ctx context.Context, who admin.Caller, term string) (marker.LookupResult, error)
+	Changed(ctx context.Context, who admin.Caller, store string, since time.Time) (map[string]marker.Change, error)
 	WhyNot(store string) string
 	Now(ctx context.Context, who admin.Caller, store string, keys []string) ([]*dedup.Sighting, error)
 }
 
 // planner plans and carries out.
 type planner interface {
-	Plan(ctx context.Context, who admin.Caller, req admin.PlanRequest) (admin.Plan, error)
-	Planned(ctx context.Context, who admin.Caller, planID string) (plan admin.Plan, operation string, err error)
-	Execute(ctx context.Context, who admin.Caller, req admin.ExecuteRequest) (operation string, err error)
+	Plan(ctx context.Context, who admin.Caller, req marker.PlanRequest) (marker.Plan, error)
+	Planned(ctx context.Context, who admin.Caller, planID string) (plan marker.Plan, operation string, err error)
+	Execute(ctx context.Context, who admin.Caller, req marker.ExecuteRequest) (operation string, err error)
 }
 
 // operations tells what became of plans.
 type operations interface {
-	Operation(ctx context.Context, who admin.Caller, id string) (admin.Operation, error)
-	Operations(ctx context.Context, who admin.Caller, limit int) ([]admin.OperationSummary, error)
+	Operation(ctx context.Context, who admin.Caller, id string) (marker.Operation, error)
+	Operations(ctx context.Context, who admin.Caller, limit int) ([]marker.OperationSummary, error)
 }
 
-// A Service is everything behind the pages of markers; *admin.Markers is one. Its errors are *dedup.Error.
+// A Service is everything behind the pages of markers; *marker.Markers of admin/marker is one. Its errors are *dedup.Error.
 type Service interface {
 	markerReader
 	planner
@@ -51,13 +52,13 @@ type snapshots interface{ Snapshot() *dedup.Snapshot }
 // storyteller tells what dead letters and jobs know of an id or a business key, of which these markers were found, to those who may see
 // them; missing is what cannot be asked.
 type storyteller interface {
-	Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) (all []web.Dated, missing string)
+	Stories(r *web.Request, base, term string, found marker.LookupResult, now time.Time) (all []web.Dated, missing string)
 }
 
 // Deps are what the pages of markers are made from.
 type Deps struct {
 	Snapshots snapshots
-	// Markers is *admin.Markers; without it the pages say that there is no access to single markers.
+	// Markers is *marker.Markers of admin/marker; without it the pages say that there is no access to single markers.
 	Markers Service
 	// Judge gives the verdict on a processing marker, dedup.Judge; without it every verdict is "cannot tell".
 	Judge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
@@ -36,7 +37,7 @@ func TestAValueIsShownAsTheRoleAllows(t *testing.T) {
 }
 
 func TestAPlanOfNoMarkerSaysThatItCannotBeCarriedOut(t *testing.T) {
-	p := admin.Plan{Request: admin.PlanRequest{Deed: admin.ClearMarkers, Store: "orders"}}
+	p := marker.Plan{Request: marker.PlanRequest{Deed: admin.ClearMarkers, Store: "orders"}}
 	const want = "The plan touches no marker of store orders, and cannot be carried out."
 	if page, api := planSentence(p), planOf(p).Sentence; page != want || api != want {
 		t.Errorf("the page says %q, the API %q", page, api)
@@ -44,16 +45,16 @@ func TestAPlanOfNoMarkerSaysThatItCannotBeCarriedOut(t *testing.T) {
 }
 
 func TestReasonsAreGroupedTheMostFrequentFirst(t *testing.T) {
-	p := admin.Plan{Undecoded: 1, LeftOut: []admin.LeftOut{{Key: "a", Why: "gone"}, {Key: "b", Why: "refused, owner alive: 3 s"}, {Key: "c", Why: "refused, owner alive: 9 s"}}}
+	p := marker.Plan{Undecoded: 1, LeftOut: []marker.LeftOut{{Key: "a", Why: "gone"}, {Key: "b", Why: "refused, owner alive: 3 s"}, {Key: "c", Why: "refused, owner alive: 9 s"}}}
 	if got := leftSum(p); got != "4 left out: 2 refused, owner alive, 1 could not be decoded, 1 gone" {
 		t.Error(got)
 	}
-	if got := leftSum(admin.Plan{}); got != "" {
+	if got := leftSum(marker.Plan{}); got != "" {
 		t.Errorf("nothing is left out: %q", got)
 	}
 }
 
-var _ Service = (*admin.Markers)(nil)
+var _ Service = (*marker.Markers)(nil)
 
 func TestTheTimeToLiveOfAFormIsAChoiceOrAnOwnValue(t *testing.T) {
 	for _, c := range []struct {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -18,7 +18,7 @@ type present struct {
 }
 
 // present reads the markers of a page live. An operation that runs is not read: its page loads again every few seconds.
-func (s *pages) present(r *web.Request, o admin.Operation, first, end int) present {
+func (s *pages) present(r *web.Request, o marker.Operation, first, end int) present {
 	p := present{known: map[int]*dedup.Sighting{}}
 	if o.Ended.IsZero() || first == end {
 		return p

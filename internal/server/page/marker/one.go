@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -70,7 +70,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 }
 
 // describeMarker fills the page of a marker that is there.
-func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got admin.Judged, now time.Time) {
+func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedup.StoreStatus, got marker.Judged, now time.Time) {
 	offset := web.ClockOffset(got.Sighting)
 	v.State, v.Verdict, v.Reasons = string(got.State), string(got.Verdict), show.Texts(got.Reasons, now)
 	v.Life = web.LifeOf(got.Marker, offset, now)
@@ -99,7 +99,7 @@ func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedu
 	}
 }
 
-func markerFacts(got admin.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
+func markerFacts(got marker.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -40,7 +41,7 @@ func (s *pages) operation(r *web.Request) (web.Response, error) {
 	return web.Page{Component: templates.Operation(s.operationView(r, o, number))}, nil
 }
 
-func (s *pages) operationView(r *web.Request, o admin.Operation, number int) templates.OperationView {
+func (s *pages) operationView(r *web.Request, o marker.Operation, number int) templates.OperationView {
 	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.OperationView{
 		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
@@ -64,7 +65,7 @@ func (s *pages) operationView(r *web.Request, o admin.Operation, number int) tem
 	v.Facts, v.Notes = s.operationFacts(o, now), operationNotes(o)
 	v.LeftSum, v.LeftOut = leftSum(o.Plan), leftLines(o.Plan, now)
 	v.Audit = web.AuditAddress(base, o.ID)
-	shown, at := list.Cut(o.Plan.Items, admin.MaxNow, number)
+	shown, at := list.Cut(o.Plan.Items, marker.MaxNow, number)
 	v.PageNote, v.Pages = at.Note, at.Links(list.Numbered(v.Self))
 	present := s.present(r, o, at.First, at.First+len(shown))
 	v.NowMissing = templates.Sentence(present.missing)
@@ -78,7 +79,7 @@ func (s *pages) operationView(r *web.Request, o admin.Operation, number int) tem
 	return v
 }
 
-func operationHeading(o admin.Operation, done int) string {
+func operationHeading(o marker.Operation, done int) string {
 	switch {
 	case o.Ended.IsZero() && o.Plan.Request.Deed == admin.RestoreMarkers:
 		return "Restoring " + show.Counted(len(o.Plan.Items), "marker")
@@ -121,7 +122,7 @@ func results() []dedup.Result {
 // untouched counts the items that were found changed or gone, and so left alone.
 func untouched(counts map[dedup.Result]int) int { return counts[dedup.Changed] + counts[dedup.Gone] }
 
-func resultCounts(o admin.Operation) map[dedup.Result]int {
+func resultCounts(o marker.Operation) map[dedup.Result]int {
 	counts := map[dedup.Result]int{}
 	for _, out := range o.Outcomes {
 		counts[out.Outcome.Result]++
@@ -129,7 +130,7 @@ func resultCounts(o admin.Operation) map[dedup.Result]int {
 	return counts
 }
 
-func totals(o admin.Operation) []templates.Total {
+func totals(o marker.Operation) []templates.Total {
 	counts := resultCounts(o)
 	var list []templates.Total
 	for _, r := range results() {
@@ -140,7 +141,7 @@ func totals(o admin.Operation) []templates.Total {
 	return list
 }
 
-func (s *pages) operationFacts(o admin.Operation, now time.Time) []templates.Fact {
+func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
 		{Label: "Started", Value: show.Moment(o.Started, now).Full},
@@ -151,7 +152,7 @@ func (s *pages) operationFacts(o admin.Operation, now time.Time) []templates.Fac
 	return facts
 }
 
-func operationNotes(o admin.Operation) []templates.Problem {
+func operationNotes(o marker.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
@@ -174,7 +175,7 @@ func operationNotes(o admin.Operation) []templates.Problem {
 	return notes
 }
 
-func (s *pages) outcomeLine(o admin.Operation, i int, p present, now time.Time) templates.OutcomeLine {
+func (s *pages) outcomeLine(o marker.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
 		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
@@ -197,7 +198,7 @@ func (s *pages) outcomeLine(o admin.Operation, i int, p present, now time.Time) 
 }
 
 // undoView offers to restore what was cleared, where something can be restored, and else says why nothing can.
-func (s *pages) undoView(r *web.Request, o admin.Operation, p present, now time.Time) templates.UndoView {
+func (s *pages) undoView(r *web.Request, o marker.Operation, p present, now time.Time) templates.UndoView {
 	switch {
 	case o.Undone != "":
 		return templates.UndoView{Undone: web.OperationAddress(s.site.Base, o.Undone)}
@@ -254,7 +255,7 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 	return web.Page{Component: templates.Operations(v)}, nil
 }
 
-func (s *pages) operationLine(o admin.OperationSummary, now time.Time) templates.OperationLine {
+func (s *pages) operationLine(o marker.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
 		Href: web.OperationAddress(s.site.Base, o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
@@ -291,7 +292,7 @@ func (s *pages) operationLine(o admin.OperationSummary, now time.Time) templates
 	return l
 }
 
-func listedTitle(o admin.OperationSummary) string {
+func listedTitle(o marker.OperationSummary) string {
 	n := show.Counted(o.Items, "marker")
 	switch o.Deed {
 	case admin.SetExpiry:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -23,8 +24,8 @@ const planPerPage = 100
 
 // parsePlanForm reads what a list, a marker's page or an operation's page asks to plan. The button that was pressed says
 // what to do and whether to take the selected markers or all that match.
-func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
-	req := admin.PlanRequest{Store: form.Get("store"), AlsoRetry: form.Get("retry") == "1"}
+func parsePlanForm(form url.Values) (marker.PlanRequest, error) {
+	req := marker.PlanRequest{Store: form.Get("store"), AlsoRetry: form.Get("retry") == "1"}
 	do := form.Get("do")
 	switch do {
 	case "clear-selected", "clear-all":
@@ -45,7 +46,7 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 		return req, list.Bad("do", "must be one of the buttons of the page")
 	}
 	if strings.HasSuffix(do, "-all") {
-		req.Filter = &admin.MarkerFilter{List: admin.List(form.Get("list")), Verdict: dedup.Verdict(form.Get("verdict")), Match: form.Get("match")}
+		req.Filter = &marker.MarkerFilter{List: marker.List(form.Get("list")), Verdict: dedup.Verdict(form.Get("verdict")), Match: form.Get("match")}
 		return req, nil
 	}
 	for _, sel := range form["sel"] {
@@ -64,7 +65,7 @@ func parsePlanForm(form url.Values) (admin.PlanRequest, error) {
 	return req, nil
 }
 
-func restoreItems(req *admin.PlanRequest, items []string) error {
+func restoreItems(req *marker.PlanRequest, items []string) error {
 	for _, text := range items {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
@@ -123,7 +124,7 @@ func (s *pages) plan(r *web.Request) (web.Response, error) {
 }
 
 // planView is the review page of a plan.
-func (s *pages) planView(r *web.Request, p admin.Plan, number int) templates.PlanView {
+func (s *pages) planView(r *web.Request, p marker.Plan, number int) templates.PlanView {
 	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
@@ -149,7 +150,7 @@ func (s *pages) planView(r *web.Request, p admin.Plan, number int) templates.Pla
 
 // shareEvidence takes the reasons that every marker of the plan with the same verdict has out of the lines, to be said
 // once: what tells the markers apart is then easy to see.
-func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []templates.PlanEvidence {
+func shareEvidence(p marker.Plan, lines []templates.PlanLine, now time.Time) []templates.PlanEvidence {
 	var shared []templates.PlanEvidence
 	for _, verdict := range dedup.Verdicts() {
 		counts, n := map[string]int{}, 0
@@ -186,7 +187,7 @@ func shareEvidence(p admin.Plan, lines []templates.PlanLine, now time.Time) []te
 	return shared
 }
 
-func (s *pages) planLine(p admin.Plan, number int, item admin.PlanItem, now time.Time) templates.PlanLine {
+func (s *pages) planLine(p marker.Plan, number int, item marker.PlanItem, now time.Time) templates.PlanLine {
 	seen := item.Seen
 	if seen.Store == "" {
 		seen.Store = p.Request.Store
@@ -199,7 +200,7 @@ func (s *pages) planLine(p admin.Plan, number int, item admin.PlanItem, now time
 }
 
 // seenText is what a marker was when the plan was made.
-func seenText(item admin.PlanItem, now time.Time) string {
+func seenText(item marker.PlanItem, now time.Time) string {
 	text := "seen " + string(item.Seen.State)
 	if item.Seen.Type != "" {
 		text += ", a " + item.Seen.Type
@@ -213,7 +214,7 @@ func seenText(item admin.PlanItem, now time.Time) string {
 	return templates.Sentence(text).Short
 }
 
-func planFacts(p admin.Plan, now time.Time) []templates.Fact {
+func planFacts(p marker.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
@@ -230,7 +231,7 @@ func planFacts(p admin.Plan, now time.Time) []templates.Fact {
 	return facts
 }
 
-func filterText(f admin.MarkerFilter) string {
+func filterText(f marker.MarkerFilter) string {
 	text := "all " + tabName(string(f.List))
 	if f.Verdict != "" {
 		text += ", " + string(f.Verdict)
@@ -241,7 +242,7 @@ func filterText(f admin.MarkerFilter) string {
 	return templates.Sentence(text).Short
 }
 
-func planNotes(p admin.Plan, now time.Time) []templates.Problem {
+func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
@@ -268,7 +269,7 @@ func (s *pages) execute(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	req := marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	operation, err := service.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
 		return web.Redirect{To: web.OperationAddress(s.site.Base, operation)}, nil
@@ -287,7 +288,7 @@ func (s *pages) execute(r *web.Request) (web.Response, error) {
 }
 
 // deedTitle says what a plan does, as a heading and a button: "Clear 12 markers".
-func deedTitle(p admin.Plan) string {
+func deedTitle(p marker.Plan) string {
 	n := show.Counted(len(p.Items), "marker")
 	switch p.Request.Deed {
 	case admin.SetExpiry:
@@ -300,7 +301,7 @@ func deedTitle(p admin.Plan) string {
 }
 
 // planSentence says a plan in one sentence: "Clear 12 markers of store orders: 10 probably dead, 2 orphan."
-func planSentence(p admin.Plan) string {
+func planSentence(p marker.Plan) string {
 	if len(p.Items) == 0 {
 		return "The plan touches no marker of store " + p.Request.Store + ", and cannot be carried out."
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -33,13 +34,13 @@ type filterJSON struct {
 	Match   string `json:"match"`
 }
 
-func (p planRequestJSON) request() (admin.PlanRequest, error) {
-	req := admin.PlanRequest{Deed: admin.Deed(p.Deed), Store: p.Store, Keys: p.Keys, Operation: p.Operation, Items: p.Items, AlsoRetry: p.AlsoRetry}
+func (p planRequestJSON) request() (marker.PlanRequest, error) {
+	req := marker.PlanRequest{Deed: admin.Deed(p.Deed), Store: p.Store, Keys: p.Keys, Operation: p.Operation, Items: p.Items, AlsoRetry: p.AlsoRetry}
 	for _, key := range p.KeysBase64 {
 		req.Keys = append(req.Keys, string(key))
 	}
 	if p.Filter != nil {
-		req.Filter = &admin.MarkerFilter{List: admin.List(p.Filter.List), Verdict: dedup.Verdict(p.Filter.Verdict), Match: p.Filter.Match}
+		req.Filter = &marker.MarkerFilter{List: marker.List(p.Filter.List), Verdict: dedup.Verdict(p.Filter.Verdict), Match: p.Filter.Match}
 	}
 	if p.TTL != nil {
 		seconds, err := p.TTL.Float64()
@@ -83,7 +84,7 @@ type leftOutJSON struct {
 	Why string `json:"why"`
 }
 
-func planOf(p admin.Plan) planJSON {
+func planOf(p marker.Plan) planJSON {
 	j := planJSON{
 		ID: p.ID, Made: web.Time(p.Made), Until: web.Time(p.Made.Add(admin.PlanLife)), By: p.By, Deed: string(p.Request.Deed), Store: p.Request.Store,
 		Sentence: planSentence(p), Items: []planItemJSON{}, LeftOut: []leftOutJSON{}, Truncated: p.Truncated, Undecoded: p.Undecoded, Confirm: p.Confirm, Takes: p.Takes.Seconds(),
@@ -139,7 +140,7 @@ func (s *pages) apiExecute(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.Execute(r.Context(), r.Asker(), admin.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
+	id, err := service.Execute(r.Context(), r.Asker(), marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (s *pages) apiOperation(r *web.Request) (web.Response, error) {
 		ID: o.ID, Deed: string(o.Plan.Request.Deed), Store: o.Plan.Request.Store, By: o.By, Reason: o.Reason, Started: web.Time(o.Started), Ended: web.Time(o.Ended),
 		Interrupted: o.Interrupted, Stopped: o.Stopped, Undone: o.Undone, Totals: map[string]int{}, Items: []outcomeJSON{},
 	}
-	byItem := map[int]admin.ItemOutcome{}
+	byItem := map[int]marker.ItemOutcome{}
 	for _, out := range o.Outcomes {
 		byItem[out.Item] = out
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -29,7 +29,7 @@ type markersQuery struct {
 // markerLists are the lists of a page of markers, in the order of its tabs.
 func markerLists() []string {
 	return []string{
-		string(admin.ProcessingList), string(admin.FailedList), string(admin.PermanentList), string(admin.GaveUpList),
+		string(marker.ProcessingList), string(marker.FailedList), string(marker.PermanentList), string(marker.GaveUpList),
 		string(dedup.Done), string(dedup.Present), string(dedup.StateUnknown),
 	}
 }
@@ -41,7 +41,7 @@ func (q markersQuery) live() bool {
 
 func (q *markersQuery) params() []list.Param {
 	return []list.Param{
-		list.Choice("state", &q.state, string(admin.ProcessingList), markerLists(), "must be "+strings.Join(markerLists(), ", ")),
+		list.Choice("state", &q.state, string(marker.ProcessingList), markerLists(), "must be "+strings.Join(markerLists(), ", ")),
 		list.Choice("verdict", &q.verdict, "", dedup.Verdicts(), "must be still working, probably dead, orphan, looping or cannot tell"),
 		list.Text("q", &q.text, web.MaxText),
 		list.SortBy(&q.order, oldestFirst(), list.Keys(markerOrders()), "must be age, expiry or id, with a - before it to reverse"),

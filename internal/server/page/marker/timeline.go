@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -18,7 +19,7 @@ const timelineShown = 200
 
 // timeline tells everything that is known of an id, the newest first: its markers, its dead letters in the looks that are kept, what
 // jobs did with it, and what was done to its markers. What cannot be asked stands in missing.
-func (s *pages) timeline(r *web.Request, term string, result admin.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
+func (s *pages) timeline(r *web.Request, term string, result marker.LookupResult, now time.Time) (entries []templates.TimelineEntry, missing string) {
 	var stories []web.Dated
 	if s.deps.Stories != nil {
 		stories, missing = s.deps.Stories.Stories(r, s.site.Base, term, result, now)
@@ -33,7 +34,7 @@ func (s *pages) timeline(r *web.Request, term string, result admin.LookupResult,
 	return entries, missing
 }
 
-func (s *pages) markerEntries(r *web.Request, result admin.LookupResult, now time.Time) []web.Dated {
+func (s *pages) markerEntries(r *web.Request, result marker.LookupResult, now time.Time) []web.Dated {
 	var all []web.Dated
 	for _, a := range result.Stores {
 		for _, j := range a.Found {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -14,13 +14,13 @@ import (
 // listHeading names a list of markers.
 func listHeading(list string) string {
 	switch list {
-	case string(admin.ProcessingList):
+	case string(marker.ProcessingList):
 		return "Processing"
-	case string(admin.FailedList):
+	case string(marker.FailedList):
 		return "Failed"
-	case string(admin.PermanentList):
+	case string(marker.PermanentList):
 		return "Without expiry"
-	case string(admin.GaveUpList):
+	case string(marker.GaveUpList):
 		return "Given up after too many failures"
 	case string(dedup.Done):
 		return "Done"
@@ -34,9 +34,9 @@ func listHeading(list string) string {
 // tabName is the word of a list on its tab.
 func tabName(list string) string {
 	switch list {
-	case string(admin.PermanentList):
+	case string(marker.PermanentList):
 		return "no expiry"
-	case string(admin.GaveUpList):
+	case string(marker.GaveUpList):
 		return "gave up"
 	default:
 		return list
@@ -53,7 +53,7 @@ func (m markersPage) tabs() []templates.Tab {
 		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
 		if n := m.total(name); n >= 0 {
 			t.Count = templates.Number(float64(n))
-			if n > 0 && (name == string(admin.GaveUpList) || name == string(admin.FailedList) && m.st.Scheme.OnFail == "ack") {
+			if n > 0 && (name == string(marker.GaveUpList) || name == string(marker.FailedList) && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
 		}
@@ -144,7 +144,7 @@ func (m markersPage) notes() []templates.Problem {
 			Text: templates.Sentence("The pipelines " + strings.Join(others, ", ") + " share this store: their markers stand in one list, and a verdict takes all of their queues into account."),
 		})
 	}
-	if m.st.Evidence.Missing != "" && m.q.state == string(admin.ProcessingList) {
+	if m.st.Evidence.Missing != "" && m.q.state == string(marker.ProcessingList) {
 		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + show.EndSentence(m.st.Evidence.Missing))})
 	}
 	return notes
@@ -159,13 +159,13 @@ func (m markersPage) meaning() *templates.Problem {
 		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)}
 	}
 	switch {
-	case m.q.state == string(admin.GaveUpList):
+	case m.q.state == string(marker.GaveUpList):
 		return say(dedup.Severe, "These messages are lost: they were acked after too many failures, and their work was not done.",
 			"Find the cause, then let the producer send them again; the CSV has their ids and business keys.")
-	case m.q.state == string(admin.FailedList) && m.st.Scheme.OnFail == "ack":
+	case m.q.state == string(marker.FailedList) && m.st.Scheme.OnFail == "ack":
 		return say(dedup.Severe, "These messages are lost: this scheme acks a failed message and keeps its marker, so that copies are skipped too.",
 			"Let the producer send them again after their markers are cleared; the CSV has their ids and business keys.")
-	case m.q.state == string(admin.PermanentList):
+	case m.q.state == string(marker.PermanentList):
 		return say(dedup.Warning, "These markers never expire: a processing one blocks its message for ever, and the others fill the store.",
 			"Clear those whose owner is dead, or set an expiry; and let consumers write marker and expiry in one command.")
 	case m.q.state == string(dedup.StateUnknown):
@@ -184,7 +184,7 @@ func (m markersPage) empty(listed int) templates.Empty {
 		return templates.Empty{Heading: "No markers known", Text: show.Capital(show.UnfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
-	case m.q.state == string(admin.ProcessingList):
+	case m.q.state == string(marker.ProcessingList):
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
 			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
 				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
@@ -206,13 +206,13 @@ func (m markersPage) empty(listed int) templates.Empty {
 func (m markersPage) actBar(matching int) templates.ActBar {
 	a := templates.ActBar{
 		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
-		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: admin.MaxPlanned,
+		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: marker.MaxPlanned,
 	}
-	a.Expiry = m.q.state == string(admin.PermanentList)
-	a.Clear = a.Expiry || m.q.state == string(admin.ProcessingList) || m.q.state == string(admin.FailedList)
+	a.Expiry = m.q.state == string(marker.PermanentList)
+	a.Clear = a.Expiry || m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.FailedList)
 	a.TTLs = ttlChoices(m.st, dedup.Processing, dedup.Done)
 	a.Retry = a.Clear && m.st != nil && m.st.Scheme.GiveUp > 0
-	if m.q.state == string(admin.GaveUpList) {
+	if m.q.state == string(marker.GaveUpList) {
 		a.Clear = true // the retry counter is the marker
 	}
 	if m.st != nil && show.IsLost(m.st.Health) {

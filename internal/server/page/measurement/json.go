@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -170,7 +170,7 @@ func (s pages) apiStart(r *web.Request) (web.Response, error) {
 	if !(body.Seconds >= 0 && body.Seconds <= 1e6) {
 		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
-	m, err := service.Start(r.Context(), r.Asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
+	m, err := service.Start(r.Context(), r.Asker(), measuring.Request{Pipeline: r.PathValue("name"), Length: time.Duration(body.Seconds * float64(time.Second)), Token: token})
 	if err != nil {
 		return nil, err
 	}

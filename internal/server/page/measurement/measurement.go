@@ -7,14 +7,15 @@ import (
 	"net/url"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
 )
 
-// service measures pipelines exactly; *admin.Measurements is one. Its errors are *dedup.Error.
+// service measures pipelines exactly; *measuring.Measurements is one. Its errors are *dedup.Error.
 type service interface {
-	Start(ctx context.Context, who admin.Caller, req admin.MeasureRequest) (dedup.Measurement, error)
+	Start(ctx context.Context, who admin.Caller, req measuring.Request) (dedup.Measurement, error)
 	Stop(ctx context.Context, who admin.Caller, id string) error
 	One(ctx context.Context, id string) (dedup.Measurement, error)
 	List(ctx context.Context, pipeline string) ([]dedup.Measurement, error)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
@@ -27,7 +27,7 @@ func (s pages) start(r *web.Request) (web.Response, error) {
 	if err != nil || seconds < 0 || seconds > 1e6 {
 		return nil, list.Bad("seconds", "must be 60 to 120")
 	}
-	m, err := service.Start(r.Context(), r.Asker(), admin.MeasureRequest{Pipeline: r.PathValue("name"), Length: time.Duration(seconds) * time.Second})
+	m, err := service.Start(r.Context(), r.Asker(), measuring.Request{Pipeline: r.PathValue("name"), Length: time.Duration(seconds) * time.Second})
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s pages) stop(r *web.Request) (web.Response, error) {
 // list lists the measurements of a pipeline.
 func (s pages) list(r *web.Request) (web.Response, error) {
 	name, now := r.PathValue("name"), time.Now().In(web.Zone(r))
-	section, err := s.Section(r, s.site.Base, name, admin.MeasurementsListed, now)
+	section, err := s.Section(r, s.site.Base, name, measuring.Listed, now)
 	if err != nil {
 		return nil, err
 	}

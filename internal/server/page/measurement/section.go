@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -24,7 +24,7 @@ func (m Measurements) Section(r *web.Request, base, pipeline string, most int, n
 	}
 	path := base + "/pipelines/" + url.PathEscape(pipeline) + "/measurements"
 	why := service.WhyNot(pipeline)
-	v := templates.MeasureSection{Shown: why != admin.MeasurementsOff || len(all) > 0, Action: path}
+	v := templates.MeasureSection{Shown: why != measuring.Off || len(all) > 0, Action: path}
 	switch {
 	case why != "":
 		v.Action, v.WhyNot = "", show.Capital(show.EndSentence(why))

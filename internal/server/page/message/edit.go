@@ -8,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -38,8 +41,8 @@ func (s pages) editForm(r *web.Request) (web.Response, error) {
 }
 
 // editable returns the letter if it can be edited, and where it was found.
-func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, admin.Letter, error) {
-	var l admin.Letter
+func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, deadletter.Letter, error) {
+	var l deadletter.Letter
 	service, err := s.service()
 	if err != nil {
 		return key, l, err
@@ -59,7 +62,7 @@ func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, admin.Lette
 	return key, l, nil
 }
 
-func (s pages) editView(r *web.Request, key letter.Key, l admin.Letter) templates.EditView {
+func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) templates.EditView {
 	base := s.site.Base
 	v := templates.EditView{
 		Frame: s.site.Frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
@@ -77,7 +80,7 @@ func (s pages) editView(r *web.Request, key letter.Key, l admin.Letter) template
 		if i >= letter.MaxHeaders {
 			break
 		}
-		if admin.LockedHeader(name) {
+		if move.LockedHeader(name) {
 			if name != dedup.HeaderDeaths {
 				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
 			}
@@ -151,7 +154,7 @@ func (s pages) edit(r *web.Request) (web.Response, error) {
 	wrong := mistakeIn(r.PostForm, edit, l)
 	if wrong.text == "" {
 		var to web.Response
-		if to, err = s.planner().Plan(r, admin.MoveRequest{Do: admin.Requeue, Pipeline: key.Pipeline, Queue: key.Queue, Scan: key.Scan, Refs: []string{key.Ref}, Edit: &edit}); err == nil {
+		if to, err = s.planner().Plan(r, move.Request{Do: admin.Requeue, Pipeline: key.Pipeline, Queue: key.Queue, Scan: key.Scan, Refs: []string{key.Ref}, Edit: &edit}); err == nil {
 			return to, nil
 		}
 		if dedup.KindOf(err) != dedup.Invalid {
@@ -168,7 +171,7 @@ func (s pages) edit(r *web.Request) (web.Response, error) {
 }
 
 // refill puts what was typed into a form.
-func refill(v *templates.EditView, form url.Values, edit admin.Edit) {
+func refill(v *templates.EditView, form url.Values, edit move.Edit) {
 	v.Body, v.Type, v.Message = strings.ToValidUTF8(form.Get("body"), "\ufffd"), form.Get("content_type"), form.Get("message_id")
 	for i, h := range v.Headers {
 		name, _ := web.DecodeKey(h.Key)
@@ -191,7 +194,7 @@ type editMistake struct {
 }
 
 // mistakeIn finds the first mistake in what was typed.
-func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
+func mistakeIn(form url.Values, e move.Edit, l deadletter.Letter) editMistake {
 	if m := headerMistake(form, l); m.text != "" {
 		return m
 	}
@@ -210,7 +213,7 @@ func mistakeIn(form url.Values, e admin.Edit, l admin.Letter) editMistake {
 }
 
 // headerMistake finds the first mistake in the names of new headers.
-func headerMistake(form url.Values, l admin.Letter) editMistake {
+func headerMistake(form url.Values, l deadletter.Letter) editMistake {
 	seen := map[string]bool{}
 	for i := range spareHeaders {
 		field := "new-" + strconv.Itoa(i)
@@ -224,7 +227,7 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 			continue
 		case len(name) > web.MaxRef:
 			why = "The name of a header has at most 255 bytes."
-		case admin.LockedHeader(name):
+		case move.LockedHeader(name):
 			why = show.Within(name) + " is a header that the broker or this dashboard writes."
 		case there:
 			why = show.Within(name) + " is there already: change its value above."
@@ -240,12 +243,12 @@ func headerMistake(form url.Values, l admin.Letter) editMistake {
 }
 
 // editOf reads what a form changes of a message: only what differs is set.
-func editOf(form url.Values, l admin.Letter) (admin.Edit, error) {
+func editOf(form url.Values, l deadletter.Letter) (move.Edit, error) {
 	body := strings.ReplaceAll(form.Get("body"), "\r\n", "\n") // forms send lines with both
 	if strings.Contains(string(l.Body), "\r\n") {
 		body = strings.ReplaceAll(body, "\n", "\r\n")
 	}
-	e := admin.Edit{Headers: map[string]string{}}
+	e := move.Edit{Headers: map[string]string{}}
 	if body != string(l.Body) {
 		e.Body = []byte(body)
 	}

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
@@ -19,7 +20,7 @@ const wholeLimit = 2000
 
 // headerLines shows the headers of a letter but for the death history, and says what of them is left out. Long values are shown
 // whole, folded up; where there is too much of them the largest are cut.
-func headerLines(l admin.Letter) (lines []templates.HeaderLine, note string) {
+func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string) {
 	long := map[int]longValue{} // by their line
 	more := 0
 	for _, name := range slices.Sorted(maps.Keys(l.Headers)) {

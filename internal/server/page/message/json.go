@@ -10,7 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -86,7 +87,7 @@ func bodyHashesOf(m web.Masker, who auth.Principal, sum string) bodyHashes {
 	return bodyHashes{Keyed: m.Hash(who, sum)}
 }
 
-func exportOf(m web.Masker, who auth.Principal, l admin.Letter) export {
+func exportOf(m web.Masker, who auth.Principal, l deadletter.Letter) export {
 	return export{
 		Ref: l.Ref, Queue: l.Queue.Name, Vhost: l.Queue.Vhost, Exchange: l.Exchange, RoutingKey: l.RoutingKey, ID: l.ID, Class: string(l.Prediction.Class),
 		Properties: propertiesOf(l.Properties), Headers: headersOf(l.Headers), Deaths: historyOf(l), NotUTF8: notUTF8(l), Body: l.Body, bodyHashes: bodyHashesOf(m, who, l.Hash), BodyMissing: l.Hidden,
@@ -108,7 +109,7 @@ func propertiesOf(p dedup.Properties) propertiesJSON {
 	return j
 }
 
-func historyOf(l admin.Letter) []pastDeathJSON {
+func historyOf(l deadletter.Letter) []pastDeathJSON {
 	deaths := []pastDeathJSON{}
 	for _, d := range l.Deaths {
 		deaths = append(deaths, pastDeathJSON{d.Queue, d.Reason, d.Count, web.Time(d.Time), d.Exchange, web.OrEmpty(d.RoutingKeys)})
@@ -117,7 +118,7 @@ func historyOf(l admin.Letter) []pastDeathJSON {
 }
 
 // notUTF8 returns the bytes of the texts of a letter that are not UTF-8; nil when all are. Headers have theirs beside their values.
-func notUTF8(l admin.Letter) map[string][]byte {
+func notUTF8(l deadletter.Letter) map[string][]byte {
 	texts := map[string]string{
 		"id": l.ID, "queue": l.Queue.Name, "vhost": l.Queue.Vhost, "exchange": l.Exchange, "routing_key": l.RoutingKey,
 		"properties.content_type": l.ContentType, "properties.content_encoding": l.ContentEncoding, "properties.correlation_id": l.CorrelationID,

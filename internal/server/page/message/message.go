@@ -5,6 +5,10 @@ import (
 	"context"
 	"net/http"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -14,32 +18,32 @@ import (
 
 // scans are looks into dead-letter queues that are kept. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
 type scans interface {
-	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	Kept(ctx context.Context, who admin.Caller, scanID string) (admin.Scan, error)
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	Kept(ctx context.Context, who admin.Caller, scanID string) (deadletter.Scan, error)
 	WhyNot(pipeline string) string
 }
 
 // letters gives single dead letters of a scan that is kept. Reveal and Export leave an entry in the audit.
 type letters interface {
-	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
-	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (admin.Letter, error)
-	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]admin.Letter) error) error
+	Letter(ctx context.Context, who admin.Caller, scanID, ref string) (deadletter.Letter, error)
+	Reveal(ctx context.Context, who admin.Caller, scanID, ref string) (deadletter.Letter, error)
+	Export(ctx context.Context, who admin.Caller, scanID, filter string, send func([]deadletter.Letter) error) error
 }
 
 // planning plans the requeue of an edited message.
 type planning interface {
-	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
+	PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error)
 }
 
 // tracer follows one message id: through the looks that are kept, and through jobs.
 type tracer interface {
-	Seen(ctx context.Context, who admin.Caller, id string) ([]admin.Scan, error)
+	Seen(ctx context.Context, who admin.Caller, id string) ([]deadletter.Scan, error)
 	IDsOfKey(ctx context.Context, who admin.Caller, key string, most int) ([]string, error)
-	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]admin.JobItem, error)
-	JobSummary(ctx context.Context, who admin.Caller, id string) (admin.JobSummary, error)
+	ItemsOf(ctx context.Context, who admin.Caller, id string) ([]jobs.JobItem, error)
+	JobSummary(ctx context.Context, who admin.Caller, id string) (jobs.JobSummary, error)
 }
 
-// A Service is everything behind the pages of single dead letters; *admin.DeadLetters is one. Its errors are *dedup.Error.
+// A Service is everything behind the pages of single dead letters; *jobs.DeadLetters is one. Its errors are *dedup.Error.
 type Service interface {
 	scans
 	letters
@@ -53,7 +57,7 @@ type snapshots interface{ Snapshot() *dedup.Snapshot }
 // Deps are what stands behind single dead letters.
 type Deps struct {
 	Snapshots snapshots
-	// Letters is *admin.DeadLetters; without it the pages say that there is no access to single messages.
+	// Letters is *jobs.DeadLetters; without it the pages say that there is no access to single messages.
 	Letters Service
 }
 

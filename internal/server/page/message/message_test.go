@@ -8,7 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -17,11 +19,11 @@ import (
 )
 
 func TestTheLookThatAMessageIsShownFromSaysWhoHasLookedSince(t *testing.T) {
-	scan := admin.Scan{By: "ada", At: time.Now().Add(-5 * time.Minute), NewerBy: "bob", NewerAt: time.Now()}
+	scan := deadletter.Scan{By: "ada", At: time.Now().Add(-5 * time.Minute), NewerBy: "bob", NewerAt: time.Now()}
 	if got := sinceLooked(scan, time.Now(), "/q"); len(got) != 1 || !strings.Contains(got[0].Text.Short, "bob looked at the queue again at ") || !strings.Contains(got[0].Text.Short, "what ada saw at ") {
 		t.Errorf("%+v", got)
 	}
-	if got := sinceLooked(admin.Scan{By: "ada"}, time.Now(), "/q"); got != nil {
+	if got := sinceLooked(deadletter.Scan{By: "ada"}, time.Now(), "/q"); got != nil {
 		t.Errorf("the newest look is said to be overtaken: %+v", got)
 	}
 }
@@ -32,7 +34,7 @@ func TestValuesOfHeadersAreShownWhole(t *testing.T) {
 	for i := range 100 {
 		nested["key"+strings.Repeat("x", i)] = strings.Repeat("v", 20)
 	}
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.Headers = map[string]any{"x-exception-stacktrace": trace, "short": "one line", "table": nested, "huge": strings.Repeat("A", 2<<20), "zhuge": strings.Repeat("B", 2<<20)}
 	lines, note := headerLines(l)
 	byName := map[string]string{}
@@ -84,7 +86,7 @@ func TestABodyIsEditedWithTheLineEndingsThatItHas(t *testing.T) {
 		if !c.comesBack {
 			continue
 		}
-		l := admin.Letter{}
+		l := deadletter.Letter{}
 		l.Body = []byte(c.body)
 		sent := strings.ReplaceAll(strings.ReplaceAll(c.body, "\r\n", "\n"), "\n", "\r\n") // as browsers send it
 		if e, err := editOf(url.Values{"body": {sent}}, l); err != nil || e.Body != nil {
@@ -106,7 +108,7 @@ func TestALargeTableSaysHowLargeItIs(t *testing.T) {
 	if !strings.HasSuffix(text, "x…") || len(text) > letter.ShownHeaders+utf8.UTFMax || letter.NestedSize(list) != 5000*100-2 {
 		t.Errorf("%d bytes, ending in %q, of %d", len(text), text[len(text)-10:], letter.NestedSize(list))
 	}
-	lines, note := headerLines(admin.Letter{DeadLetter: dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"many": list}}}}})
+	lines, note := headerLines(deadletter.Letter{DeadLetter: dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"many": list}}}}})
 	if len(lines) != 1 || lines[0].Size != "488.3 KiB" || lines[0].Cut != "The first 256 KiB of 488.3 KiB are shown." || note == "" {
 		t.Errorf("%q, %q, %q", lines[0].Size, lines[0].Cut, note)
 	}
@@ -117,7 +119,7 @@ func TestALargeTableSaysHowLargeItIs(t *testing.T) {
 
 func TestAMessageWithoutATableOfHeadersIsToldFromOneWithAnEmptyTable(t *testing.T) {
 	for want, headers := range map[string]map[string]any{`"headers":null`: nil, `"headers":{}`: {}} {
-		l := admin.Letter{}
+		l := deadletter.Letter{}
 		l.Headers = headers
 		if text, err := json.Marshal(exportOf(web.NewMasker(nil), auth.Principal{}, l)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %s, %v", want, text, err)
@@ -130,15 +132,15 @@ func TestThePageSaysOfEachHeaderWhatARequeueDoesWithIt(t *testing.T) {
 		if got := headerRule(name); got != want {
 			t.Errorf("%s is %s", name, got)
 		}
-		if admin.LockedHeader(name) != (want != "kept") {
-			t.Errorf("%s is %s and can be edited: %t", name, want, !admin.LockedHeader(name))
+		if move.LockedHeader(name) != (want != "kept") {
+			t.Errorf("%s is %s and can be edited: %t", name, want, !move.LockedHeader(name))
 		}
 	}
 }
 
 func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
 	for name, left := range map[string]*dedup.LeftOutBody{"kept": nil, "not kept": {Size: 5 << 20}} {
-		l := admin.Letter{Size: 5 << 20}
+		l := deadletter.Letter{Size: 5 << 20}
 		if l.LeftOut = left; left == nil {
 			l.Body = []byte("text")
 		} else {
@@ -154,7 +156,7 @@ func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
 }
 
 func TestAFieldThatIsClearedTakesThePropertyAway(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.ContentType, l.MessageID = "text/plain", "order-1"
 	e, err := editOf(url.Values{"content_type": {""}, "message_id": {" "}}, l)
 	if err != nil || !e.NoContentType || !e.NoMessageID {
@@ -166,7 +168,7 @@ func TestAFieldThatIsClearedTakesThePropertyAway(t *testing.T) {
 }
 
 func TestWhatIsMaskedIsNamed(t *testing.T) {
-	l := admin.Letter{Size: 9, Masked: true, MaskedNames: []string{"name", "card number"}}
+	l := deadletter.Letter{Size: 9, Masked: true, MaskedNames: []string{"name", "card number"}}
 	l.Body = []byte("{}")
 	if got := maskedNote(l, false); !strings.HasPrefix(got, "Masked: name, card number.") {
 		t.Errorf("%q", got)

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -87,7 +88,7 @@ func payloadView(view string) (string, error) {
 	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l admin.Letter, view string, revealed bool) (web.Response, error) {
+func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
 	scan, err := service.Kept(r.Context(), r.Asker(), key.Scan)
 	if err != nil {
 		return nil, scanGone(err)
@@ -109,7 +110,7 @@ func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l admin
 	if l.Malformed != "" {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
 	}
-	if admin.IsErrorEnvelope(l.Message) {
+	if deadletter.IsErrorEnvelope(l.Message) {
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
 	}
 	if l.ID != "" {
@@ -130,7 +131,7 @@ func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l admin
 const envelopeNote = "This is an error envelope of EasyNetQ: the message that failed stands inside its body. A requeue sends the envelope, which consumers do not understand. " +
 	"Republish the message inside with EasyNetQ's own tool (Hosepipe), or have its producer send it again."
 
-func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
+func predictionReasons(l deadletter.Letter, now time.Time) []templates.Text {
 	var list []templates.Text
 	for _, reason := range l.Prediction.Reasons {
 		list = append(list, templates.Sentence(show.Capital(show.ReadableTimes(reason, now))))
@@ -141,7 +142,7 @@ func predictionReasons(l admin.Letter, now time.Time) []templates.Text {
 	return list
 }
 
-func (s pages) identityFacts(l admin.Letter, pipeline string) []templates.Fact {
+func (s pages) identityFacts(l deadletter.Letter, pipeline string) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
@@ -173,7 +174,7 @@ func (s pages) identityFacts(l admin.Letter, pipeline string) []templates.Fact {
 	return facts
 }
 
-func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
+func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 	var lines []templates.DeathLine
 	for i, d := range l.Deaths {
 		if i == letter.MaxHeaders {
@@ -199,7 +200,7 @@ func deathLines(l admin.Letter, now time.Time) []templates.DeathLine {
 	return lines
 }
 
-func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
+func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
@@ -239,7 +240,7 @@ func propertyFacts(l admin.Letter, now time.Time) []templates.Fact {
 	return facts
 }
 
-func (s pages) letterAct(r *web.Request, key letter.Key, l admin.Letter) templates.LetterAct {
+func (s pages) letterAct(r *web.Request, key letter.Key, l deadletter.Letter) templates.LetterAct {
 	act := templates.LetterAct{
 		Action: web.KeepZone(r, s.site.Base+"/dead-letters/plan"), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, key.Pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.Pipeline}, {Label: "queue", Value: key.Queue}, {Label: "scan", Value: key.Scan}, {Label: "sel", Value: key.Ref}},
@@ -262,7 +263,7 @@ func (s pages) letterAct(r *web.Request, key letter.Key, l admin.Letter) templat
 }
 
 // parked reports whether a letter waits in a parking queue.
-func parked(l admin.Letter) bool {
+func parked(l deadletter.Letter) bool {
 	_, ok := dedup.ParkedFrom(l.Queue)
 	return ok
 }

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
@@ -20,7 +21,7 @@ const (
 )
 
 // payloadOf shows a body as the role allows.
-func (s pages) payloadOf(l admin.Letter, who auth.Principal, key letter.Key, base, view string, revealed bool) templates.PayloadView {
+func (s pages) payloadOf(l deadletter.Letter, who auth.Principal, key letter.Key, base, view string, revealed bool) templates.PayloadView {
 	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
 	if l.ContentType != "" {
 		p.Type = templates.Plain(l.ContentType, show.NameLimit).Short + ", "
@@ -56,7 +57,7 @@ func (s pages) payloadOf(l admin.Letter, who auth.Principal, key letter.Key, bas
 }
 
 // showBody fills in the body in the view that was chosen; pretty is the body indented where it is JSON.
-func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bool) {
+func showBody(p *templates.PayloadView, l deadletter.Letter, pretty []byte, isJSON bool) {
 	shown := l.Body[:min(len(l.Body), maxShown)]
 	switch {
 	case p.View == "hex":
@@ -76,7 +77,7 @@ func showBody(p *templates.PayloadView, l admin.Letter, pretty []byte, isJSON bo
 	}
 }
 
-func maskedNote(l admin.Letter, revealed bool) string {
+func maskedNote(l deadletter.Letter, revealed bool) string {
 	switch {
 	case revealed && l.LeftOut == nil:
 		return ""

@@ -3,7 +3,7 @@ package message
 import (
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
@@ -17,7 +17,7 @@ func scanGone(err error) error {
 		return err
 	}
 	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: show.EndSentence(dedup.PublicText(err)) +
-		" What a look found is kept for " + templates.Span(admin.ScanLife) + ": go back to the queue and look again"}
+		" What a look found is kept for " + templates.Span(deadletter.ScanLife) + ": go back to the queue and look again"}
 }
 
 // whereSeen returns where a letter is to be found: in the look that is named, or when that is gone in the newest one of its queue. Its
@@ -48,12 +48,12 @@ func (s pages) whereSeen(r *web.Request, service Service, key letter.Key) (lette
 }
 
 // whoLooked says who looked at a queue, and when.
-func whoLooked(scan admin.Scan, now time.Time) string {
+func whoLooked(scan deadletter.Scan, now time.Time) string {
 	return templates.Plain(scan.By, show.NameLimit).Short + " looked at the queue at " + show.Moment(scan.At, now).Text
 }
 
 // sinceLooked notes that somebody has looked at the queue since a letter was seen.
-func sinceLooked(scan admin.Scan, now time.Time, queue string) []templates.Problem {
+func sinceLooked(scan deadletter.Scan, now time.Time, queue string) []templates.Problem {
 	if scan.NewerBy == "" && scan.NewerAt.IsZero() {
 		return nil
 	}

@@ -6,6 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -24,11 +28,11 @@ type story struct {
 	base     string
 	r        *web.Request
 	now      time.Time
-	found    admin.LookupResult
+	found    marker.LookupResult
 	// items are what jobs did with the message, scans the looks that found it.
-	items  []admin.JobItem
-	scans  []admin.Scan
-	jobs   map[string]admin.JobSummary
+	items  []jobs.JobItem
+	scans  []deadletter.Scan
+	jobs   map[string]jobs.JobSummary
 	deaths []dedup.Death
 }
 
@@ -37,7 +41,7 @@ const timelineIDs = 5
 
 // Stories tell what dead letters and jobs know of an id or a business key, to those who may see them. What cannot be asked stands in
 // missing.
-func (m Messages) Stories(r *web.Request, base, term string, found admin.LookupResult, now time.Time) (all []web.Dated, missing string) {
+func (m Messages) Stories(r *web.Request, base, term string, found marker.LookupResult, now time.Time) (all []web.Dated, missing string) {
 	if m.deps.Letters == nil {
 		return nil, ""
 	}
@@ -59,7 +63,7 @@ func (m Messages) Stories(r *web.Request, base, term string, found admin.LookupR
 }
 
 // idsOf are the ids that a term stands for: itself, and those of the markers that were found by their business key.
-func idsOf(term string, result admin.LookupResult) []string {
+func idsOf(term string, result marker.LookupResult) []string {
 	ids := []string{term}
 	for _, a := range result.Stores {
 		for _, j := range a.Found {
@@ -72,8 +76,8 @@ func idsOf(term string, result admin.LookupResult) []string {
 }
 
 // letterEntries are what dead-letter queues and jobs know of one id.
-func (m Messages) letterEntries(r *web.Request, base, id string, result admin.LookupResult, now time.Time) ([]web.Dated, error) {
-	t := story{messages: m, base: base, r: r, now: now, found: result, jobs: map[string]admin.JobSummary{}}
+func (m Messages) letterEntries(r *web.Request, base, id string, result marker.LookupResult, now time.Time) ([]web.Dated, error) {
+	t := story{messages: m, base: base, r: r, now: now, found: result, jobs: map[string]jobs.JobSummary{}}
 	var err error
 	if t.scans, err = m.deps.Letters.Seen(r.Context(), r.Asker(), id); err != nil {
 		return nil, err
@@ -81,7 +85,7 @@ func (m Messages) letterEntries(r *web.Request, base, id string, result admin.Lo
 	if t.items, err = m.deps.Letters.ItemsOf(r.Context(), r.Asker(), id); err != nil {
 		return append(t.looks(), t.died()...), err
 	}
-	slices.SortStableFunc(t.items, func(a, b admin.JobItem) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(t.items, func(a, b jobs.JobItem) int { return b.At.Compare(a.At) })
 	return slices.Concat(t.looks(), t.moves(), t.died()), nil
 }
 
@@ -89,7 +93,7 @@ func (m Messages) letterEntries(r *web.Request, base, id string, result admin.Lo
 func (t *story) looks() []web.Dated {
 	var all []web.Dated
 	told := map[string]bool{}
-	slices.SortStableFunc(t.scans, func(a, b admin.Scan) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(t.scans, func(a, b deadletter.Scan) int { return b.At.Compare(a.At) })
 	for _, scan := range t.scans {
 		for _, l := range scan.Letters {
 			for _, d := range l.Deaths[:min(len(l.Deaths), letter.MaxHeaders)] {
@@ -104,7 +108,7 @@ func (t *story) looks() []web.Dated {
 	return all
 }
 
-func (t *story) look(scan admin.Scan, l admin.Letter) web.Dated {
+func (t *story) look(scan deadletter.Scan, l deadletter.Letter) web.Dated {
 	where, queue := "dead-letter queue ", scan.Queue.Name
 	if from, ok := dedup.ParkedFrom(scan.Queue); ok {
 		where, queue = "parking queue of ", from.Name
@@ -117,7 +121,7 @@ func (t *story) look(scan admin.Scan, l admin.Letter) web.Dated {
 		At: show.Moment(scan.At, t.now), Kind: "dead letter", Tier: dedup.TierUnknown.String(), Text: templates.Sentence(seen),
 		Href: letter.Key{Pipeline: scan.Pipeline, Queue: queue, Scan: scan.ID, Ref: l.Ref}.Address(t.base), Link: "the message",
 	}
-	moved := slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return i.Ref == l.Ref && i.Outcome == "moved" && i.At.After(scan.At) })
+	moved := slices.ContainsFunc(t.items, func(i jobs.JobItem) bool { return i.Ref == l.Ref && i.Outcome == "moved" && i.At.After(scan.At) })
 	if !moved {
 		e.Tier = letter.ClassTier(l.Prediction.Class)
 		e.Text = templates.Sentence(seen + "; if requeued: " + letter.ClassWord(l.Prediction.Class))
@@ -156,20 +160,20 @@ func (t *story) moves() []web.Dated {
 }
 
 // job returns a job of the story; false where it cannot be read, or there are too many.
-func (t *story) job(id string) (admin.JobSummary, bool) {
+func (t *story) job(id string) (jobs.JobSummary, bool) {
 	if job, ok := t.jobs[id]; ok || id == "" || len(t.jobs) == maxStoryJobs {
 		return job, ok && job.ID != ""
 	}
 	job, err := t.messages.deps.Letters.JobSummary(t.r.Context(), t.r.Asker(), id)
 	if err != nil {
-		job = admin.JobSummary{} // the entry is told without its reason; asked for once
+		job = jobs.JobSummary{} // the entry is told without its reason; asked for once
 	}
 	t.jobs[id] = job
 	return job, job.ID != ""
 }
 
 // doneBy says what a job did with a message: verb, person, reason.
-func doneBy(job admin.JobSummary, i admin.JobItem) string {
+func doneBy(job jobs.JobSummary, i jobs.JobItem) string {
 	verb := letter.MoveWord(job.Do) // what was tried
 	if i.Outcome == "moved" {
 		verb = letter.MovedWord(job.Do)
@@ -182,14 +186,14 @@ func doneBy(job admin.JobSummary, i admin.JobItem) string {
 }
 
 // outcomeWords say what became of a message in a job.
-func outcomeWords(i admin.JobItem) string {
+func outcomeWords(i jobs.JobItem) string {
 	switch i.Outcome {
 	case "moved":
 		text := "moved"
 		if i.Target != "" {
 			text += " to " + show.Within(i.Target)
 		}
-		if i.Became == admin.BecameBack || i.Became == admin.BecameFailed {
+		if i.Became == jobs.BecameBack || i.Became == jobs.BecameFailed {
 			text += ", then " + letter.FateWord(i.Became)
 		}
 		return text
@@ -209,7 +213,7 @@ func outcomeWords(i admin.JobItem) string {
 }
 
 // since says what the marker of a requeued message tells of it now: "" when nothing.
-func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
+func (t *story) since(job jobs.JobSummary, i jobs.JobItem) string {
 	if job.Do != admin.Requeue {
 		return ""
 	}
@@ -240,7 +244,7 @@ func (t *story) since(job admin.JobSummary, i admin.JobItem) string {
 }
 
 // diedSince reports whether a death came after a job had moved the message. Deaths are web.Dated by the second.
-func diedSince(d dedup.Death, i admin.JobItem) bool {
+func diedSince(d dedup.Death, i jobs.JobItem) bool {
 	own := i.Death != nil && i.Death.Queue == d.Queue && i.Death.Reason == d.Reason && i.Death.Time.Equal(d.Time)
 	return !own && i.Outcome == "moved" && !d.Time.Before(i.At.Truncate(time.Second))
 }
@@ -265,7 +269,7 @@ func (t *story) died() []web.Dated {
 			text += ", first of " + templates.Number(float64(d.Count)) + " times"
 		}
 		at := d.Time
-		if slices.ContainsFunc(t.items, func(i admin.JobItem) bool { return diedSince(d, i) }) {
+		if slices.ContainsFunc(t.items, func(i jobs.JobItem) bool { return diedSince(d, i) }) {
 			at = at.Add(time.Second - 1) // after the job of the same second
 		}
 		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(d.Time, t.now), Kind: "death", Tier: dedup.Warning.String(), Text: templates.Sentence(text)}})

@@ -7,7 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
@@ -15,7 +16,7 @@ import (
 )
 
 // diffOf says what an edit changes of a message.
-func diffOf(e admin.Edit, l admin.Letter, p admin.MovePlan) *templates.EditDiff {
+func diffOf(e move.Edit, l deadletter.Letter, p move.Plan) *templates.EditDiff {
 	d := &templates.EditDiff{ID: idNote(l.ID, p)}
 	add := func(label, was, is string, cleared bool) {
 		if cleared {
@@ -62,7 +63,7 @@ func orNothing(s string) string {
 	return "“" + templates.Plain(s, show.KeyLimit).Short + "”"
 }
 
-func idNote(old string, p admin.MovePlan) templates.Problem {
+func idNote(old string, p move.Plan) templates.Problem {
 	id, says := "", p.IDChange
 	if len(p.Letters) == 1 {
 		id = p.Letters[0].ID

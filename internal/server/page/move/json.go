@@ -5,6 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
@@ -31,13 +36,13 @@ type requestJSON struct {
 }
 
 // request is what is asked for. Times in its filter are read in the zone of now.
-func (m requestJSON) request(now time.Time) (admin.MoveRequest, error) {
-	filter, err := admin.ParseFilter(m.Filter, now)
+func (m requestJSON) request(now time.Time) (move.Request, error) {
+	filter, err := deadletter.ParseFilter(m.Filter, now)
 	if err != nil {
-		return admin.MoveRequest{}, err
+		return move.Request{}, err
 	}
-	req := admin.MoveRequest{
-		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: filter.String(), Whole: m.Whole, Choices: map[admin.Class]admin.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
+	req := move.Request{
+		Do: admin.Move(m.Do), Pipeline: m.Pipeline, Queue: m.Queue, Scan: m.Scan, Refs: m.Refs, Filter: filter.String(), Whole: m.Whole, Choices: map[preflight.Class]preflight.Choice{}, Canary: m.Canary, Rate: m.Rate, Most: m.Most,
 		Target: m.Target,
 	}
 	switch {
@@ -50,13 +55,13 @@ func (m requestJSON) request(now time.Time) (admin.MoveRequest, error) {
 		return req, list.Bad("do", "must be requeue, discard or restore_letters")
 	}
 	for class, choice := range m.Choices {
-		if !slices.Contains(admin.Classes(), admin.Class(class)) {
+		if !slices.Contains(preflight.Classes(), preflight.Class(class)) {
 			return req, list.Bad("choices", "must have classes as names: runs, last_attempt, may_run_twice, skipped, swallowed_perhaps, swallowed, blocks, unknown")
 		}
-		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, admin.Choice(choice)) {
+		if !slices.Contains([]preflight.Choice{preflight.KeepAsIs, preflight.ClearFirst, preflight.LeaveOut}, preflight.Choice(choice)) {
 			return req, list.Bad("choices", "must be keep, clear_first or leave_out")
 		}
-		req.Choices[admin.Class(class)] = admin.Choice(choice)
+		req.Choices[preflight.Class(class)] = preflight.Choice(choice)
 	}
 	return req, nil
 }
@@ -128,7 +133,7 @@ type plannedLetterJSON struct {
 	Stays     string `json:"stays"`
 }
 
-func moveOf(p admin.MovePlan) planJSON {
+func moveOf(p move.Plan) planJSON {
 	j := planJSON{
 		ID: p.ID, Made: web.Time(p.Made), Until: web.Time(p.Made.Add(admin.PlanLife)), By: p.By, Do: string(p.Request.Do), Sentence: letter.Sentence(p), Pipeline: p.Request.Pipeline,
 		Broker: p.Broker, Source: p.Source.Name, Parking: p.Parking, Filter: p.Request.Filter, Target: p.Request.Target, Ready: p.Ready, Scanned: p.Scanned, ScannedAt: web.Time(p.ScannedAt), Matching: p.Matching, Targets: p.Targets,
@@ -186,7 +191,7 @@ func (s pages) apiStartMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := service.StartJob(r.Context(), r.Asker(), admin.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
+	id, err := service.StartJob(r.Context(), r.Asker(), jobs.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}

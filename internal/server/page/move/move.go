@@ -5,6 +5,10 @@ import (
 	"context"
 	"net/http"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/server/letter"
@@ -13,19 +17,19 @@ import (
 
 // scans are looks into dead-letter queues that are kept. WhyNot says why nothing can be looked at or moved in a pipeline, "" when it can.
 type scans interface {
-	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (admin.QueueView, error)
-	Kept(ctx context.Context, who admin.Caller, scanID string) (admin.Scan, error)
+	Queue(ctx context.Context, who admin.Caller, pipeline, queue string) (deadletter.QueueView, error)
+	Kept(ctx context.Context, who admin.Caller, scanID string) (deadletter.Scan, error)
 	WhyNot(pipeline string) string
 }
 
 // mover plans moves of messages and begins them.
 type mover interface {
-	PlanMove(ctx context.Context, who admin.Caller, req admin.MoveRequest) (admin.MovePlan, error)
-	PlannedMove(ctx context.Context, who admin.Caller, planID string) (plan admin.MovePlan, job string, err error)
-	StartJob(ctx context.Context, who admin.Caller, req admin.StartRequest) (job string, err error)
+	PlanMove(ctx context.Context, who admin.Caller, req move.Request) (move.Plan, error)
+	PlannedMove(ctx context.Context, who admin.Caller, planID string) (plan move.Plan, job string, err error)
+	StartJob(ctx context.Context, who admin.Caller, req jobs.StartRequest) (job string, err error)
 }
 
-// A Service is everything behind the pages of moves; *admin.DeadLetters is one. Its errors are *dedup.Error.
+// A Service is everything behind the pages of moves; *jobs.DeadLetters is one. Its errors are *dedup.Error.
 type Service interface {
 	scans
 	mover

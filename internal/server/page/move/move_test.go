@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -43,9 +47,9 @@ func TestAPlanOfAProgramKeepsItsTimes(t *testing.T) {
 }
 
 func TestABodyOfOneLineIsComparedLineByLine(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.Body = []byte(`{"id":1,"country":"DE","items":[1,2]}`)
-	d := diffOf(admin.Edit{Body: []byte(`{"id":1,"country":"AT","items":[1,2]}`)}, l, admin.MovePlan{})
+	d := diffOf(move.Edit{Body: []byte(`{"id":1,"country":"AT","items":[1,2]}`)}, l, move.Plan{})
 	var got []string
 	for _, line := range d.Body {
 		if line.Sign != " " {
@@ -58,25 +62,25 @@ func TestABodyOfOneLineIsComparedLineByLine(t *testing.T) {
 	if !strings.Contains(d.Cut, "indented") {
 		t.Errorf("nothing says that this is not how it is sent: %q", d.Cut)
 	}
-	spaces := diffOf(admin.Edit{Body: []byte(`{"id": 1,"country":"DE","items":[1,2]}`)}, l, admin.MovePlan{})
+	spaces := diffOf(move.Edit{Body: []byte(`{"id": 1,"country":"DE","items":[1,2]}`)}, l, move.Plan{})
 	if len(spaces.Body) == 0 || !strings.Contains(spaces.Cut, "white space") {
 		t.Errorf("blanks alone: %+v", spaces)
 	}
 }
 
 func TestAChangeOfAPlanMakesNoDefaultAChoice(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Whole: true, Choices: map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut}},
-		Choices: map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut, admin.ClassUnknown: admin.KeepAsIs, admin.ClassBlocks: admin.LeaveOut},
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Whole: true, Choices: map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut}},
+		Choices: map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut, preflight.ClassUnknown: preflight.KeepAsIs, preflight.ClassBlocks: preflight.LeaveOut},
 	}
 	for name, c := range map[string]struct {
 		form string
-		want map[admin.Class]admin.Choice
+		want map[preflight.Class]preflight.Choice
 	}{
 		"only the canary and the rate":                {"canary=5&rate=10", plan.Request.Choices},
 		"defaults as the form sends them along":       {"canary=5&choice-unknown=keep&choice-blocks=leave_out", plan.Request.Choices},
-		"another choice":                              {"choice-blocks=clear_first", map[admin.Class]admin.Choice{admin.ClassSkipped: admin.LeaveOut, admin.ClassBlocks: admin.ClearFirst}},
-		"a choice that was made before is taken back": {"choice-skipped=keep", map[admin.Class]admin.Choice{admin.ClassSkipped: admin.KeepAsIs}},
+		"another choice":                              {"choice-blocks=clear_first", map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.LeaveOut, preflight.ClassBlocks: preflight.ClearFirst}},
+		"a choice that was made before is taken back": {"choice-skipped=keep", map[preflight.Class]preflight.Choice{preflight.ClassSkipped: preflight.KeepAsIs}},
 	} {
 		form, err := url.ParseQuery(c.form)
 		if err != nil {
@@ -86,15 +90,15 @@ func TestAChangeOfAPlanMakesNoDefaultAChoice(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, req.Choices, err)
 		}
 	}
-	if plan.Request.Choices[admin.ClassBlocks] != "" {
+	if plan.Request.Choices[preflight.ClassBlocks] != "" {
 		t.Error("the plan itself was changed")
 	}
 }
 
 func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
-	plan := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Whole: true}, Classes: admin.Tally{}, Choices: map[admin.Class]admin.Choice{}}
-	for _, c := range admin.Classes() {
-		plan.Classes[c], plan.Choices[c] = 1, admin.KeepAsIs
+	plan := move.Plan{Request: move.Request{Do: admin.Requeue, Whole: true}, Classes: preflight.Tally{}, Choices: map[preflight.Class]preflight.Choice{}}
+	for _, c := range preflight.Classes() {
+		plan.Classes[c], plan.Choices[c] = 1, preflight.KeepAsIs
 	}
 	for _, c := range []struct {
 		do   admin.Move
@@ -103,11 +107,11 @@ func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
 	}{{admin.Requeue, true, true}, {admin.Requeue, false, false}, {admin.Discard, true, false}} {
 		plan.Request.Do, plan.MayLeave = c.do, c.may
 		rows := moveClasses(plan)
-		if len(rows) != len(admin.Classes()) {
+		if len(rows) != len(preflight.Classes()) {
 			t.Fatalf("%d rows", len(rows))
 		}
 		for _, row := range rows {
-			if got := slices.Contains(offered(row), string(admin.LeaveOut)); got != c.want {
+			if got := slices.Contains(offered(row), string(preflight.LeaveOut)); got != c.want {
 				t.Errorf("%s, may leave out %t: %s offers %v", c.do, c.may, row.Word, offered(row))
 			}
 		}
@@ -115,9 +119,9 @@ func TestEveryClassCanBeLeftOutWhereMessagesCan(t *testing.T) {
 }
 
 func TestMessagesThatStayWhateverIsChosenHaveRowsOfTheirOwn(t *testing.T) {
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 20, Nowhere: 7, Worn: 1,
-		Classes: admin.Tally{admin.ClassRuns: 12}, Targets: map[string]int{"orders": 12},
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Filter: "id:*"}, Ready: 20, Scanned: 20, Matching: 20, Nowhere: 7, Worn: 1,
+		Classes: preflight.Tally{preflight.ClassRuns: 12}, Targets: map[string]int{"orders": 12},
 	}
 	rows := moveClasses(plan)
 	if len(rows) != 3 || rows[1].Word != "nowhere to go" || rows[1].Count != 7 || rows[2].Count != 1 || len(rows[1].Choices) != 1 {
@@ -132,11 +136,11 @@ func TestMessagesThatStayWhateverIsChosenHaveRowsOfTheirOwn(t *testing.T) {
 }
 
 func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T) {
-	blind := admin.Prediction{Class: admin.ClassPerhapsSwallowed, ClearFirst: true, MayRepeat: true}
-	plan := admin.MovePlan{
-		Request: admin.MoveRequest{Do: admin.Requeue, Filter: "id:*"}, MayLeave: true, MayRepeat: 2,
-		Classes: admin.Tally{blind.Class: 2}, Choices: map[admin.Class]admin.Choice{blind.Class: admin.ClearFirst},
-		Letters: []admin.PlannedLetter{{Prediction: blind, Choice: admin.ClearFirst}, {Prediction: blind, Choice: admin.ClearFirst}},
+	blind := preflight.Prediction{Class: preflight.ClassPerhapsSwallowed, ClearFirst: true, MayRepeat: true}
+	plan := move.Plan{
+		Request: move.Request{Do: admin.Requeue, Filter: "id:*"}, MayLeave: true, MayRepeat: 2,
+		Classes: preflight.Tally{blind.Class: 2}, Choices: map[preflight.Class]preflight.Choice{blind.Class: preflight.ClearFirst},
+		Letters: []move.PlannedLetter{{Prediction: blind, Choice: preflight.ClearFirst}, {Prediction: blind, Choice: preflight.ClearFirst}},
 	}
 	row := moveClasses(plan)[0]
 	if row.EffectWord != "may run a second time" || row.EffectTier != dedup.Severe.String() || !strings.Contains(row.Effect, "may be done a second time") || !moveDanger(plan) {
@@ -149,7 +153,7 @@ func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T)
 	if got := letter.Sentence(plan); !strings.Contains(got, ": the first of 2, 2 may run a second time if they are among those") {
 		t.Errorf("with a bound the sentence is %q", got)
 	}
-	plan.Choices[blind.Class], plan.MayRepeat = admin.LeaveOut, 0
+	plan.Choices[blind.Class], plan.MayRepeat = preflight.LeaveOut, 0
 	if row := moveClasses(plan)[0]; row.EffectWord != "" || moveDanger(plan) {
 		t.Errorf("left out: %+v", row)
 	}
@@ -160,18 +164,18 @@ func TestClearingAMarkerThatDoesNotTellIsShownAsRunningASecondTime(t *testing.T)
 
 func TestThePlanOfTheAPITellsItsNumbers(t *testing.T) {
 	most := int64(120)
-	j := moveOf(admin.MovePlan{UpTo: 9, Nowhere: 1, Worn: 2, MayRepeat: 3, MayLeave: true, Guards: []admin.Guard{{Fits: &most}}, Letters: []admin.PlannedLetter{{Stays: "no history", Prediction: admin.Prediction{MayRepeat: true}}}})
+	j := moveOf(move.Plan{UpTo: 9, Nowhere: 1, Worn: 2, MayRepeat: 3, MayLeave: true, Guards: []move.Guard{{Fits: &most}}, Letters: []move.PlannedLetter{{Stays: "no history", Prediction: preflight.Prediction{MayRepeat: true}}}})
 	if j.UpTo != 9 || j.Nowhere != 1 || j.Worn != 2 || j.MayRepeat != 3 || !j.MayLeave || j.Fits == nil || *j.Fits != 120 || j.Messages[0].Stays == "" || !j.Messages[0].MayRepeat {
 		t.Errorf("%+v", j)
 	}
-	if j := moveOf(admin.MovePlan{}); j.Fits != nil {
+	if j := moveOf(move.Plan{}); j.Fits != nil {
 		t.Errorf("%d fit where nothing speaks against any", *j.Fits)
 	}
 }
 
 func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
 	noon := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	p := admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue, Rate: 2}, Letters: []admin.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
+	p := move.Plan{Request: move.Request{Do: admin.Requeue, Rate: 2}, Letters: []move.PlannedLetter{{Expected: noon}, {Expected: noon.Add(114 * time.Second)}}}
 	words := foretoldWords(p, noon)
 	for _, part := range []string{"for this rate and canary", show.Moment(noon, noon).Text, show.Moment(noon.Add(114*time.Second), noon).Text, "Another rate can change them"} {
 		if !strings.Contains(words, part) {
@@ -188,10 +192,10 @@ func TestAReviewSaysForWhichTimesItsClassesHold(t *testing.T) {
 }
 
 func TestTheReviewSaysThatAFieldIsCleared(t *testing.T) {
-	l := admin.Letter{}
+	l := deadletter.Letter{}
 	l.ContentType, l.MessageID = "text/plain", "order-1"
 	var said []string
-	for _, f := range diffOf(admin.Edit{NoContentType: true, NoMessageID: true}, l, admin.MovePlan{}).Headers {
+	for _, f := range diffOf(move.Edit{NoContentType: true, NoMessageID: true}, l, move.Plan{}).Headers {
 		said = append(said, f.Label+" "+f.Value)
 	}
 	if got := strings.Join(said, ", "); got != "Content type “text/plain” → removed, Message id “order-1” → removed" {
@@ -200,14 +204,14 @@ func TestTheReviewSaysThatAFieldIsCleared(t *testing.T) {
 }
 
 func TestAPlanTellsItsTarget(t *testing.T) {
-	if j := moveOf(admin.MovePlan{Request: admin.MoveRequest{Target: "orders"}}); j.Target != "orders" {
+	if j := moveOf(move.Plan{Request: move.Request{Target: "orders"}}); j.Target != "orders" {
 		t.Errorf("a plan to orders tells %q", j.Target)
 	}
 }
 
 func TestTheCanariesThatAreOfferedAreFew(t *testing.T) {
 	var values []string
-	for _, c := range canaryChoices(admin.MovePlan{}) {
+	for _, c := range canaryChoices(move.Plan{}) {
 		values = append(values, c.Value)
 	}
 	if got := strings.Join(values, " "); got != "0 1 5 10 50 100" {
@@ -222,11 +226,11 @@ func TestAButtonThatThereIsNotIsNotTaken(t *testing.T) {
 }
 
 func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
-	for want, l := range map[string]admin.PlannedLetter{
-		"nowhere to go":      {Stays: "it has no history", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
-		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: admin.LeaveOut, Prediction: admin.Prediction{Class: admin.ClassRuns}},
+	for want, l := range map[string]move.PlannedLetter{
+		"nowhere to go":      {Stays: "it has no history", Choice: preflight.LeaveOut, Prediction: preflight.Prediction{Class: preflight.ClassRuns}},
+		"requeued too often": {Stays: "it was requeued 3 times already", Target: "orders", Choice: preflight.LeaveOut, Prediction: preflight.Prediction{Class: preflight.ClassRuns}},
 	} {
-		line := pages{}.sampleLine(admin.MovePlan{Request: admin.MoveRequest{Do: admin.Requeue}}, l)
+		line := pages{}.sampleLine(move.Plan{Request: move.Request{Do: admin.Requeue}}, l)
 		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
 			t.Errorf("%q, %q", line.Word, line.Effect)
 		}

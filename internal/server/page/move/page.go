@@ -13,6 +13,11 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -25,8 +30,8 @@ import (
 // parseMoveForm reads what a list or a letter's page asks to plan. The button that was pressed says what to do, and with which
 // messages.
 // Times in its filter are read in the zone of now.
-func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
-	req := admin.MoveRequest{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
+func parseMoveForm(form url.Values, now time.Time) (move.Request, error) {
+	req := move.Request{Pipeline: form.Get("pipeline"), Queue: form.Get("queue"), Scan: form.Get("scan")}
 	if strings.HasPrefix(form.Get("do"), "requeue-") {
 		req.Target = form.Get("target")
 	}
@@ -52,8 +57,8 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 	case "selected":
 		req.Refs, err = selectedRefs(form)
 	case "all":
-		var filter admin.Filter
-		filter, err = admin.ParseFilter(form.Get("filter"), now)
+		var filter deadletter.Filter
+		filter, err = deadletter.ParseFilter(form.Get("filter"), now)
 		req.Filter, req.Whole = filter.String(), filter.Empty()
 	case "first": // the look says which they are
 	case "whole", "head": // of the head an operator may take some, of whatever nobody has looked at
@@ -68,7 +73,7 @@ func parseMoveForm(form url.Values, now time.Time) (admin.MoveRequest, error) {
 		return req, err
 	}
 	if req.Do == admin.Requeue {
-		req.Canary = admin.PresetCanary
+		req.Canary = move.PresetCanary
 	}
 	req.Most, err = letter.Most(form, 0)
 	return req, err
@@ -151,7 +156,7 @@ func (s pages) changeMove(r *web.Request) (web.Response, error) {
 
 // changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
 // taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
-func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
+func changedMove(plan move.Plan, form url.Values) (move.Request, error) {
 	req := plan.Request
 	switch {
 	case plan.Edited != nil:
@@ -159,21 +164,21 @@ func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
 		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
-	req.Choices = map[admin.Class]admin.Choice{}
+	req.Choices = map[preflight.Class]preflight.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
 		maps.Copy(req.Choices, plan.Request.Choices)
 	}
-	for _, c := range admin.Classes() {
-		chosen := admin.Choice(form.Get("choice-" + string(c)))
+	for _, c := range preflight.Classes() {
+		chosen := preflight.Choice(form.Get("choice-" + string(c)))
 		if chosen == "" || chosen == plan.Choices[c] {
 			continue
 		}
-		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
+		if !slices.Contains([]preflight.Choice{preflight.KeepAsIs, preflight.ClearFirst, preflight.LeaveOut}, chosen) {
 			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
 		req.Choices[c] = chosen
 	}
-	canary, err := letter.WholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
+	canary, err := letter.WholeNumber(form, "canary", req.Canary, 0, deadletter.MaxScan)
 	if err != nil {
 		return req, err
 	}
@@ -220,7 +225,7 @@ func (s pages) move(r *web.Request) (web.Response, error) {
 }
 
 // moveView is the review page of a plan.
-func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
+func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
 	v := templates.MoveView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(letter.Title(p)), Sentence: templates.Sentence(letter.Sentence(p)), Facts: moveFacts(p, now),
@@ -266,7 +271,7 @@ func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
 }
 
 // fewerForm plans the same move of fewer messages.
-func (s pages) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
+func (s pages) fewerForm(r *web.Request, p move.Plan, n int64) *templates.FormAgain {
 	return &templates.FormAgain{Action: web.KeepZone(r, letter.MoveAddress(s.site.Base, p.ID)+"/change"), Label: letter.FewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
 }
 
@@ -279,12 +284,12 @@ func (s pages) startMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
+	req := jobs.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
 	job, err := service.StartJob(r.Context(), r.Asker(), req)
 	if err == nil {
 		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
 	}
-	var many *admin.TooMany
+	var many *move.TooMany
 	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
 		return nil, err
 	}
@@ -312,15 +317,15 @@ func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[admin.PlannedLetter]{
-		{Head: "id", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.ID) }},
-		{Head: "business_key", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
-		{Head: "target", Cell: func(l admin.PlannedLetter) string { return templates.Escape(l.Target) }},
-		{Head: "class", Cell: func(l admin.PlannedLetter) string { return string(l.Prediction.Class) }},
-		{Head: "choice", Cell: func(l admin.PlannedLetter) string { return string(l.Choice) }},
-		{Head: "what_will_happen", Cell: func(l admin.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
-		{Head: "bytes", Cell: func(l admin.PlannedLetter) string { return list.Whole(l.Bytes) }},
-		{Head: "ref", Cell: func(l admin.PlannedLetter) string { return l.Ref }},
+	table := list.NewTable("affected-keys-"+p.Request.Pipeline+".csv", []list.Column[move.PlannedLetter]{
+		{Head: "id", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.ID) }},
+		{Head: "business_key", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.BusinessKey) }},
+		{Head: "target", Cell: func(l move.PlannedLetter) string { return templates.Escape(l.Target) }},
+		{Head: "class", Cell: func(l move.PlannedLetter) string { return string(l.Prediction.Class) }},
+		{Head: "choice", Cell: func(l move.PlannedLetter) string { return string(l.Choice) }},
+		{Head: "what_will_happen", Cell: func(l move.PlannedLetter) string { return letterEffect(p.Request.Do, l) }},
+		{Head: "bytes", Cell: func(l move.PlannedLetter) string { return list.Whole(l.Bytes) }},
+		{Head: "ref", Cell: func(l move.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
 		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}

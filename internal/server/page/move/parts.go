@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -13,32 +16,32 @@ import (
 )
 
 // moveClasses are the classes that occur, with the choices that each offers.
-func moveClasses(p admin.MovePlan) []templates.MoveClass {
-	clearable, repeats := map[admin.Class]bool{}, map[admin.Class]bool{}
+func moveClasses(p move.Plan) []templates.MoveClass {
+	clearable, repeats := map[preflight.Class]bool{}, map[preflight.Class]bool{}
 	for _, l := range p.Letters {
 		class := l.Prediction.Class
 		clearable[class] = clearable[class] || l.Prediction.ClearFirst || l.Prediction.ClearDone && len(p.Request.Refs) == 1
 		repeats[class] = repeats[class] || l.Prediction.MayRepeat
 	}
 	var rows []templates.MoveClass
-	for _, class := range admin.Classes() {
+	for _, class := range preflight.Classes() {
 		n := p.Classes[class]
 		if n == 0 {
 			continue
 		}
-		chosen := cmp.Or(p.Choices[class], admin.KeepAsIs)
+		chosen := cmp.Or(p.Choices[class], preflight.KeepAsIs)
 		row := templates.MoveClass{
 			Class: string(class), Word: letter.ClassWord(class), Tier: letter.ClassTier(class), Meaning: letter.ClassMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
 		}
-		if chosen == admin.ClearFirst && (repeats[class] || class == admin.ClassSkipped) {
-			row.EffectWord, row.EffectTier = "may run a second time", letter.ClassTier(admin.ClassMayRunTwice)
+		if chosen == preflight.ClearFirst && (repeats[class] || class == preflight.ClassSkipped) {
+			row.EffectWord, row.EffectTier = "may run a second time", letter.ClassTier(preflight.ClassMayRunTwice)
 		}
-		offer := []admin.Choice{admin.KeepAsIs}
-		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == admin.ClearFirst) {
-			offer = append(offer, admin.ClearFirst)
+		offer := []preflight.Choice{preflight.KeepAsIs}
+		if p.Request.Do == admin.Requeue && (clearable[class] || chosen == preflight.ClearFirst) {
+			offer = append(offer, preflight.ClearFirst)
 		}
-		if p.Request.Do == admin.Requeue && (p.MayLeave || chosen == admin.LeaveOut) {
-			offer = append(offer, admin.LeaveOut)
+		if p.Request.Do == admin.Requeue && (p.MayLeave || chosen == preflight.LeaveOut) {
+			offer = append(offer, preflight.LeaveOut)
 		}
 		for _, c := range offer {
 			row.Choices = append(row.Choices, templates.Choice{Value: string(c), Label: choiceWord(p.Request.Do, c), Chosen: c == chosen})
@@ -49,7 +52,7 @@ func moveClasses(p admin.MovePlan) []templates.MoveClass {
 }
 
 // stayingRows are the messages that stay whatever is chosen.
-func stayingRows(p admin.MovePlan) []templates.MoveClass {
+func stayingRows(p move.Plan) []templates.MoveClass {
 	var rows []templates.MoveClass
 	for _, r := range []templates.MoveClass{
 		{Word: letter.NowhereWord, Meaning: "It is not known which queue they came from, or it is none that messages may be sent to, so that they cannot be sent back.", Count: p.Nowhere},
@@ -64,7 +67,7 @@ func stayingRows(p admin.MovePlan) []templates.MoveClass {
 	return rows
 }
 
-func canaryChoices(p admin.MovePlan) []templates.Choice {
+func canaryChoices(p move.Plan) []templates.Choice {
 	sizes := []int{0, 1, 5, 10, 50, 100}
 	if !slices.Contains(sizes, p.Request.Canary) {
 		sizes = append(sizes, p.Request.Canary)
@@ -80,11 +83,11 @@ func canaryChoices(p admin.MovePlan) []templates.Choice {
 	return list
 }
 
-func rateChoices(p admin.MovePlan) []templates.Choice {
-	rates, chosen := []float64{10, 50, 100, admin.DefaultRate, 2000, -1}, p.Request.Rate
+func rateChoices(p move.Plan) []templates.Choice {
+	rates, chosen := []float64{10, 50, 100, move.DefaultRate, 2000, -1}, p.Request.Rate
 	switch {
 	case chosen == 0:
-		chosen = admin.DefaultRate
+		chosen = move.DefaultRate
 	case chosen < 0:
 		chosen = -1
 	}
@@ -103,9 +106,9 @@ func rateChoices(p admin.MovePlan) []templates.Choice {
 }
 
 // sample takes the first messages of each class in turn, five in all.
-func (s pages) sample(p admin.MovePlan) []templates.MoveLine {
+func (s pages) sample(p move.Plan) []templates.MoveLine {
 	const most = 5
-	byClass := map[admin.Class][]admin.PlannedLetter{}
+	byClass := map[preflight.Class][]move.PlannedLetter{}
 	for _, l := range p.Letters {
 		if c := l.Prediction.Class; len(byClass[c]) < most {
 			byClass[c] = append(byClass[c], l)
@@ -113,7 +116,7 @@ func (s pages) sample(p admin.MovePlan) []templates.MoveLine {
 	}
 	var lines []templates.MoveLine
 	for round := 0; round < most && len(lines) < most; round++ {
-		for _, class := range admin.Classes() {
+		for _, class := range preflight.Classes() {
 			if round < len(byClass[class]) && len(lines) < most {
 				lines = append(lines, s.sampleLine(p, byClass[class][round]))
 			}
@@ -122,7 +125,7 @@ func (s pages) sample(p admin.MovePlan) []templates.MoveLine {
 	return lines
 }
 
-func (s pages) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.MoveLine {
+func (s pages) sampleLine(p move.Plan, l move.PlannedLetter) templates.MoveLine {
 	line := templates.MoveLine{
 		ID: templates.Plain(cmp.Or(l.ID, "without an id"), show.KeyLimit), Key: templates.Plain(l.BusinessKey, show.KeyLimit), Target: templates.Plain(l.Target, show.NameLimit), Size: templates.Bytes(float64(l.Bytes)),
 		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
@@ -140,7 +143,7 @@ func (s pages) sampleLine(p admin.MovePlan, l admin.PlannedLetter) templates.Mov
 }
 
 // letterEffect says what happens to one message of a plan.
-func letterEffect(do admin.Move, l admin.PlannedLetter) string {
+func letterEffect(do admin.Move, l move.PlannedLetter) string {
 	if l.Stays != "" {
 		return "Stays where it is: " + show.EndSentence(l.Stays)
 	}
@@ -148,7 +151,7 @@ func letterEffect(do admin.Move, l admin.PlannedLetter) string {
 }
 
 // undoWords say what can be taken back, and what cannot.
-func undoWords(p admin.MovePlan) []string {
+func undoWords(p move.Plan) []string {
 	var words []string
 	switch p.Request.Do {
 	case admin.Discard:
@@ -159,7 +162,7 @@ func undoWords(p admin.MovePlan) []string {
 		words = append(words, "A message that was sent cannot be called back. Pausing or cancelling stops those that were not sent yet; they stay where they are.")
 	}
 	for class, choice := range p.Choices {
-		if choice == admin.ClearFirst && p.Classes[class] > 0 {
+		if choice == preflight.ClearFirst && p.Classes[class] > 0 {
 			words = append(words, "A marker that is cleared is gone before its message is sent: if the program ends in between, the message is still in the dead-letter queue.")
 			break
 		}
@@ -168,11 +171,11 @@ func undoWords(p admin.MovePlan) []string {
 }
 
 // choiceWord is a choice as a select offers it.
-func choiceWord(do admin.Move, c admin.Choice) string {
+func choiceWord(do admin.Move, c preflight.Choice) string {
 	switch {
-	case c == admin.ClearFirst:
+	case c == preflight.ClearFirst:
 		return "clear the marker first"
-	case c == admin.LeaveOut:
+	case c == preflight.LeaveOut:
 		return "leave out"
 	case do == admin.Discard:
 		return "discard"
@@ -185,37 +188,37 @@ func choiceWord(do admin.Move, c admin.Choice) string {
 
 // effectOf says what happens to a message of a class under a choice.
 // repeats is true where the marker does not tell whether the work was done.
-func effectOf(do admin.Move, class admin.Class, choice admin.Choice, repeats bool) string {
+func effectOf(do admin.Move, class preflight.Class, choice preflight.Choice, repeats bool) string {
 	switch {
-	case choice == admin.LeaveOut:
+	case choice == preflight.LeaveOut:
 		return "Stays where it is."
-	case do == admin.Discard && class == admin.ClassSkipped:
+	case do == admin.Discard && class == preflight.ClassSkipped:
 		return "Goes to the parking queue. Nothing is lost: its work was done."
 	case do == admin.Discard:
 		return "Goes to the parking queue; its work stays undone until it is restored and requeued."
 	case do == admin.RestoreLetters:
 		return "Goes back to the dead-letter queue."
-	case choice == admin.ClearFirst && class == admin.ClassSkipped:
+	case choice == preflight.ClearFirst && class == preflight.ClassSkipped:
 		return "Its done marker is cleared, then it is sent: the work is done a second time."
-	case choice == admin.ClearFirst && repeats:
+	case choice == preflight.ClearFirst && repeats:
 		return "Its marker, which does not tell whether the work was done, is cleared, then it is sent: the work may be done a second time."
-	case choice == admin.ClearFirst:
+	case choice == preflight.ClearFirst:
 		return "Its marker is cleared, then it is sent: the consumer does the work."
 	}
 	switch class {
-	case admin.ClassRuns:
+	case preflight.ClassRuns:
 		return "Is sent, and runs."
-	case admin.ClassLastAttempt:
+	case preflight.ClassLastAttempt:
 		return "Is sent, and runs for the last time: after one more failure its consumer gives it up."
-	case admin.ClassMayRunTwice:
+	case preflight.ClassMayRunTwice:
 		return "Is sent, and runs, perhaps a second time."
-	case admin.ClassSkipped:
+	case preflight.ClassSkipped:
 		return "Is sent, and acked without work. Nothing changes."
-	case admin.ClassPerhapsSwallowed:
+	case preflight.ClassPerhapsSwallowed:
 		return "Is sent, and acked without work: if the work was not done, it is lost."
-	case admin.ClassSwallowed:
+	case preflight.ClassSwallowed:
 		return "Is sent, acked without work, and lost."
-	case admin.ClassBlocks:
+	case preflight.ClassBlocks:
 		return "Is sent, and goes round in its queue until its marker ends."
 	default:
 		return "Is sent; what its consumer does cannot be foreseen."

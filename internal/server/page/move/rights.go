@@ -4,7 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
@@ -13,8 +16,8 @@ import (
 )
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
-func (s pages) firstRefs(r *web.Request, service Service, req admin.MoveRequest, filter string) ([]string, error) {
-	f, err := admin.ParseFilter(filter, time.Now().In(web.Zone(r)))
+func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filter string) ([]string, error) {
+	f, err := deadletter.ParseFilter(filter, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
 	}
@@ -26,7 +29,7 @@ func (s pages) firstRefs(r *web.Request, service Service, req admin.MoveRequest,
 	if err != nil {
 		return nil, err
 	}
-	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l admin.Letter) bool { return !f.Matches(l) })
+	matching := slices.DeleteFunc(slices.Clone(scan.Letters), func(l deadletter.Letter) bool { return !f.Matches(l) })
 	var refs []string
 	for _, l := range letter.First(matching, view.OperatorLimit, req.Target) {
 		refs = append(refs, l.Ref)
@@ -42,7 +45,7 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 	why := ""
 	for i := range classes {
 		for j := range classes[i].Choices {
-			if c := &classes[i].Choices[j]; c.Value == string(admin.ClearFirst) && !who.Can(auth.Admin) {
+			if c := &classes[i].Choices[j]; c.Value == string(preflight.ClearFirst) && !who.Can(auth.Admin) {
 				c.Off, why = true, letter.NeedsAdmin(who, "Clearing markers first")
 			}
 		}
@@ -51,7 +54,7 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 }
 
 // mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
-func mayPlanAgain(who auth.Principal, p admin.MovePlan) string {
+func mayPlanAgain(who auth.Principal, p move.Plan) string {
 	if who.Can(p.Needs) {
 		return ""
 	}

@@ -3,13 +3,17 @@ package move
 import (
 	"time"
 
+	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
-func targetLines(p admin.MovePlan) []templates.GroupLine {
+func targetLines(p move.Plan) []templates.GroupLine {
 	const most = 10
 	var lines []templates.GroupLine
 	for _, name := range letter.TargetNames(p) {
@@ -25,14 +29,14 @@ func targetLines(p admin.MovePlan) []templates.GroupLine {
 	return lines
 }
 
-func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
+func moveFacts(p move.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
 		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
 	}
-	if f, err := admin.ParseFilter(p.Request.Filter, now); err == nil {
+	if f, err := deadletter.ParseFilter(p.Request.Filter, now); err == nil {
 		facts = append(facts, letter.BoundFacts(f, now)...)
 	}
 	if p.Scanned > 0 {
@@ -49,7 +53,7 @@ func moveFacts(p admin.MovePlan, now time.Time) []templates.Fact {
 }
 
 // foretoldWords say for which times the classes of a plan hold. The rate is part of the plan: another one makes another plan.
-func foretoldWords(p admin.MovePlan, now time.Time) string {
+func foretoldWords(p move.Plan, now time.Time) string {
 	if p.Request.Do != admin.Requeue || len(p.Letters) == 0 || p.Letters[0].Expected.IsZero() {
 		return ""
 	}
@@ -63,9 +67,9 @@ func foretoldWords(p admin.MovePlan, now time.Time) string {
 }
 
 // moveDanger reports whether a plan does what cannot be taken back and costs something.
-func moveDanger(p admin.MovePlan) bool {
-	for _, class := range []admin.Class{admin.ClassSwallowed, admin.ClassPerhapsSwallowed, admin.ClassMayRunTwice, admin.ClassUnknown} {
-		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == admin.KeepAsIs {
+func moveDanger(p move.Plan) bool {
+	for _, class := range []preflight.Class{preflight.ClassSwallowed, preflight.ClassPerhapsSwallowed, preflight.ClassMayRunTwice, preflight.ClassUnknown} {
+		if p.Request.Do == admin.Requeue && p.Classes[class] > 0 && p.Choices[class] == preflight.KeepAsIs {
 			return true
 		}
 	}

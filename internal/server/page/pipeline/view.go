@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -71,7 +72,7 @@ func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	markers := templates.JudgedPart{Label: "Processing markers", Figure: withNote(tileFigure(p.PipelineStatus, show.Processing(p.PipelineStatus), "unknown", now), oldestNote(p.OldestProcessing))}
 	if note := show.StuckNote(p.Stuck); note != "" {
-		markers.Link, markers.Href = note, path+"/markers?state="+string(admin.ProcessingList)
+		markers.Link, markers.Href = note, path+"/markers?state="+string(marker.ProcessingList)
 	}
 	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(tileFigure(p.PipelineStatus, p.Ready, "unknown", now), unackedNote(p.Unacked))}
 	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
@@ -142,13 +143,13 @@ func ageText(f dedup.Figure) string {
 func listOfFinding(kind string) string {
 	switch kind {
 	case "marker_without_expiry":
-		return string(admin.PermanentList)
+		return string(marker.PermanentList)
 	case "messages_given_up":
-		return string(admin.GaveUpList)
+		return string(marker.GaveUpList)
 	case "failed_and_acked":
-		return string(admin.FailedList)
+		return string(marker.FailedList)
 	case "stuck_markers", "looping", "head_blocked":
-		return string(admin.ProcessingList)
+		return string(marker.ProcessingList)
 	case "markers_undecodable":
 		return string(dedup.StateUnknown)
 	default:

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -30,7 +30,7 @@ func whyDuplicates(p show.Judged, path string, now time.Time) templates.Duplicat
 		{"Swallowed", "acked without work although the work was not done: lost unless sent again", w.Swallowed, swallowedLink(p.PipelineStatus, path)},
 		{"Looping", "the same message again and again, because it cannot proceed", w.Looping, loopingLink(p.PipelineStatus, path)},
 		{"Double effects", "the work was done twice: what deduplication exists to prevent", w.DoubleEffects, effectsLink(p.PipelineStatus, path)},
-		{"Lost", "left without its work: given up, failed and acked, or dropped", w.Lost, neighbourLink{path + "/markers?state=" + string(admin.GaveUpList), "Messages given up"}},
+		{"Lost", "left without its work: given up, failed and acked, or dropped", w.Lost, neighbourLink{path + "/markers?state=" + string(marker.GaveUpList), "Messages given up"}},
 	} {
 		some := n.figure.Known() && n.figure.Low > 0 // an upper bound alone is no alarm
 		one := templates.Neighbour{Label: n.label, Meaning: n.meaning, Figure: view(n.figure), Some: some}
@@ -47,9 +47,9 @@ type neighbourLink struct{ href, text string }
 // swallowedLink leads to the list of ids, by what swallows here: failed messages that are acked, or those that are given up.
 func swallowedLink(p *dedup.PipelineStatus, path string) neighbourLink {
 	if hasFinding(p, "messages_given_up") && !hasFinding(p, "failed_and_acked") {
-		return neighbourLink{path + "/markers?state=" + string(admin.GaveUpList), "Their ids"}
+		return neighbourLink{path + "/markers?state=" + string(marker.GaveUpList), "Their ids"}
 	}
-	return neighbourLink{path + "/markers?state=" + string(admin.FailedList), "Their ids"}
+	return neighbourLink{path + "/markers?state=" + string(marker.FailedList), "Their ids"}
 }
 
 func loopingLink(p *dedup.PipelineStatus, path string) neighbourLink {
@@ -57,7 +57,7 @@ func loopingLink(p *dedup.PipelineStatus, path string) neighbourLink {
 	if note := show.StuckNote(p.Stuck); note != "" {
 		text = note
 	}
-	return neighbourLink{path + "/markers?state=" + string(admin.ProcessingList), text}
+	return neighbourLink{path + "/markers?state=" + string(marker.ProcessingList), text}
 }
 
 // effectsLink leads to the page of the double effects, which there is where a check looks for them.

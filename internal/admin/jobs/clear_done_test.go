@@ -1,0 +1,78 @@
+package jobs_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/preflight"
+	"dedup-dashboard/internal/dedup"
+)
+
+// A clearer clears nothing, and takes down what it was asked for.
+type clearer struct {
+	mu    sync.Mutex
+	asked []admin.ClearForRequest
+}
+
+func (c *clearer) WhyNot(string) string { return "" }
+
+func (c *clearer) ClearFor(_ context.Context, _ admin.Caller, req admin.ClearForRequest) (string, map[string]dedup.Outcome, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = append(c.asked, req)
+	outcomes := map[string]dedup.Outcome{}
+	for _, key := range req.Keys {
+		outcomes[key] = dedup.Outcome{Result: dedup.Cleared}
+	}
+	return "operation", outcomes, nil
+}
+
+func (c *clearer) requests() []admin.ClearForRequest {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]admin.ClearForRequest(nil), c.asked...)
+}
+
+func TestAMarkerOfDoneWorkIsClearedOnlyWhereItsIDWasTyped(t *testing.T) {
+	both := map[preflight.Class]preflight.Choice{preflight.ClassBlocks: preflight.ClearFirst, preflight.ClassSkipped: preflight.ClearFirst}
+	for name, c := range map[string]struct {
+		planned, started dedup.State
+		confirm          string
+		clears, single   bool
+	}{
+		"done, and its id typed": {dedup.Done, dedup.Done, "one", true, true},
+		"under way":              {dedup.Processing, dedup.Processing, "", true, false},
+		"under way when it was planned, and done since": {dedup.Processing, dedup.Done, "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clear := &clearer{}
+			w := newWard(t, func(d *jobs.DeadLettersDeps) { d.Clear = clear })
+			w.die("one")
+			w.markers["one"] = c.planned
+			scan := w.look(t)
+			p, err := w.planMove(t, ada, move.Request{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Choices: both})
+			admintest.Must(t, err)
+			if p.Confirm != c.confirm {
+				t.Errorf("%q must be typed", p.Confirm)
+			}
+			w.mu.Lock()
+			w.markers["one"] = c.started
+			w.mu.Unlock()
+			id, err := w.StartJob(t.Context(), ada, jobs.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+			admintest.Must(t, err)
+			job := w.until(t, id, in(jobs.JobDone))
+			asked := clear.requests()
+			if (len(asked) == 1) != c.clears || (job.Moved == 1) != c.clears {
+				t.Fatalf("asked %+v, %+v", asked, job.Counts)
+			}
+			if c.clears && asked[0].Single != c.single {
+				t.Errorf("a marker of done work may be cleared: %t", asked[0].Single)
+			}
+		})
+	}
+}
