@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"time"
 
+	"dedup-dashboard/cmd/dashboard/check"
 	"dedup-dashboard/docs"
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/alerting"
@@ -22,7 +23,7 @@ import (
 // openAlerting wires what judges and tells: the rules over what the observer reads, the journal that alerts and notifications
 // survive in, and the channels.
 func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.DB, history *series.DB, observer *collector.Collector, gate *admin.Gate) (alert.Deps, error) {
-	for _, note := range alertNotes(cfg) {
+	for _, note := range check.Notes(cfg) {
 		a.log.Warn("alerts: " + note)
 	}
 	records := db.Alerts()

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/term"
 
+	"dedup-dashboard/cmd/dashboard/check"
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/config"
@@ -67,6 +68,15 @@ func serve(ctx context.Context, args []string, io streams) error {
 		return err
 	}
 	return app.Run(ctx)
+}
+
+// checkCommand tries everything that a configuration names, read-only, and fails where something needs mending.
+func checkCommand(ctx context.Context, args []string, io streams) error {
+	cfg, err := loadConfig("check", args, io)
+	if err != nil {
+		return err
+	}
+	return check.Run(ctx, cfg, plainWriter{io.out}, newLog(io.err))
 }
 
 // hashPassword reads a password, from the terminal without echo or else one line of input, and prints its hash.

@@ -53,7 +53,7 @@ type streams struct {
 // run carries out one command and returns its exit code.
 func run(ctx context.Context, args []string, io streams) int {
 	commands := map[string]func(context.Context, []string, streams) error{
-		"serve": serve, "check": check, "test-notify": testNotify, "test-rules": testRules,
+		"serve": serve, "check": checkCommand, "test-notify": testNotify, "test-rules": testRules,
 		"hash-password": hashPassword, "audit": auditCommand, "version": printVersion,
 		guardCommand: guardTrace,
 	}

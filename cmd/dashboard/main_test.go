@@ -19,9 +19,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
-	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/broker/brokertest"
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/markerstest"
 )
 
@@ -180,11 +179,24 @@ func TestASecondInstanceOnTheSameDataIsRefused(t *testing.T) {
 }
 
 func TestWhatServersSayCannotSteerTheTerminal(t *testing.T) {
+	server := brokertest.NewServer(t, brokertest.V42)
+	server.Reply("whoami", `{"name": "\u001b[2Jwatcher\r", "tags": ["ends\u202e"]}`)
+	path := filepath.Join(t.TempDir(), "dashboard.yaml")
+	text := fmt.Sprintf("brokers:\n- {name: main, management_url: %q, username: %s, password: %s}\n", server.URL, brokertest.User, brokertest.Password)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, log output
+	run(t.Context(), []string{"check", "-config", path}, streams{strings.NewReader(""), &out, &log})
+	if got := out.String(); strings.ContainsAny(got, "\x1b\r\u202e") || !strings.Contains(got, `account \x1b[2Jwatcher\r, tags ends\u202e`) {
+		t.Errorf("printed %q", got)
+	}
+}
+
+func TestTextForTheTerminalKeepsWhatPrints(t *testing.T) {
 	var out output
-	printBroker(plainWriter{&out}, "main", broker.Report{
-		User: "\x1b[2Jwatcher\r", Sample: dedup.BrokerSample{Info: dedup.BrokerInfo{Version: "4.0\u202e", Cluster: "ends\xff", Node: "ä"}},
-	})
-	if got := out.String(); !utf8.ValidString(got) || strings.ContainsAny(got, "\x1b\r\u202e") || !strings.Contains(got, `\x1b[2Jwatcher\r`) || !strings.Contains(got, "node ä\n") {
+	fmt.Fprintf(plainWriter{&out}, "cluster %s, node %s\n", "ends\xff", "ä")
+	if got := out.String(); !utf8.ValidString(got) || !strings.Contains(got, "node ä\n") {
 		t.Errorf("printed %q", got)
 	}
 }

@@ -27,7 +27,11 @@ func followReadme(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) {
 		t.Fatalf("the README has %d blocks of commands in its steps, want 4", len(blocks))
 	}
 	redis, rdb := markerstest.StartRedis(t)
-	put(t, rdb, 3, "msg:", "done", 24*time.Hour)
+	for _, key := range []string{"msg:0", "msg:1", "msg:2"} {
+		if err := rdb.Set(ctx, key, "done", 24*time.Hour).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := declare(ctx, rabbit, "orders", map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dead"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
-package main
+package check
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,13 +50,13 @@ func storeOf(t *testing.T, entry string) markers.Config {
 // checked looks at a store as check does, and returns what it printed.
 func checked(t *testing.T, entry string) (string, error) {
 	t.Helper()
-	var out, log output
+	var out strings.Builder
 	cfg := storeOf(t, entry)
-	report, err := checkStore(t.Context(), cfg, &log)
+	report, err := readStore(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = printStore(plainWriter{&out}, cfg, report)
+	err = printStore(&out, cfg, report)
 	return out.String(), err
 }
 
@@ -182,7 +183,7 @@ func TestKeysWhoseIDsCannotBeToldAreNoMissingKeys(t *testing.T) {
 }
 
 func TestTheWordsFitATable(t *testing.T) {
-	var out output
+	var out strings.Builder
 	cfg := markers.Config{Name: "payments", Preset: "sql-status-code", Kind: "sql-table", Table: "message_dedup", States: map[dedup.State][]string{dedup.Done: {"1"}}}
 	r := markers.Report{
 		Server: "MariaDB", Keys: 1, Coverage: 1, Samples: []dedup.Marker{{ID: "m", Key: "1", State: dedup.StateUnknown, Status: "7"}},
@@ -199,7 +200,7 @@ func TestTheWordsFitATable(t *testing.T) {
 	if err == nil || strings.Contains(got, "key") || strings.Contains(got, "match") {
 		t.Errorf("error %v, and it speaks of keys:\n%s", err, got)
 	}
-	var again output
+	var again strings.Builder
 	if err = printStore(&again, cfg, markers.Report{Findings: []dedup.Finding{{Kind: "table_missing", Evidence: "no table"}}}); err == nil || strings.Contains(again.String(), "empty") {
 		t.Errorf("a missing table: %v\n%s", err, again.String())
 	}

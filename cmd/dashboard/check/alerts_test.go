@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"strings"
@@ -48,7 +48,7 @@ func TestCheckSaysWhatIsJudgedAndWhoIsTold(t *testing.T) {
 
 func TestCheckSaysWhereLinksLeadWithoutAnAddress(t *testing.T) {
 	cfg := &config.Config{Server: server.Config{Listen: "127.0.0.1:8080"}, Alerts: config.Alerts{Channels: []notify.Config{{Name: "pager", Type: "webhook"}}}}
-	if notes := strings.Join(alertNotes(cfg), "\n"); !strings.Contains(notes, "lead to server.listen, 127.0.0.1:8080: set server.public_url") {
+	if notes := strings.Join(Notes(cfg), "\n"); !strings.Contains(notes, "lead to server.listen, 127.0.0.1:8080: set server.public_url") {
 		t.Errorf("notes: %s", notes)
 	}
 }

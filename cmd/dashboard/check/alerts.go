@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"fmt"
@@ -34,13 +34,13 @@ func printAlerts(w io.Writer, cfg *config.Config) {
 		}
 		fmt.Fprintf(w, "  told to: %s; dashboard test-notify sends a message for trial\n", strings.Join(told, ", "))
 	}
-	for _, note := range alertNotes(cfg) {
+	for _, note := range Notes(cfg) {
 		fmt.Fprintln(w, "  NOTE: "+note)
 	}
 }
 
-// alertNotes say what is no mistake and yet hardly meant.
-func alertNotes(cfg *config.Config) []string {
+// Notes returns what in the alerts of a configuration is no mistake and yet hardly meant.
+func Notes(cfg *config.Config) []string {
 	var notes []string
 	for _, what := range unmatched(cfg) {
 		notes = append(notes, what+"; look for a mistyped word")

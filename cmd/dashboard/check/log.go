@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"dedup-dashboard/internal/broker/log"
 )
 
-// checkLog tries the account that listens to the broker's log. Its error says what must be mended before ack timeouts can be
+// tryLog tries the account that listens to the broker's log. Its error says what must be mended before ack timeouts can be
 // counted; it is nil when no such account is configured.
-func checkLog(ctx context.Context, w io.Writer, cfg broker.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, checkBound)
+func tryLog(ctx context.Context, w io.Writer, cfg broker.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	why, mend, configured := log.Try(ctx, cfg)
 	switch {

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// checkActing tries the account that may act on the dead letters of a pipeline, and takes and leaves nothing. Its error says what must
+// tryActing tries the account that may act on the dead letters of a pipeline, and takes and leaves nothing. Its error says what must
 // be mended before dead letters can be moved; it is nil when no acting account is configured.
-func checkActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipeline, r broker.Report) error {
+func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipeline, r broker.Report) error {
 	mover, err := amqp.OpenMover(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func checkActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pi
 		return nil
 	}
 	defer mover.Close()
-	ctx, cancel := context.WithTimeout(ctx, checkBound)
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	targets, _ := topology.DeadLetters(p, r.Sample.Queues, r.Topology)
 	var failed []string

@@ -1,7 +1,8 @@
-package main
+package check
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -29,8 +30,8 @@ func TestCheckSaysWhereItLookedForCountersThatNobodyReports(t *testing.T) {
 		{"the key is no hash", "text", "orders", "NOT READABLE: Redis key dedupstats:text is not a hash", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, log output
-			err := checkReported(t.Context(), streams{strings.NewReader(""), &out, &log}, dedup.Pipeline{Name: tt.pipeline, Store: tt.of, ReportedStore: store.Name}, store)
+			var out strings.Builder
+			err := readReported(t.Context(), &out, slog.New(slog.DiscardHandler), dedup.Pipeline{Name: tt.pipeline, Store: tt.of, ReportedStore: store.Name}, store)
 			if (err != nil) != tt.fails || !strings.Contains(out.String(), tt.want) {
 				t.Errorf("%v, and does not say %q:\n%s", err, tt.want, out.String())
 			}

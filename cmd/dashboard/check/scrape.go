@@ -1,10 +1,11 @@
-package main
+package check
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -25,9 +26,9 @@ type ackCount struct {
 	pause time.Duration
 }
 
-// checkScrape reads the counters that the consumers of a pipeline publish, and reports what is there.
-func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg exports.Config, acks ackCount) error {
-	ctx, cancel := context.WithTimeout(ctx, checkBound)
+// readScrape reads the counters that the consumers of a pipeline publish, and reports what is there.
+func readScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg exports.Config, acks ackCount) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	fmt.Fprintf(w, "\ncounters of the consumers of %s\n", p.Name)
 	reader, err := exports.Open(config.ScrapeName(p.Name), cfg)
@@ -41,7 +42,7 @@ func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg exports
 		fmt.Fprintf(w, "  NOT READABLE: %v\n", err)
 		return errNotReadable
 	case got.Exports != nil:
-		return checkRecipe(ctx, w, reader, got.Exports, acks)
+		return readRecipe(ctx, w, reader, got.Exports, acks)
 	case !got.Present:
 		fmt.Fprintln(w, "  NOTE nothing is reported yet: no series has the metric and the labels of the configuration")
 		return nil
@@ -50,8 +51,8 @@ func checkScrape(ctx context.Context, w io.Writer, p dedup.Pipeline, cfg exports
 	return nil
 }
 
-// checkRecipe reports what a recipe finds, and what consumers handle beside what the broker counts meanwhile.
-func checkRecipe(ctx context.Context, w io.Writer, reader *exports.Reader, e *dedup.Exports, acks ackCount) error {
+// readRecipe reports what a recipe finds, and what consumers handle beside what the broker counts meanwhile.
+func readRecipe(ctx context.Context, w io.Writer, reader *exports.Reader, e *dedup.Exports, acks ackCount) error {
 	fmt.Fprintf(w, "  recipe %s (%s): processes %d, series of each up to %d\n", e.Recipe, e.Framework, e.Instances, e.Series)
 	if len(e.Queues) > 0 {
 		fmt.Fprintf(w, "  queues that its series name: %q\n", e.Queues)
@@ -122,30 +123,30 @@ func acksOf(cfg broker.Config, p dedup.Pipeline) func(context.Context) (int64, b
 	}
 }
 
-// checkReported reads the counters that the consumers of a pipeline keep in a store, and reports which outcomes are there.
-func checkReported(ctx context.Context, io streams, p dedup.Pipeline, cfg markers.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, checkBound)
+// readReported reads the counters that the consumers of a pipeline keep in a store, and reports which outcomes are there.
+func readReported(ctx context.Context, w io.Writer, log *slog.Logger, p dedup.Pipeline, cfg markers.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	store, err := kinds.Open(cfg, newLog(io.err))
+	store, err := kinds.Open(cfg, log)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	fmt.Fprintf(io.out, "\ncounters of the consumers of %s\n", p.Name)
+	fmt.Fprintf(w, "\ncounters of the consumers of %s\n", p.Name)
 	got, err := store.Reported(ctx, p.Name)
 	if err != nil {
-		fmt.Fprintf(io.out, "  NOT READABLE: %v\n", err)
+		fmt.Fprintf(w, "  NOT READABLE: %v\n", err)
 		return errNotReadable
 	}
 	switch {
 	case got.Present:
-		printReported(io.out, got)
+		printReported(w, got)
 	case cfg.Name == p.Store:
 		// Nobody need have asked for these counters: they are looked for in the store of the pipeline without a setting.
-		fmt.Fprintf(io.out, "  none: nothing is under dedupstats:%s in store %s, where they are looked for by default\n"+
+		fmt.Fprintf(w, "  none: nothing is under dedupstats:%s in store %s, where they are looked for by default\n"+
 			"    consumers need not report any; where they do elsewhere, name the place in reported of the pipeline\n", p.Name, cfg.Name)
 	default:
-		fmt.Fprintf(io.out, "  NOTE nothing is reported under dedupstats:%s in store %s, which reported of the pipeline names\n", p.Name, cfg.Name)
+		fmt.Fprintf(w, "  NOTE nothing is reported under dedupstats:%s in store %s, which reported of the pipeline names\n", p.Name, cfg.Name)
 	}
 	return nil
 }

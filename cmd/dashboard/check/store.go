@@ -1,12 +1,15 @@
-package main
+package check
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"regexp"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -14,8 +17,22 @@ import (
 	"dedup-dashboard/internal/markers/kinds"
 )
 
-// A storeCheck is what a look at a store found, with the words of its kind.
-type storeCheck struct {
+// sampleKeys is how many markers of each store are decoded and shown.
+const sampleKeys = 20
+
+func readStore(ctx context.Context, cfg markers.Config, log *slog.Logger) (markers.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	store, err := kinds.Open(cfg, log)
+	if err != nil {
+		return markers.Report{}, err
+	}
+	defer store.Close()
+	return store.Check(ctx, sampleKeys)
+}
+
+// A storeReport is what a look at a store found, with the words of its kind.
+type storeReport struct {
 	cfg     markers.Config
 	report  markers.Report
 	samples []dedup.Marker
@@ -23,8 +40,8 @@ type storeCheck struct {
 	undecoded int
 }
 
-func newStoreCheck(cfg markers.Config, r markers.Report) storeCheck {
-	c := storeCheck{cfg: cfg, report: r, samples: r.Telling(sampleKeys)}
+func newStoreReport(cfg markers.Config, r markers.Report) storeReport {
+	c := storeReport{cfg: cfg, report: r, samples: r.Telling(sampleKeys)}
 	for _, m := range c.samples {
 		if m.State == dedup.StateUnknown {
 			c.undecoded++
@@ -34,12 +51,12 @@ func newStoreCheck(cfg markers.Config, r markers.Report) storeCheck {
 }
 
 // inTable says whether the markers are rows.
-func (c storeCheck) inTable() bool { return c.cfg.Table != "" }
+func (c storeReport) inTable() bool { return c.cfg.Table != "" }
 
 // printStore reports what a store holds: its server, missing rights, markers by state and a sample of decoded markers. Its
 // error says what must be mended before the store can be watched.
 func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
-	c := newStoreCheck(cfg, r)
+	c := newStoreReport(cfg, r)
 	fmt.Fprintf(w, "\nstore %s: preset %s, %s\n", cfg.Name, orNone(cfg.Preset), orNone(r.Server))
 	if len(r.Missing) > 0 {
 		fmt.Fprintf(w, "  PROBLEM the account lacks rights; grant: %s\n", strings.Join(r.Missing, " "))
@@ -91,7 +108,7 @@ func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
 }
 
 // printExtent says how much there is and how much of it was looked at.
-func (c storeCheck) printExtent(w io.Writer) {
+func (c storeReport) printExtent(w io.Writer) {
 	r := c.report
 	if c.inTable() {
 		fmt.Fprintf(w, "  table %s: about %s, %.0f %% of them looked at, %s with an id\n",
@@ -113,7 +130,7 @@ func (c storeCheck) printExtent(w io.Writer) {
 
 // printStates counts the markers by state. What was counted by its life alone is an assumption where the sample does not
 // bear it out.
-func (c storeCheck) printStates(w io.Writer) {
+func (c storeReport) printStates(w io.Writer) {
 	r := c.report
 	for _, state := range dedup.States() {
 		n := r.Pass.States[state]
@@ -135,7 +152,7 @@ func (c storeCheck) printStates(w io.Writer) {
 
 // printMapping says whether the configuration describes the markers: the decoded sample is the truth, whatever was
 // counted.
-func (c storeCheck) printMapping(w io.Writer) error {
+func (c storeReport) printMapping(w io.Writer) error {
 	r := c.report
 	odd := r.Pass.States[dedup.StateUnknown]
 	switch {
@@ -165,7 +182,7 @@ func (c storeCheck) printMapping(w io.Writer) error {
 }
 
 // printUnfit says that the keys are there and hold no id as it is written, with the line that would take one out of them.
-func (c storeCheck) printUnfit(w io.Writer) {
+func (c storeReport) printUnfit(w io.Writer) {
 	p := c.report.Pass
 	fmt.Fprintf(w, "  PROBLEM %s `match` (%q), but `id` (%q) fits none of them (e.g. %s)\n", matching(p.Misfits), c.cfg.Match, c.cfg.ID, p.Misfit)
 	if prefix, star := strings.CutSuffix(c.cfg.Match, "*"); star && prefix != "" && !strings.ContainsAny(prefix, `*?[\`) {
@@ -181,7 +198,7 @@ func matching(keys int64) string {
 }
 
 // printMend names the values that no state lists, and the lines of the configuration that would map them.
-func (c storeCheck) printMend(w io.Writer) {
+func (c storeReport) printMend(w io.Writer) {
 	const most = 8
 	var seen []string
 	for _, u := range c.report.Unmapped {
@@ -234,7 +251,7 @@ func printSamples(w io.Writer, samples []dedup.Marker) {
 	if len(samples) == 0 {
 		return
 	}
-	t := table(w)
+	t := tabwriter.NewWriter(w, 2, 4, 2, ' ', 0) // aligns columns, once it is flushed
 	fmt.Fprintf(t, "  id\tstate\tsince\texpires\t\n")
 	for _, m := range samples {
 		detail := m.Detail

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func TestCheckSaysWhatARecipeFinds(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			err := checkScrape(t.Context(), &out, dedup.Pipeline{Name: "orders"}, exports.Config{URLs: []string{consumer.URL}, Recipe: tt.recipe, Queues: []string{tt.queue}}, acks)
+			err := readScrape(t.Context(), &out, dedup.Pipeline{Name: "orders"}, exports.Config{URLs: []string{consumer.URL}, Recipe: tt.recipe, Queues: []string{tt.queue}}, acks)
 			if (err != nil) != tt.fails {
 				t.Errorf("%v", err)
 			}

@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"strings"
@@ -31,8 +31,8 @@ func TestCheckRunsTheEffectCheckOnce(t *testing.T) {
 		"what is amiss": {"SELECT order_no FROM nowhere", 0, true, []string{"PROBLEM", "does not know what the effect check names"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var out output
-			err := checkEffects(t.Context(), plainWriter{&out}, effect.Config{Pipeline: "orders", SQL: markers.SQL{Driver: "mysql", DSN: secret.New(d.AdminDSN())}, Query: tt.query, MaxRows: tt.rows})
+			var out strings.Builder
+			err := tryEffects(t.Context(), &out, effect.Config{Pipeline: "orders", SQL: markers.SQL{Driver: "mysql", DSN: secret.New(d.AdminDSN())}, Query: tt.query, MaxRows: tt.rows})
 			if (err != nil) != tt.fails {
 				t.Errorf("ends with %v", err)
 			}

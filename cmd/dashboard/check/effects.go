@@ -1,4 +1,4 @@
-package main
+package check
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"dedup-dashboard/internal/markers/sql/effect"
 )
 
-// checkEffects runs the effect check of a pipeline once and reports what it finds. Its error says that the check cannot run:
+// tryEffects runs the effect check of a pipeline once and reports what it finds. Its error says that the check cannot run:
 // double effects are no fault of the configuration.
-func checkEffects(ctx context.Context, w io.Writer, cfg effect.Config) error {
+func tryEffects(ctx context.Context, w io.Writer, cfg effect.Config) error {
 	fmt.Fprintf(w, "\neffect check of pipeline %s\n", cfg.Pipeline)
 	check, err := effect.Open(cfg)
 	if err != nil {
