@@ -41,6 +41,9 @@ type MoveView struct {
 	Missing Text
 }
 
+// startable reports whether this reader may start it now.
+func (v MoveView) startable() bool { return v.Missing.Short == "" && !v.Blocked }
+
 // A MoveClass is what a move does with the messages of one class.
 type MoveClass struct {
 	Class   string

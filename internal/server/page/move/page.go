@@ -1,8 +1,8 @@
 package move
 
 import (
+	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -149,40 +149,48 @@ func (s pages) changeMove(r *web.Request) (web.Response, error) {
 	return web.Redirect{To: web.KeepZone(r, letter.MoveAddress(s.site.Base, again.ID))}, nil
 }
 
-// changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
-// taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
+// changedMove is the request of a plan with the choices of a form, and with the edit of the plan.
 func changedMove(plan admin.MovePlan, form url.Values) (admin.MoveRequest, error) {
-	req := plan.Request
+	req, _, err := chosenMove(plan, form)
 	switch {
+	case err != nil:
+		return req, err
 	case plan.Edited != nil:
 		req.Edit = &plan.Edited.Edit
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
 		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
+	return req, nil
+}
+
+// chosenMove is the request of a plan with the choices of a form, and whether they differ from what the review of the plan shows. What
+// stands by default is sent along with the form and is not taken for a choice: only somebody who chose that messages of unknown class
+// are sent means to go on when the store falls silent.
+func chosenMove(plan admin.MovePlan, form url.Values) (req admin.MoveRequest, differs bool, err error) {
+	req = plan.Request
 	req.Choices = map[admin.Class]admin.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
 		maps.Copy(req.Choices, plan.Request.Choices)
 	}
 	for _, c := range admin.Classes() {
 		chosen := admin.Choice(form.Get("choice-" + string(c)))
-		if chosen == "" || chosen == plan.Choices[c] {
+		if chosen == "" || chosen == cmp.Or(plan.Choices[c], admin.KeepAsIs) {
 			continue
 		}
 		if !slices.Contains([]admin.Choice{admin.KeepAsIs, admin.ClearFirst, admin.LeaveOut}, chosen) {
-			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
+			return req, true, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
-		req.Choices[c] = chosen
+		req.Choices[c], differs = chosen, true
 	}
-	canary, err := letter.WholeNumber(form, "canary", req.Canary, 0, admin.MaxScan)
-	if err != nil {
-		return req, err
+	if req.Canary, err = letter.WholeNumber(form, "canary", req.Canary, 0, admin.MaxScan); err != nil {
+		return req, true, err
 	}
 	if req.Most, err = letter.Most(form, req.Most); err != nil {
-		return req, err
+		return req, true, err
 	}
-	req.Canary = canary
 	req.Rate, err = rateOf(form, req.Rate)
-	return req, err
+	was := plan.Request
+	return req, differs || req.Canary != was.Canary || req.Most != was.Most || shownRate(req.Rate) != shownRate(was.Rate), err
 }
 
 // rateOf reads the most messages per second of a form: -1 for no limit, and fractions of one, which a program may have asked for.
@@ -268,38 +276,6 @@ func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
 // fewerForm plans the same move of fewer messages.
 func (s pages) fewerForm(r *web.Request, p admin.MovePlan, n int64) *templates.FormAgain {
 	return &templates.FormAgain{Action: web.KeepZone(r, letter.MoveAddress(s.site.Base, p.ID)+"/change"), Label: letter.FewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
-}
-
-// startMove carries a plan out and leads to the job.
-func (s pages) startMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	req := admin.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	job, err := service.StartJob(r.Context(), r.Asker(), req)
-	if err == nil {
-		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
-	}
-	var many *admin.TooMany
-	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
-		return nil, err
-	}
-	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
-	plan, done, again := service.PlannedMove(r.Context(), r.Asker(), req.PlanID)
-	if again != nil || done != "" {
-		return nil, err
-	}
-	v := s.moveView(r, plan)
-	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
-	if many != nil {
-		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
-		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
-	}
-	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Move(v)}, nil
 }
 
 // moveKeysCSV answers with the business keys that a plan touches.

@@ -80,14 +80,16 @@ func canaryChoices(p admin.MovePlan) []templates.Choice {
 	return list
 }
 
-func rateChoices(p admin.MovePlan) []templates.Choice {
-	rates, chosen := []float64{10, 50, 100, admin.DefaultRate, 2000, -1}, p.Request.Rate
-	switch {
-	case chosen == 0:
-		chosen = admin.DefaultRate
-	case chosen < 0:
-		chosen = -1
+// shownRate is a rate as the review shows it: what stands by default, and one number for no limit.
+func shownRate(rate float64) float64 {
+	if rate < 0 {
+		return -1
 	}
+	return cmp.Or(rate, admin.DefaultRate)
+}
+
+func rateChoices(p admin.MovePlan) []templates.Choice {
+	rates, chosen := []float64{10, 50, 100, admin.DefaultRate, 2000, -1}, shownRate(p.Request.Rate)
 	if !slices.Contains(rates, chosen) {
 		rates = append(rates, chosen)
 	}
