@@ -85,7 +85,7 @@ func TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress(t *testing.T) {
 	rate := func(address string) string {
 		review := s.page("admin", address)
 		review.Find("form.change").Each(func(_ int, form *goquery.Selection) { inZone("the form of the review", form.AttrOr("action", "")) })
-		review.Find("button[formaction]").Each(func(_ int, b *goquery.Selection) { inZone("a button of the review", b.AttrOr("formaction", "")) })
+		review.Find("main button[formaction]").Each(func(_ int, b *goquery.Selection) { inZone("a button of the review", b.AttrOr("formaction", "")) })
 		review.Find(".sign a, nav.crumbs a[href]").Each(func(_ int, a *goquery.Selection) { inZone("the link "+a.Text(), a.AttrOr("href", "")) })
 		return oneLine(review.Find("select[name=rate] option[selected]"))
 	}
