@@ -75,7 +75,9 @@ func counted(n int, one, many string) string {
 func (d *DeadLetters) liveGuards(ctx context.Context, l line, source dedup.Queue, p MovePlan) []Guard {
 	var guards []Guard
 	if job := d.holder(ctx, l); job != "" {
-		guards = append(guards, block("Job %s is moving messages of this queue; wait for its end, or cancel it", job))
+		g := block("Job %s is moving messages of this queue; wait for its end, or cancel it", job)
+		g.Job = job
+		guards = append(guards, g)
 	}
 	if whole := l.wholeRisk(source); !whole.Harmless {
 		guards = append(guards, block("Nothing can be moved out of this queue: %s", whole.Why))

@@ -10,7 +10,9 @@ type MoveView struct {
 	Guards   []Problem
 	Blocked  bool
 	// Fit plans as many messages as there is room for; nil where their number is not in the way.
-	Fit     *FormAgain
+	Fit *FormAgain
+	// Again plans the same once more, where what blocks it may be over; nil where that does not help.
+	Again   *FormAgain
 	Classes []MoveClass
 	Change  string
 	// NoChange is why the reader may not plan again, NoClear why not with the choice to clear markers; empty when they may.

@@ -2,6 +2,7 @@ package move
 
 import (
 	"maps"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,9 +10,11 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -230,5 +233,14 @@ func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
 		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
 			t.Errorf("%q, %q", line.Word, line.Effect)
 		}
+	}
+}
+
+func TestAPlanThatAJobBlocksLeadsToItAndIsCheckedAgain(t *testing.T) {
+	s := pages{nil, web.Site{Frame: func(*web.Request, string) templates.Frame { return templates.Frame{} }}}
+	r := &web.Request{Request: httptest.NewRequest("GET", "/moves/p1", nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}}
+	v := s.moveView(r, admin.MovePlan{ID: "p1", Request: admin.MoveRequest{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq"}, Guards: []admin.Guard{{Text: "job R55 is moving messages", Blocking: true, Job: "R55"}}})
+	if v.Again == nil || v.Again.Action != "/moves/p1/change" || len(v.Guards) != 1 || v.Guards[0].Href != "/jobs/R55" {
+		t.Errorf("%+v, %+v", v.Again, v.Guards)
 	}
 }

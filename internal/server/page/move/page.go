@@ -251,7 +251,11 @@ func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
+		problem := templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))}
+		if g.Job != "" {
+			problem.Href, problem.Link = web.KeepZone(r, letter.JobAddress(base, g.Job)), "Look at the job"
+		}
+		v.Guards = append(v.Guards, problem)
 	}
 	v.Back = web.KeepZone(r, v.Back)
 	for i := range v.Crumbs {
@@ -269,6 +273,9 @@ func (s pages) moveView(r *web.Request, p admin.MovePlan) templates.MoveView {
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
+	}
+	if v.Blocked && v.Fit == nil && v.NoChange == "" { // what blocked it when the plan was made may be over
+		v.Again = &templates.FormAgain{Action: v.Change, Label: "Check again"}
 	}
 	return v
 }
