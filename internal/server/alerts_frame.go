@@ -8,15 +8,15 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// alertFrame adds what fires to the frame of a page. In the banner alerts take the place of verdicts: they were true for long enough to
+// alertFrame adds what needs eyes to the frame of a page. In the banner alerts take the place of verdicts: they were true for long enough to
 // be told. Where none of the severe ones waits for somebody, the banner stays what it was without alerts.
 func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.Time) {
 	if s.alerts.View == nil {
 		return
 	}
 	view := s.alerts.View.View()
-	if view.Firing > 0 {
-		f.Firing = templates.Number(float64(view.Firing))
+	if n := alert.NeedEyes(view); n > 0 {
+		f.NeedEyes = templates.Number(float64(n))
 	}
 	text, tier, href := alert.Banner(view, f.Base, now)
 	if text == "" {

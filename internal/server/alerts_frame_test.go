@@ -80,10 +80,13 @@ func TestTheBannerTellsFirstThatABrokerIsDown(t *testing.T) {
 	}
 }
 
-func TestTheNavigationCountsWhatFires(t *testing.T) {
+func TestTheNavigationCountsWhatNeedsEyesAsTheListDoes(t *testing.T) {
 	s := night(t)
 	link := s.page("viewer", "/alerts").Find(`nav[aria-label=Pages] a[href="/alerts"]`)
-	if apart(link) != "Alerts 4" || link.AttrOr("aria-current", "none") == "none" {
+	if tab := apart(s.page("viewer", "/alerts").Find(".tabs a").First()); tab != "need eyes 3" {
+		t.Errorf("the list says %q", tab)
+	}
+	if apart(link) != "Alerts 3" || link.AttrOr("aria-current", "none") == "none" {
 		t.Errorf("the link says %q", apart(link))
 	}
 	s.tower.show()

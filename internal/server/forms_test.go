@@ -38,7 +38,15 @@ func presses(doc *goquery.Document) []pressed {
 		form.Find("select").Each(func(_ int, in *goquery.Selection) {
 			base.Set(in.AttrOr("name", ""), in.Find("option[selected]").AttrOr("value", in.Find("option").First().AttrOr("value", "")))
 		})
-		form.Find("button:not([disabled])").Each(func(_ int, button *goquery.Selection) {
+		buttons := form.Find("button:not([disabled])")
+		if id := form.AttrOr("id", ""); id != "" { // a button may stand outside its form
+			outside := doc.Find("[form=" + id + "]")
+			buttons = buttons.AddSelection(outside.Filter("button:not([disabled])"))
+			if outside.Filter("input[name=confirm]").Length() > 0 {
+				base.Set("confirm", oneLine(doc.Find(".sign code").Last()))
+			}
+		}
+		buttons.Each(func(_ int, button *goquery.Selection) {
 			with := func(name, value string) {
 				v := url.Values{}
 				for k, list := range base {
@@ -50,7 +58,7 @@ func presses(doc *goquery.Document) []pressed {
 				if name != "" {
 					v.Set(name, value)
 				}
-				all = append(all, pressed{strings.ToUpper(form.AttrOr("method", "get")), action, v})
+				all = append(all, pressed{strings.ToUpper(form.AttrOr("method", "get")), button.AttrOr("formaction", action), v})
 			}
 			with("", "")
 			form.Find("select[name^=choice-]").Each(func(_ int, in *goquery.Selection) { // of the others no role depends
@@ -184,7 +192,7 @@ func TestAnOperatorIsOfferedTheFirstMessagesInsteadOfAll(t *testing.T) {
 		}
 	}
 	review := s.page("operator", s.planMoveOf("operator", doc, "requeue-first"))
-	if text := oneLine(review.Find("main")); !strings.Contains(text, "Of those selected100") || review.Find("form[action$='/start']").Length() != 1 {
+	if text := oneLine(review.Find("main")); !strings.Contains(text, "Of those selected100") || review.Find(".sign button[formaction$='/start']").Length() != 1 {
 		t.Errorf("the review of the first messages is %.600s", text)
 	}
 	some := s.page("operator", inventory+"?filter=reason:expired")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -85,8 +86,9 @@ func TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress(t *testing.T) {
 	}
 	rate := func(address string) string {
 		review := s.page("admin", address)
-		review.Find("form.change, form.sign[action*='/start']").Each(func(_ int, form *goquery.Selection) { inZone("a form of the review", form.AttrOr("action", "")) })
-		review.Find("form.sign a, nav.crumbs a[href]").Each(func(_ int, a *goquery.Selection) { inZone("the link "+a.Text(), a.AttrOr("href", "")) })
+		review.Find("form.change").Each(func(_ int, form *goquery.Selection) { inZone("the form of the review", form.AttrOr("action", "")) })
+		review.Find("main button[formaction]").Each(func(_ int, b *goquery.Selection) { inZone("a button of the review", b.AttrOr("formaction", "")) })
+		review.Find(".sign a, nav.crumbs a[href]").Each(func(_ int, a *goquery.Selection) { inZone("the link "+a.Text(), a.AttrOr("href", "")) })
 		return oneLine(review.Find("select[name=rate] option[selected]"))
 	}
 	look := post("/pipelines/inventory/dead-letters/scan", url.Values{"queue": {inventoryDLQ}, "limit": {"10"}})
@@ -112,7 +114,7 @@ func TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress(t *testing.T) {
 			t.Errorf("a rate of %s: %s", bad, res.Status)
 		}
 	}
-	start := s.page("admin", at).Find("form.sign[action*='/start']").AttrOr("action", "")
+	start := s.page("admin", at).Find(".sign button[formaction]").AttrOr("formaction", "")
 	job := inZone("the start", post(start, url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}}))
 	if facts := oneLine(s.page("admin", job).Find("main")); !strings.Contains(facts, "0.5 per second") {
 		t.Errorf("the job does not say 0.5 per second: %.600s", facts)
@@ -122,4 +124,38 @@ func TestAReviewKeepsAFractionOfARateAndTheZoneOfItsAddress(t *testing.T) {
 	} else {
 		inZone("the review of a started plan", again.Header.Get("Location"))
 	}
+}
+
+// TestAStartWithChoicesThatWereNotPreviewedMovesNothing: whoever chooses a canary and starts means the canary.
+func TestAStartWithChoicesThatWereNotPreviewedMovesNothing(t *testing.T) {
+	s := stocked(t, nil)
+	at := s.planMoveOf("admin", s.looked("inventory", inventoryDLQ, "1000"), "requeue-all")
+	review := s.page("admin", at)
+	form := review.Find("form.change")
+	if id := form.AttrOr("id", "-"); review.Find(".sign button[formaction][form="+id+"], .sign input[name=reason][form="+id+"]").Length() != 2 {
+		t.Fatal("the start is not part of the form of the choices")
+	}
+	shown := url.Values{"reason": {"the gateway is back"}, "confirm": {inventoryDLQ}}
+	form.Find("select").Each(func(_ int, in *goquery.Selection) {
+		shown.Set(in.AttrOr("name", ""), in.Find("option[selected]").AttrOr("value", ""))
+	})
+	for name, value := range map[string]string{"canary": "1", "rate": "10", "choice-swallowed": "clear_first"} {
+		values := maps.Clone(shown)
+		values.Set(name, value)
+		res := s.as("admin", "POST", at+"/start", values.Encode())
+		page := s.parsed(res)
+		if res.StatusCode != http.StatusConflict || !strings.Contains(oneLine(page.Find("main")), "Nothing was moved: you had changed a choice") {
+			t.Errorf("%s=%s: %s: %.300s", name, value, res.Status, oneLine(page.Find("main")))
+		}
+		if got := page.Find("select[name="+name+"] option[selected]").AttrOr("value", ""); got != value || page.Find("input[name=reason]").AttrOr("value", "") == "" {
+			t.Errorf("the page shows %s=%q", name, got)
+		}
+		if to := page.Find(".sign button[formaction]").AttrOr("formaction", ""); to == "" || strings.HasPrefix(to, at) {
+			t.Errorf("the page starts %q", to)
+		}
+		if still := s.as("admin", "GET", at, ""); still.StatusCode != http.StatusOK {
+			t.Fatalf("%s=%s: the plan is started: %s", name, value, still.Header.Get("Location"))
+		}
+	}
+	s.started(at, shown)
 }

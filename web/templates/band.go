@@ -39,7 +39,7 @@ func NewBand(low, high float64, limits []float64, label string) *Band {
 }
 
 // PercentBand formats a ratio with half the width of its band, which holds both ends: "2.9 % ± 0.1". Where the band begins at nothing it is
-// an upper bound: "≤ 2.30 %".
+// an upper bound: "≤ 2.30 %". Where half the width would reach far beyond the lower end, or below nothing, both ends are written: "1.2–2.8 %".
 func PercentBand(value, low, high float64) string {
 	switch {
 	case !(low < high) || math.IsInf(high, 0):
@@ -53,6 +53,9 @@ func PercentBand(value, low, high float64) string {
 		digits = 0
 	case half >= 0.085:
 		digits = 1
+	}
+	if lopsided := 2*(value-low) < high-value || value <= high-value; lopsided {
+		return strconv.FormatFloat(100*low, 'f', digits, 64) + "–" + strconv.FormatFloat(100*high, 'f', digits, 64) + " %"
 	}
 	number, half := banded(100*value, 100*low, 100*high, digits)
 	return number + " % ± " + half

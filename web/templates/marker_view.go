@@ -73,7 +73,9 @@ type LookupView struct {
 	Self  string
 	At    Moment
 	// Sum says in one sentence what was found.
-	Sum    string
+	Sum string
+	// Silent says how many stores did not answer; empty where all did.
+	Silent string
 	Stores []LookupStore
 	// Nothing are the stores that answered and hold no such marker; NothingSum counts them.
 	Nothing    []LookupStore

@@ -10,7 +10,9 @@ type MoveView struct {
 	Guards   []Problem
 	Blocked  bool
 	// Fit plans as many messages as there is room for; nil where their number is not in the way.
-	Fit     *FormAgain
+	Fit *FormAgain
+	// Again plans the same once more, where what blocks it may be over; nil where that does not help.
+	Again   *FormAgain
 	Classes []MoveClass
 	Change  string
 	// NoChange is why the reader may not plan again, NoClear why not with the choice to clear markers; empty when they may.
@@ -40,6 +42,9 @@ type MoveView struct {
 	// Missing says why this reader cannot start it.
 	Missing Text
 }
+
+// startable reports whether this reader may start it now.
+func (v MoveView) startable() bool { return v.Missing.Short == "" && !v.Blocked }
 
 // A MoveClass is what a move does with the messages of one class.
 type MoveClass struct {

@@ -33,9 +33,9 @@ type Frame struct {
 	Audit bool
 	// Dead is the number of dead letters, for the navigation; empty while it is not known, and where it is 0.
 	Dead string
-	// Alerts offers the list of alerts, Firing is how many fire; empty where none does.
-	Alerts bool
-	Firing string
+	// Alerts offers the list of alerts, NeedEyes is how many of them need eyes; empty where none does.
+	Alerts   bool
+	NeedEyes string
 	// Jobs offers the list of moves of messages.
 	Jobs bool
 	// Refresh makes a page without the script load itself again after so many seconds, from Reload; 0 for never.

@@ -76,7 +76,9 @@ func Counted(n int, one, many string) string {
 func (m *Planner) LiveGuards(ctx context.Context, l deadletter.Queue, source dedup.Queue, p Plan) []Guard {
 	var guards []Guard
 	if job := m.deps.Queues.Holder(ctx, l); job != "" {
-		guards = append(guards, block("Job %s is moving messages of this queue; wait for its end, or cancel it", job))
+		g := block("Job %s is moving messages of this queue; wait for its end, or cancel it", job)
+		g.Job = job
+		guards = append(guards, g)
 	}
 	if whole := l.WholeRisk(source); !whole.Harmless {
 		guards = append(guards, block("Nothing can be moved out of this queue: %s", whole.Why))

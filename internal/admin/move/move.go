@@ -166,4 +166,6 @@ type Guard struct {
 	Blocking bool
 	// Fits is how many messages it would not speak against; nil where their number does not matter.
 	Fits *int64
+	// Job is the job that is in the way; empty where none is.
+	Job string
 }

@@ -129,7 +129,7 @@ func PageNumber(field *int) Param {
 		}
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 1 || n > 1_000_000 {
-			return Bad("page", "must be a whole number from 1")
+			return Bad("page", "must be a whole number from 1 to 1,000,000")
 		}
 		*field = n
 		return nil

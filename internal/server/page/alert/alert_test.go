@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/alerts"
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/server/list"
 )
 
@@ -82,5 +84,19 @@ func TestEmergenciesAreLeftOutUnlessSomebodyTicksThem(t *testing.T) {
 		if got := strings.Join(texts, ", "); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}
+	}
+}
+
+func TestTheTimelineOfAnAlertSaysWhoAttendsToIt(t *testing.T) {
+	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	key := rule.Key{Rule: "stuck_markers", Kind: rule.OfPipeline, Subject: "orders"}
+	a := &alerts.AlertView{Alert: alerts.Alert{Key: key, Ack: &alerts.Ack{By: "ann", Note: "OPS-412", At: now.Add(-time.Minute), Until: now.Add(time.Hour)}, Silences: []string{"s1"}}}
+	view := &alerts.View{Alerts: []*alerts.AlertView{a}, Silences: []alerts.Silence{{ID: "s1", Author: "bob", Starts: now, Ends: now.Add(time.Hour)}, {ID: "s2", Author: "eve"}}}
+	var said []string
+	for _, e := range attention(key, view, now) {
+		said = append(said, e.Kind+" "+e.Text.Short+" "+e.More.Short)
+	}
+	if got := strings.Join(said, "; "); !strings.Contains(got, "acknowledged by ann") && !strings.Contains(got, "acknowledged By ann") || !strings.Contains(got, "OPS-412") || !strings.Contains(got, "bob") || strings.Contains(got, "eve") {
+		t.Errorf("%q", got)
 	}
 }

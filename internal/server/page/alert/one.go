@@ -254,13 +254,40 @@ const usualLeave = 0.8
 func (s pages) edgesOf(r *web.Request, k rule.Key, view *alerts.View, now time.Time) templates.AlertTimeline {
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
+	dated := attention(k, view, now)
 	for _, e := range edges {
-		t.Entries = append(t.Entries, edgeEntry(e, k.Rule == "", view, s.site.Base, now))
+		dated = append(dated, web.Dated{When: e.At, TimelineEntry: edgeEntry(e, k.Rule == "", view, s.site.Base, now)})
 	}
-	if len(edges) == 0 && note == "" {
+	slices.SortStableFunc(dated, func(a, b web.Dated) int { return b.When.Compare(a.When) })
+	for _, d := range dated {
+		t.Entries = append(t.Entries, d.TimelineEntry)
+	}
+	if len(t.Entries) == 0 && note == "" {
 		t.Note = "Nothing happened in the last 90 days: it did not fire."
 	}
 	return t
+}
+
+// attention is who acknowledged and silenced one alert, as far as that still holds.
+func attention(k rule.Key, view *alerts.View, now time.Time) []web.Dated {
+	a, ok := view.Alert(k)
+	if !ok {
+		return nil
+	}
+	var all []web.Dated
+	add := func(kind string, at, until time.Time, by, why string) {
+		text := "by " + templates.Plain(by, show.NameLimit).Short + ", until " + show.Moment(until, now).Text
+		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(why)}})
+	}
+	if a.Ack != nil {
+		add("acknowledged", a.Ack.At, a.Ack.Until, a.Ack.By, a.Ack.Note)
+	}
+	for _, silence := range view.Silences {
+		if slices.Contains(a.Silences, silence.ID) {
+			add("silenced", silence.Starts, silence.Ends, silence.Author, silence.Reason)
+		}
+	}
+	return all
 }
 
 // readEdges reads what the journal knows of an alert or a subject, and says what is missing.

@@ -95,6 +95,17 @@ func (q query) matches(a *alerts.AlertView) bool {
 	return slices.ContainsFunc(q.states, func(s string) bool { return isState(a, s) })
 }
 
+// NeedEyes counts the alerts that the list shows when nothing else is asked for: those that nobody attends to.
+func NeedEyes(view *alerts.View) int {
+	n := 0
+	for _, a := range view.Alerts {
+		if (query{}).matches(a) {
+			n++
+		}
+	}
+	return n
+}
+
 // isState reports whether an alert is in one of the states of the list.
 func isState(a *alerts.AlertView, state string) bool {
 	switch state {

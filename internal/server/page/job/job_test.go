@@ -2,6 +2,7 @@ package job
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -210,5 +211,22 @@ func TestARetryTakesWhatDidNotGoThroughInTheEnd(t *testing.T) {
 	}
 	if got := failedRefs(items); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestMessagesThatWereNotSelectedAreNotAmongThoseThatAreLeft(t *testing.T) {
+	j := jobs.Job{Items: 2, Counts: jobs.Counts{Moved: 1, Left: 5, Cleared: 1}, Extent: move.Extent{Messages: 2, Picked: true}}
+	counted := map[string]int{}
+	for _, c := range jobCounts(j) {
+		counted[c.Word] = c.Count
+	}
+	if want := map[string]int{"moved": 1, "left": 1, "passed over": 4, "marker cleared": 1}; !maps.Equal(counted, want) {
+		t.Errorf("%v, want %v", counted, want)
+	}
+	j.Extent.Picked = false
+	for _, c := range jobCounts(j) {
+		if c.Word == "left" && c.Count != 5 {
+			t.Errorf("of a whole queue %d are left", c.Count)
+		}
 	}
 }

@@ -167,7 +167,7 @@ func jobCounts(j jobs.Job) []templates.JobCount {
 	if j.Plan.Request.Do == admin.Discard {
 		where = "in the parking queue"
 	}
-	c := j.Counts
+	c, passed := j.Counts, passedOver(j)
 	all := []struct {
 		word, meaning string
 		tier          dedup.Tier
@@ -175,13 +175,14 @@ func jobCounts(j jobs.Job) []templates.JobCount {
 		always        bool
 	}{
 		{"moved", "confirmed " + where, dedup.Normal, c.Moved, true},
-		{"left", "looked at, not sent, and where they were; the list says why", dedup.TierUnknown, c.Left, false},
+		{"left", "looked at, not sent, and where they were; the list says why", dedup.TierUnknown, c.Left - passed, false},
+		{"passed over", "other messages of the queue, which were not selected and stay", dedup.TierUnknown, passed, false},
 		{"bounced", "came back during the run, and stay", dedup.Warning, c.Bounced, false},
 		{"guarded", "requeued too often before, and stay", dedup.Warning, c.Guarded, false},
 		{"returned", "no queue took them, and they stay", dedup.Warning, c.Returned, false},
 		{"rejected", "the target was full, and they stay", dedup.Warning, c.Rejected, false},
 		{"unknown", "no answer came: they stay, and may be at the target as well", dedup.Severe, c.Unknown, false},
-		{"markers cleared", "before their messages were sent", dedup.TierUnknown, c.Cleared, false},
+		{show.Plural(c.Cleared, "marker", "markers") + " cleared", "before " + show.Plural(c.Cleared, "its message was", "their messages were") + " sent", dedup.TierUnknown, c.Cleared, false},
 	}
 	var list []templates.JobCount
 	for _, x := range all {
@@ -190,6 +191,15 @@ func jobCounts(j jobs.Job) []templates.JobCount {
 		}
 	}
 	return list
+}
+
+// passedOver counts the messages that a job of picked ones met and was not to move. They are in no list; where that is not complete,
+// or was begun before an interruption, they cannot be told apart and are 0.
+func passedOver(j jobs.Job) int64 {
+	if !j.Extent.Picked || j.Resumed > 0 || j.Items >= jobs.MaxJobItems {
+		return 0
+	}
+	return min(j.Left, max(0, j.Taken()-int64(j.Items)))
 }
 
 func jobFacts(j jobs.Job, now time.Time) []templates.Fact {

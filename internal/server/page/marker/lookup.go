@@ -52,7 +52,7 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 			v.NothingSum = "What each store answered"
 		}
 	}
-	v.Sum = lookupSum(found, silent, len(result.Stores))
+	v.Silent, v.Sum = silentText(silent), lookupSum(found, silent, len(result.Stores))
 	story, missing := s.timeline(r, term, result, now)
 	v.Timeline, v.TimelineMissing = story, templates.Sentence(missing)
 	return web.Page{Component: templates.Lookup(v)}, nil
@@ -79,9 +79,10 @@ func (s *pages) lookedUp(r *web.Request, term string) (marker.LookupResult, erro
 
 // lookupSum says what was found. A store that did not answer is never silence about a marker.
 func lookupSum(found, silent, stores int) string {
-	text := "No marker in " + show.Counted(stores, "store")
+	answered := show.Counted(stores-silent, "store")
+	text := "No marker in " + answered
 	if found > 0 {
-		text = show.Counted(found, "marker") + " in " + show.Counted(stores, "store")
+		text = show.Counted(found, "marker") + " in " + answered
 	}
 	switch {
 	case silent == 0:
@@ -89,8 +90,16 @@ func lookupSum(found, silent, stores int) string {
 	case silent == stores:
 		return "Unknown: no store answered"
 	default:
-		return text + "; " + show.Counted(silent, "store") + " did not answer"
+		return text + "; " + silentText(silent)
 	}
+}
+
+// silentText says how many stores did not answer; empty where all did.
+func silentText(silent int) string {
+	if silent == 0 {
+		return ""
+	}
+	return show.Counted(silent, "store") + " did not answer"
 }
 
 func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a marker.LookupAnswer, now time.Time) templates.LookupStore {

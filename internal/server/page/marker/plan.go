@@ -255,9 +255,39 @@ func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 			" back: still blocked until "+show.Moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
-		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. Its value is kept for 7 days, and clearing can be undone until then.", "")
+		say(dedup.TierUnknown, "Each marker is cleared only if it is still exactly as it was seen; one that has changed is left alone. "+undoableText(p, now), "")
 	}
 	return notes
+}
+
+// undoableText says until when clearing can be undone: a marker that has expired is not brought back.
+func undoableText(p marker.Plan, now time.Time) string {
+	const kept = 7 * 24 * time.Hour
+	var first time.Time
+	n := 0
+	for _, it := range p.Items {
+		if it.Seen.Expires.IsZero() {
+			continue
+		}
+		at := it.Seen.Expires.Add(-web.ClockOffset(it.Seen))
+		if at.Sub(now) >= kept {
+			continue
+		}
+		if n++; first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	until := show.Moment(first, now).Text
+	switch {
+	case n == 0:
+		return "Its value is kept for 7 days, and clearing can be undone until then."
+	case len(p.Items) == 1:
+		return "Clearing can be undone until " + until + ", when the marker would have expired by itself."
+	case n == len(p.Items):
+		return "Clearing each can be undone until it would have expired by itself, the first at " + until + "."
+	default:
+		return "Its value is kept for 7 days, and clearing can be undone until then; of " + show.Counted(n, "marker") + " only until it would have expired by itself, the first at " + until + "."
+	}
 }
 
 // execute carries a plan out and leads to the operation.

@@ -150,7 +150,7 @@ func moveOf(p move.Plan) planJSON {
 		j.Choices[string(class)] = string(choice)
 	}
 	for _, g := range p.Guards {
-		j.Guards = append(j.Guards, guardJSON(g))
+		j.Guards = append(j.Guards, guardJSON{g.Text, g.Blocking, g.Fits})
 	}
 	for _, l := range p.Letters {
 		j.Messages = append(j.Messages, plannedLetterJSON{

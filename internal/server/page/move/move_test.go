@@ -2,6 +2,7 @@ package move
 
 import (
 	"maps"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -234,5 +237,14 @@ func TestTheSampleSaysOfAMessageThatStaysWhy(t *testing.T) {
 		if line.Word != want || line.Effect != "Stays where it is: "+l.Stays+"." {
 			t.Errorf("%q, %q", line.Word, line.Effect)
 		}
+	}
+}
+
+func TestAPlanThatAJobBlocksLeadsToItAndIsCheckedAgain(t *testing.T) {
+	s := pages{nil, web.Site{Frame: func(*web.Request, string) templates.Frame { return templates.Frame{} }}}
+	r := &web.Request{Request: httptest.NewRequest("GET", "/moves/p1", nil), Who: auth.Principal{Name: "ann", Role: auth.Admin}}
+	v := s.moveView(r, move.Plan{ID: "p1", Request: move.Request{Do: admin.Requeue, Pipeline: "orders", Queue: "orders.dlq"}, Guards: []move.Guard{{Text: "job R55 is moving messages", Blocking: true, Job: "R55"}}})
+	if v.Again == nil || v.Again.Action != "/moves/p1/change" || len(v.Guards) != 1 || v.Guards[0].Href != "/jobs/R55" {
+		t.Errorf("%+v, %+v", v.Again, v.Guards)
 	}
 }

@@ -1,8 +1,8 @@
 package move
 
 import (
+	"cmp"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin/deadletter"
-	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 
@@ -154,40 +153,48 @@ func (s pages) changeMove(r *web.Request) (web.Response, error) {
 	return web.Redirect{To: web.KeepZone(r, letter.MoveAddress(s.site.Base, again.ID))}, nil
 }
 
-// changedMove is the request of a plan with the choices of a form. What stands by default is sent along with the form and is not
-// taken for a choice: only somebody who chose that messages of unknown class are sent means to go on when the store falls silent.
+// changedMove is the request of a plan with the choices of a form, and with the edit of the plan.
 func changedMove(plan move.Plan, form url.Values) (move.Request, error) {
-	req := plan.Request
+	req, _, err := chosenMove(plan, form)
 	switch {
+	case err != nil:
+		return req, err
 	case plan.Edited != nil:
 		req.Edit = &plan.Edited.Edit
 	case plan.IDChange != "": // without its edit, the message as it was would be planned
 		return req, web.Conflict("The edit of this message is not at hand: it is kept in memory alone, and for admins. Make the edit again")
 	}
+	return req, nil
+}
+
+// chosenMove is the request of a plan with the choices of a form, and whether they differ from what the review of the plan shows. What
+// stands by default is sent along with the form and is not taken for a choice: only somebody who chose that messages of unknown class
+// are sent means to go on when the store falls silent.
+func chosenMove(plan move.Plan, form url.Values) (req move.Request, differs bool, err error) {
+	req = plan.Request
 	req.Choices = map[preflight.Class]preflight.Choice{}
 	if req.Do == admin.Requeue { // no consumer sees what is discarded or restored
 		maps.Copy(req.Choices, plan.Request.Choices)
 	}
 	for _, c := range preflight.Classes() {
 		chosen := preflight.Choice(form.Get("choice-" + string(c)))
-		if chosen == "" || chosen == plan.Choices[c] {
+		if chosen == "" || chosen == cmp.Or(plan.Choices[c], preflight.KeepAsIs) {
 			continue
 		}
 		if !slices.Contains([]preflight.Choice{preflight.KeepAsIs, preflight.ClearFirst, preflight.LeaveOut}, chosen) {
-			return req, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
+			return req, true, list.Bad("choice-"+string(c), "must be keep, clear_first or leave_out")
 		}
-		req.Choices[c] = chosen
+		req.Choices[c], differs = chosen, true
 	}
-	canary, err := letter.WholeNumber(form, "canary", req.Canary, 0, deadletter.MaxScan)
-	if err != nil {
-		return req, err
+	if req.Canary, err = letter.WholeNumber(form, "canary", req.Canary, 0, deadletter.MaxScan); err != nil {
+		return req, true, err
 	}
 	if req.Most, err = letter.Most(form, req.Most); err != nil {
-		return req, err
+		return req, true, err
 	}
-	req.Canary = canary
 	req.Rate, err = rateOf(form, req.Rate)
-	return req, err
+	was := plan.Request
+	return req, differs || req.Canary != was.Canary || req.Most != was.Most || shownRate(req.Rate) != shownRate(was.Rate), err
 }
 
 // rateOf reads the most messages per second of a form: -1 for no limit, and fractions of one, which a program may have asked for.
@@ -248,7 +255,11 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		v.Guards = append(v.Guards, templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))})
+		problem := templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))}
+		if g.Job != "" {
+			problem.Href, problem.Link = web.KeepZone(r, letter.JobAddress(base, g.Job)), "Look at the job"
+		}
+		v.Guards = append(v.Guards, problem)
 	}
 	v.Back = web.KeepZone(r, v.Back)
 	for i := range v.Crumbs {
@@ -267,44 +278,15 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
 	}
+	if v.Blocked && v.Fit == nil && v.NoChange == "" { // what blocked it when the plan was made may be over
+		v.Again = &templates.FormAgain{Action: v.Change, Label: "Check again"}
+	}
 	return v
 }
 
 // fewerForm plans the same move of fewer messages.
 func (s pages) fewerForm(r *web.Request, p move.Plan, n int64) *templates.FormAgain {
 	return &templates.FormAgain{Action: web.KeepZone(r, letter.MoveAddress(s.site.Base, p.ID)+"/change"), Label: letter.FewerWord(n), Fields: []templates.FormField{{Name: "most", Value: strconv.FormatInt(n, 10)}}}
-}
-
-// startMove carries a plan out and leads to the job.
-func (s pages) startMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	req := jobs.StartRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	job, err := service.StartJob(r.Context(), r.Asker(), req)
-	if err == nil {
-		return web.Redirect{To: web.KeepZone(r, letter.JobAddress(s.site.Base, job))}, nil
-	}
-	var many *move.TooMany
-	if dedup.KindOf(err) != dedup.Invalid && !errors.As(err, &many) {
-		return nil, err
-	}
-	// A missing reason, a typing mistake, or a target that has filled up: the same page again, with what was entered.
-	plan, done, again := service.PlannedMove(r.Context(), r.Asker(), req.PlanID)
-	if again != nil || done != "" {
-		return nil, err
-	}
-	v := s.moveView(r, plan)
-	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
-	if many != nil {
-		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
-		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
-	}
-	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Move(v)}, nil
 }
 
 // moveKeysCSV answers with the business keys that a plan touches.

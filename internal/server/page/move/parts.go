@@ -83,14 +83,16 @@ func canaryChoices(p move.Plan) []templates.Choice {
 	return list
 }
 
-func rateChoices(p move.Plan) []templates.Choice {
-	rates, chosen := []float64{10, 50, 100, move.DefaultRate, 2000, -1}, p.Request.Rate
-	switch {
-	case chosen == 0:
-		chosen = move.DefaultRate
-	case chosen < 0:
-		chosen = -1
+// shownRate is a rate as the review shows it: what stands by default, and one number for no limit.
+func shownRate(rate float64) float64 {
+	if rate < 0 {
+		return -1
 	}
+	return cmp.Or(rate, move.DefaultRate)
+}
+
+func rateChoices(p move.Plan) []templates.Choice {
+	rates, chosen := []float64{10, 50, 100, move.DefaultRate, 2000, -1}, shownRate(p.Request.Rate)
 	if !slices.Contains(rates, chosen) {
 		rates = append(rates, chosen)
 	}
