@@ -15,7 +15,8 @@ func IDGap(readings []*dedup.InsertStats, scheme dedup.Scheme, stats dedup.Store
 	}
 	p := &pipeline{store: watch}
 	if len(readings) > 0 { // the queues were empty then
-		p.frames = sample.Frames{{Ended: readings[0].At}}
+		at := readings[0].At
+		p.frames = sample.Frames{{Began: at, Ended: at, DepthFrom: at}}
 	}
 	r := (&Collector{}).idGapFigures(p, view{now: time.Now(), scheme: scheme, stats: stats}, w)
 	return r.Rate, r.Duplicates, r.Swallowed, r.Lost, r.Work
