@@ -176,6 +176,7 @@ describe("without JavaScript", () => {
     assert.equal(await page.locator("th[aria-sort]").innerText(), "Dead letters");
     await page.getByRole("link", { name: "orders", exact: true }).click();
     await page.getByRole("heading", { level: 1, name: "orders" }).waitFor();
+    await page.locator("figure.chart").nth(4).waitFor(); // the page may still be on its way
     assert.equal(await page.locator("figure.chart").count(), 5);
     await page.locator("#chart-duplicates summary").click();
     assert.ok(await page.locator("#chart-duplicates tbody tr").first().isVisible());
