@@ -130,7 +130,8 @@ func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w tim
 	if f.Why = span.Strangers(gain, waiting); f.Why != "" {
 		return rate.HitsResult{Rate: f}
 	}
-	if f.Why = p.uncountedRows(v, span); f.Why != "" {
+	held := span.HoldRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
+	if f.Why = held.Strangers(); f.Why != "" {
 		f.Better = rate.BetterIDs
 		return rate.HitsResult{Rate: f}
 	}
@@ -139,7 +140,7 @@ func (p *pipeline) judgeHits(v view, span rate.HitsSpan, gain sample.Gain, w tim
 	if h.Hits = span.Hits; span.OfServer {
 		h.Undone = p.undoneMarkers(v, span, gain, died)
 	} else {
-		again := p.comeAgain(v, span, gain, died)
+		again := p.comeAgain(v, span, gain, died, held)
 		h.Undone = rate.UndoneRows(v.scheme, v.stats.Pass, span, gain, again)
 		h.Least = max(h.Least, p.leastByRows(v, span, gain, again))
 	}

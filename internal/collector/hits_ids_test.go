@@ -55,7 +55,7 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 		if again, known := p.brokerBetween(span.From, span.To); known {
 			gain = again
 		}
-		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 2))
+		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 2, heldRows(p, v, span)))
 	}
 	all := least(func(*pipeline, *view) {})
 	if truth := 0.5 * 300; all > truth || all < 30 { // 0.5 a second are acked and write no row that stays; of a minute the rows are not counted
@@ -130,4 +130,8 @@ func TestRatesByIDsAreNeverMeasured(t *testing.T) {
 	if v.scheme.Preset = "sql-unique-row"; !rate.ProvenHits(v.scheme, v.stats.Health.Version) {
 		t.Error("the test itself: nothing of this scheme is measured")
 	}
+}
+
+func heldRows(p *pipeline, v view, span rate.HitsSpan) rate.RowsHeld {
+	return span.HoldRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
 }

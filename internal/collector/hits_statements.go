@@ -25,8 +25,9 @@ func (p *pipeline) statementHits(v view) hitsSource {
 		}}
 }
 
-// comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row.
-func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64) rate.HitsAgain {
+// comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row. Where more rows
+// are gone than deliveries were not acked, something else deletes them, and they tell nothing.
+func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64, held rate.RowsHeld) rate.HitsAgain {
 	rows := &p.store.inserts
 	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain),
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
@@ -39,19 +40,13 @@ func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died 
 	} else if v.stats.Pass != nil {
 		a.Undone = min(1, float64(p.store.growth.Failed(v.stats.Pass))/max(1, span.Asked[1]))
 	}
+	if held.Unacked <= a.Unacked {
+		a.Rows = held
+	}
 	if span.ByIDs {
-		a.Strange = max(0, a.Unacked-p.rowsOf(v, span, a.Unacked).Unacked)
+		a.Strange = max(0, a.Unacked-a.Rows.Unacked)
 	}
 	return a
-}
-
-// rowsOf holds the inserts of a span against the rows that they left. Where more rows are gone than deliveries were not acked, something else deletes them.
-func (p *pipeline) rowsOf(v view, span rate.HitsSpan, unacked float64) rate.RowsHeld {
-	held := span.HoldRows(v.scheme, p.store.inserts.Readings, p.store.statements.Readings)
-	if held.Unacked > unacked {
-		return rate.RowsHeld{}
-	}
-	return held
 }
 
 // askedAround is the most deliveries that had asked and were unacked at about a time: one for each consumer that works on one after the other.

@@ -121,7 +121,7 @@ func TestChannelsThatCloseAfterASpanLeaveNothingInIt(t *testing.T) {
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 100_000}}
 	least := func() float64 {
 		gain, _ := p.brokerBetween(span.From, span.To)
-		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 0))
+		return p.leastByRows(v, span, gain, p.comeAgain(v, span, gain, 0, heldRows(p, v, span)))
 	}
 	before := least()
 	raiseFlows(p, func(r *sample.LiveReading) {
@@ -141,12 +141,12 @@ func TestCopiesMeetWorkThatFailedLately(t *testing.T) {
 	v.scheme.OnFail = "ack"
 	v.stats.Pass = &dedup.Pass{States: map[dedup.State]int64{dedup.Done: 1_000_000, dedup.Failed: 5000}}
 	gain, _ := p.brokerBetween(span.From, span.To)
-	if again := p.comeAgain(v, span, gain, 0); again.Undone < 0.29 || again.Undone > 0.31 {
+	if again := p.comeAgain(v, span, gain, 0, heldRows(p, v, span)); again.Undone < 0.29 || again.Undone > 0.31 {
 		t.Errorf("%v of the rows that were written lately, want 0.3", again.Undone)
 	}
 	p.store.inserts.Readings = nil // what two passes tell is all that is known
 	p.store.growth.Take(&dedup.Pass{Ended: span.From, States: map[dedup.State]int64{dedup.Failed: 4000}})
-	if again := p.comeAgain(v, span, gain, 0); again.Undone < 1000/span.Asked[1]-0.01 {
+	if again := p.comeAgain(v, span, gain, 0, heldRows(p, v, span)); again.Undone < 1000/span.Asked[1]-0.01 {
 		t.Errorf("%v of %v questions", again.Undone, span.Asked[1])
 	}
 }

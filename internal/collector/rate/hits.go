@@ -176,3 +176,12 @@ func (s HitsSpan) HoldRows(scheme dedup.Scheme, rows []dedup.InsertStats, statem
 	}
 	return held
 }
+
+// Strangers says that rows were inserted in a way that the server does not count; empty where none were. Some may have been under way.
+func (h RowsHeld) Strangers() string {
+	const few = 3
+	if h.Uncounted <= few {
+		return ""
+	}
+	return fmt.Sprintf("there are %s more than the server counted inserts: some are written in a way that it does not count", text.Counted(text.Whole(h.Uncounted), "row"))
+}

@@ -16,6 +16,7 @@ type HitsAgain struct {
 	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
 	Unacked  float64 // questions of deliveries that were not acked
 	Undone   float64 // the share of the rows that were written lately whose work was not done
+	Rows     RowsHeld
 }
 
 // UndoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
