@@ -139,7 +139,7 @@ func (a *App) openAccounts(ctx context.Context, cfg *config.Config, db *journal.
 }
 
 // openObserver opens every source, and the collector that observes them; it returns the stores to read and those to act on beside it.
-func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []marker.MarkerStore, *collector.Collector, error) {
+func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.DB) ([]markers.Store, []marker.Store, *collector.Collector, error) {
 	brokers, lives, err := a.openBrokers(cfg.Brokers)
 	if err != nil {
 		return nil, nil, nil, err
@@ -218,7 +218,7 @@ func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[s
 }
 
 // openStores opens every store twice: to watch it, and to act on its markers with credentials of their own.
-func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []marker.MarkerStore, err error) {
+func (a *App) openStores(configured []markers.Config) (watched []markers.Store, acting []marker.Store, err error) {
 	for _, cfg := range configured {
 		store, err := kinds.Open(cfg, a.log)
 		if err != nil {

@@ -16,11 +16,11 @@ import (
 
 // markerStore opens the acting side of a store, with credentials of its own. Without them its markers are shown and never
 // changed.
-func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (marker.MarkerStore, error) {
-	single := marker.MarkerStore{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
+func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Logger) (marker.Store, error) {
+	single := marker.Store{Name: store.Name(), Scheme: store.Scheme(), Reader: store}
 	actor, err := kinds.OpenActor(cfg, log)
 	if err != nil {
-		return marker.MarkerStore{}, unusable("%w", err)
+		return marker.Store{}, unusable("%w", err)
 	}
 	if actor != nil {
 		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
@@ -31,8 +31,8 @@ func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Log
 }
 
 // singleMarkers returns what reads and changes single markers. It ends before the stores and the journal that it uses.
-func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []marker.MarkerStore) *marker.Markers {
-	single := marker.NewMarkers(marker.MarkersDeps{
+func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB, snapshots interface{ Snapshot() *dedup.Snapshot }, stores []marker.Store) *marker.Markers {
+	single := marker.New(marker.Deps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: snapshots, Stores: stores,
 		Judge: dedup.Judge, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
 		Changed: func(topic string) { a.server.Changed(topic) },

@@ -160,9 +160,9 @@ func newSite(t testing.TB, change func(*Config), users []auth.UserConfig) *site 
 		t.Fatal(err)
 	}
 	gate := admin.NewGate(db.Audit(), db, log)
-	markers := marker.NewMarkers(marker.MarkersDeps{
+	markers := marker.New(marker.Deps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: s.snapshots, Judge: dedup.Judge, Log: log, ReadOnly: cfg.ReadOnly,
-		Stores: []marker.MarkerStore{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
+		Stores: []marker.Store{{Name: "orders", Reader: s.shelf, Actor: s.shelf}, {Name: "payments", Reader: &demo.Shelf{}}, {Name: "sessions", Reader: &demo.Shelf{Down: true}}},
 	})
 	t.Cleanup(func() { _ = markers.Close(context.Background()) })
 	s.morgue.Record = db.Audit().Record

@@ -82,7 +82,7 @@ type figureSource interface {
 
 // newSite returns the web of a dashboard whose figures come from source, with one account of a role. Its markers are
 // those of the stores.
-func newSite(ctx context.Context, dir, role string, source figureSource, stores ...marker.MarkerStore) (_ http.Handler, closeSite func(), err error) {
+func newSite(ctx context.Context, dir, role string, source figureSource, stores ...marker.Store) (_ http.Handler, closeSite func(), err error) {
 	log := slog.New(slog.DiscardHandler)
 	db, err := journal.Open(ctx, dir, log)
 	if err != nil {
@@ -104,7 +104,7 @@ func newSite(ctx context.Context, dir, role string, source figureSource, stores 
 	}
 	first := auth.NewFirstAdmin(accounts, filepath.Join(dir, "link"), func(string) string { return "" }, func(string) {})
 	gate := admin.NewGate(db.Audit(), db, log)
-	keeper := marker.NewMarkers(marker.MarkersDeps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
+	keeper := marker.New(marker.Deps{Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: source,
 		Stores: stores, Judge: dedup.Judge, Log: log})
 	sessions := session.New(server.DefaultConfig().Sessions(), db.Sessions())
 	s, err := server.New(server.DefaultConfig(), server.Deps{

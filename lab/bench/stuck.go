@@ -28,7 +28,7 @@ func measureStuck(ctx context.Context, b *bench) error {
 	source := &stuckSource{shelf: demo.NewShelf(now)}
 	source.next(now)
 	site, closeSite, err := newSite(ctx, filepath.Join(b.folder, "stuck"), "admin", source,
-		marker.MarkerStore{Name: stuckPipeline, Reader: source.shelf, Actor: source.shelf})
+		marker.Store{Name: stuckPipeline, Reader: source.shelf, Actor: source.shelf})
 	if err != nil {
 		return err
 	}

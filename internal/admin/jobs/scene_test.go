@@ -161,9 +161,9 @@ func (s *scene) open(t *testing.T) {
 	s.db, err = journal.Open(context.Background(), s.dir, s.log)
 	admintest.Must(t, err)
 	gate := admin.NewGate(s.db.Audit(), s.db, s.log)
-	s.single = marker.NewMarkers(marker.MarkersDeps{
+	s.single = marker.New(marker.Deps{
 		Gate: gate, Trail: s.db.Audit(), Journal: s.db.Operations(), Snapshots: s.round, Log: s.log,
-		Stores: []marker.MarkerStore{{Name: "shop", Scheme: s.store.Scheme(), Reader: s.store, Actor: s.actor}}, Judge: dedup.Judge,
+		Stores: []marker.Store{{Name: "shop", Scheme: s.store.Scheme(), Reader: s.store, Actor: s.actor}}, Judge: dedup.Judge,
 	})
 	preflight, err := preflight.New(s.deps.Pipelines, s.deps.Stores)
 	admintest.Must(t, err)

@@ -78,7 +78,7 @@ func (m *Markers) Look(ctx context.Context, who admin.Caller, store, key string)
 	return j, nil
 }
 
-func (m *Markers) judged(ctx context.Context, who admin.Caller, st *MarkerStore, v view, s dedup.Sighting) Judged {
+func (m *Markers) judged(ctx context.Context, who admin.Caller, st *Store, v view, s dedup.Sighting) Judged {
 	j := Judged{Sighting: s, History: m.history(ctx, who, st.Name, s.Key)}
 	j.Verdict, j.Reasons = m.stores.judge(v, st, s.Marker, s.At)
 	j.Marker = v.dated(s.Marker, st.Scheme)
@@ -116,7 +116,7 @@ func (m *Markers) Lookup(ctx context.Context, who admin.Caller, term string) (Lo
 }
 
 // ask looks a term up in one store. It answers in time even when the reader does not.
-func (m *Markers) ask(ctx context.Context, who admin.Caller, st *MarkerStore, term string) LookupAnswer {
+func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term string) LookupAnswer {
 	answer := LookupAnswer{Store: st.Name, Scheme: st.Scheme}
 	if st.Reader == nil {
 		answer.Err = "This kind of store cannot be searched"

@@ -76,7 +76,7 @@ func (m *Markers) clearedFor(ctx context.Context, id string, outcomes map[string
 const goneWhy = "gone"
 
 // planClearFor fills a plan with the markers that may be cleared for their dead letters.
-func (m *Markers) planClearFor(ctx context.Context, st *MarkerStore, p *Plan, single bool) error {
+func (m *Markers) planClearFor(ctx context.Context, st *Store, p *Plan, single bool) error {
 	v := m.stores.view(st.Name)
 	r := rules{scheme: st.Scheme, view: v, request: p.Request, now: p.Made}
 	keys := slices.Compact(slices.Sorted(slices.Values(p.Request.Keys)))

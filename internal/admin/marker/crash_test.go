@@ -15,7 +15,7 @@ import (
 
 func TestACrashAtAnyPointLeavesEachItemInOneStateAndClearsNoneTwice(t *testing.T) {
 	f := &fuse{left: -1}
-	d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) {
+	d := newDesk(t, func(deps *marker.Deps, db *journal.DB) {
 		deps.Gate = admin.NewGate(fusedAudit{f, db.Audit()}, db, deps.Log)
 		deps.Journal = fusedJournal{db.Operations(), f}
 	})

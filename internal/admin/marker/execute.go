@@ -36,7 +36,7 @@ func (m *Markers) Execute(ctx context.Context, who admin.Caller, req ExecuteRequ
 }
 
 // prepare checks who carries which plan out, and completes the action. Without a store the operation has the plan already.
-func (m *Markers) prepare(ctx context.Context, who admin.Caller, req ExecuteRequest, act *admin.Action) (Operation, *MarkerStore, error) {
+func (m *Markers) prepare(ctx context.Context, who admin.Caller, req ExecuteRequest, act *admin.Action) (Operation, *Store, error) {
 	if err := admin.Lacks(who, act.Needs); err != nil {
 		return Operation{}, nil, err
 	}
@@ -80,7 +80,7 @@ func (m *Markers) checkToken(ctx context.Context, who admin.Caller, req ExecuteR
 }
 
 // mayCarryOut checks a plan right before it is carried out.
-func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*MarkerStore, error) {
+func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*Store, error) {
 	if !ok {
 		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such plan; make a new one"}
 	}
@@ -99,7 +99,7 @@ func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*MarkerStore, er
 }
 
 // begin audits the intent, claims the plan and starts the operation, also when the caller has gone.
-func (m *Markers) begin(ctx context.Context, who admin.Caller, st *MarkerStore, o Operation, token string) (string, error) {
+func (m *Markers) begin(ctx context.Context, who admin.Caller, st *Store, o Operation, token string) (string, error) {
 	r, id, err := m.claimPlan(ctx, who, st, o, token)
 	if r == nil {
 		return id, err
@@ -113,7 +113,7 @@ func (m *Markers) begin(ctx context.Context, who admin.Caller, st *MarkerStore, 
 
 // claimPlan audits the intent and claims the plan. The run is nil when another operation has the plan, or on an error; else it is
 // live, and whoever carries it out retires it.
-func (m *Markers) claimPlan(ctx context.Context, who admin.Caller, st *MarkerStore, o Operation, token string) (*run, string, error) {
+func (m *Markers) claimPlan(ctx context.Context, who admin.Caller, st *Store, o Operation, token string) (*run, string, error) {
 	ctx, cancel := admin.Writing(ctx)
 	defer cancel()
 	e := admin.NewEntry(who, admin.Action{Name: string(o.Plan.Request.Deed) + "_markers", Target: st.Name})
@@ -154,7 +154,7 @@ func (m *Markers) claimPlan(ctx context.Context, who admin.Caller, st *MarkerSto
 type run struct {
 	markers   *Markers
 	gate      *admin.Gate
-	store     *MarkerStore
+	store     *Store
 	operation Operation
 	// entry is the audited intent of the whole operation.
 	entry admin.Entry

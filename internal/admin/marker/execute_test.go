@@ -165,7 +165,7 @@ func TestTwoOperatorsClearTheSameMarkersAndEachMarkerIsClearedOnce(t *testing.T)
 
 func TestWithoutAnAuditNothingIsDone(t *testing.T) {
 	f := &fuse{left: -1}
-	d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) {
+	d := newDesk(t, func(deps *marker.Deps, db *journal.DB) {
 		deps.Gate = admin.NewGate(fusedAudit{f, db.Audit()}, db, deps.Log)
 	})
 	d.shelf.put(processing("1"))
@@ -188,7 +188,7 @@ func TestWithoutAnAuditNothingIsDone(t *testing.T) {
 
 func TestAFullJournalRefusesBeforeAnythingIsDone(t *testing.T) {
 	f := &fuse{left: -1}
-	d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) { deps.Journal = fusedJournal{db.Operations(), f} })
+	d := newDesk(t, func(deps *marker.Deps, db *journal.DB) { deps.Journal = fusedJournal{db.Operations(), f} })
 	d.shelf.put(processing("1"))
 	p := d.plan(t, ada, "1")
 	f.left = 0
@@ -300,7 +300,7 @@ func (p purges) Purge(ctx context.Context, now time.Time) error {
 
 func TestRecoveryLeavesOperationsOfThisRunAlone(t *testing.T) {
 	tidied := make(chan struct{})
-	d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) { deps.Journal = purges{db.Operations(), tidied} })
+	d := newDesk(t, func(deps *marker.Deps, db *journal.DB) { deps.Journal = purges{db.Operations(), tidied} })
 	entered, release := make(chan struct{}), make(chan struct{})
 	d.shelf.before = func(context.Context, string) { close(entered); <-release }
 	d.shelf.put(processing("1"))

@@ -42,7 +42,7 @@ func TestAMarkerWhoseExpiryWasGivenLaterIsJudgedByWhatTheStoreRemembers(t *testi
 		judged = m
 		return verdicts(m, e, s)
 	}
-	m := marker.NewMarkers(deps)
+	m := marker.New(deps)
 	s := processing("dead")
 	s.Since, s.FirstSeen, s.ExpirySet = time.Time{}, d.clock.Now().Add(-5*time.Minute), d.clock.Now().Add(-time.Minute)
 	d.shelf.put(s)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 type desk struct {
 	*marker.Markers
 	*admin.Trail
-	deps  marker.MarkersDeps
+	deps  marker.Deps
 	db    *journal.DB
 	shelf *shelf
 	round *admintest.Round
@@ -63,7 +63,7 @@ func verdicts(m dedup.Marker, e dedup.Evidence, _ dedup.Scheme) (dedup.Verdict, 
 var scheme = dedup.Scheme{Preset: "redis-text-status", Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "keep", GiveUp: 5, DoneTTL: 72 * time.Hour}
 
 // newDesk returns a desk; change, if any, changes what it works with.
-func newDesk(t *testing.T, change func(*marker.MarkersDeps, *journal.DB)) *desk {
+func newDesk(t *testing.T, change func(*marker.Deps, *journal.DB)) *desk {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	db, err := journal.Open(context.Background(), t.TempDir(), log)
@@ -74,9 +74,9 @@ func newDesk(t *testing.T, change func(*marker.MarkersDeps, *journal.DB)) *desk 
 	d := &desk{db: db, shelf: newShelf(), round: &admintest.Round{}, clock: admintest.NewClock(time.Now())}
 	d.shelf.now = d.clock.Now
 	d.round.Set(d.snapshot(dedup.Evidence{}, nil))
-	d.deps = marker.MarkersDeps{
+	d.deps = marker.Deps{
 		Gate: admin.NewGate(db.Audit(), db, log), Trail: db.Audit(), Journal: db.Operations(), Snapshots: d.round,
-		Stores: []marker.MarkerStore{
+		Stores: []marker.Store{
 			{Name: "orders", Scheme: scheme, Reader: d.shelf, Actor: d.shelf},
 			{Name: "watched", Scheme: scheme, Reader: d.shelf},
 		},
@@ -85,7 +85,7 @@ func newDesk(t *testing.T, change func(*marker.MarkersDeps, *journal.DB)) *desk 
 	if change != nil {
 		change(&d.deps, db)
 	}
-	d.Markers, d.Trail = marker.NewMarkers(d.deps), admin.NewTrail(d.deps.Gate, d.deps.Trail, d.deps.Snapshots)
+	d.Markers, d.Trail = marker.New(d.deps), admin.NewTrail(d.deps.Gate, d.deps.Trail, d.deps.Snapshots)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -102,7 +102,7 @@ func (d *desk) restart(t *testing.T) {
 	if err := d.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	d.Markers = marker.NewMarkers(d.deps)
+	d.Markers = marker.New(d.deps)
 }
 
 func (d *desk) snapshot(e dedup.Evidence, pass *dedup.Pass) *dedup.Snapshot {
@@ -119,7 +119,7 @@ func (d *desk) recoverOnce(t *testing.T) {
 	deps.Journal = purges{deps.Journal, tidied}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- marker.NewMarkers(deps).Run(ctx) }()
+	go func() { done <- marker.New(deps).Run(ctx) }()
 	<-tidied
 	cancel()
 	if err := <-done; err != nil {

@@ -13,7 +13,7 @@ import (
 // that nothing was out, a minute ago.
 func judging(t *testing.T, s dedup.Scheme, listed ...dedup.Marker) *desk {
 	t.Helper()
-	d := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) {
+	d := newDesk(t, func(deps *marker.Deps, _ *journal.DB) {
 		deps.Judge = dedup.Judge
 		deps.Stores[0].Scheme = s
 	})

@@ -35,8 +35,8 @@ type MarkerActor interface {
 	Restore(ctx context.Context, image dedup.Sighting) dedup.Outcome
 }
 
-// A MarkerStore is one store as the acting side sees it.
-type MarkerStore struct {
+// A Store is one store as the acting side sees it.
+type Store struct {
 	Name   string
 	Scheme dedup.Scheme
 	// Reader is nil where the kind of store cannot read single markers.
@@ -44,12 +44,12 @@ type MarkerStore struct {
 	// Actor is nil without acting credentials: then markers are shown and never changed.
 	Actor MarkerActor
 
-	// pages and items bound the live readings; NewMarkers makes them.
+	// pages and items bound the live readings; New makes them.
 	pages, items admin.Turnstile
 }
 
-// MarkersDeps is what Markers works with.
-type MarkersDeps struct {
+// Deps is what Markers works with.
+type Deps struct {
 	Gate *admin.Gate
 	// Trail is the audit, for reading.
 	Trail admin.AuditTrail
@@ -57,7 +57,7 @@ type MarkersDeps struct {
 	Journal   MarkerJournal
 	Snapshots admin.Snapshots
 	// Stores are in the order of the configuration.
-	Stores []MarkerStore
+	Stores []Store
 	// Judge gives the verdict on a processing marker with its reasons. Without it every verdict is "cannot tell".
 	Judge func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	// ReadOnly refuses every plan and every operation.
@@ -77,7 +77,7 @@ type MarkersDeps struct {
 // judged again, its image kept, the marker changed, and the outcome kept and audited. A crash between any two steps leaves
 // the item not tried, with its outcome, or with an unknown outcome; no item is ever begun twice.
 type Markers struct {
-	deps   MarkersDeps
+	deps   Deps
 	stores stores
 	// slots bound the items that are under way in each store, over all operations.
 	slots map[string]chan struct{}
@@ -125,8 +125,8 @@ type OperationSummary struct {
 	Results map[dedup.Result]int
 }
 
-// NewMarkers returns Markers. It reads and writes nothing yet: Run recovers what an earlier run left unfinished.
-func NewMarkers(deps MarkersDeps) *Markers {
+// New returns Markers. It reads and writes nothing yet: Run recovers what an earlier run left unfinished.
+func New(deps Deps) *Markers {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -140,7 +140,7 @@ func NewMarkers(deps MarkersDeps) *Markers {
 	}
 	deps.Stores = slices.Clone(deps.Stores)
 	m := &Markers{deps: deps, slots: map[string]chan struct{}{}, operations: newOperationSet()}
-	m.stores = stores{known: map[string]*MarkerStore{}, snapshots: deps.Snapshots, judgeBy: deps.Judge, readOnly: deps.ReadOnly, now: deps.Now}
+	m.stores = stores{known: map[string]*Store{}, snapshots: deps.Snapshots, judgeBy: deps.Judge, readOnly: deps.ReadOnly, now: deps.Now}
 	m.life, m.end = context.WithCancel(context.Background())
 	for i := range deps.Stores {
 		st := &deps.Stores[i]

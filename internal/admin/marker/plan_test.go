@@ -181,7 +181,7 @@ func TestTheEffectFollowsTheRulesOfTheScheme(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) {
+			d := newDesk(t, func(deps *marker.Deps, _ *journal.DB) {
 				if c.scheme != nil {
 					c.scheme(&deps.Stores[0].Scheme)
 				}
@@ -259,8 +259,8 @@ func TestAPlanHoldsNoValueAndSurvivesARestart(t *testing.T) {
 func TestALookupIsNotSpoiltByAStoreThatHangsOrFails(t *testing.T) {
 	hangs, fails := &hanging{}, newShelf()
 	fails.err = errors.New("connection <refused>")
-	d := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) {
-		deps.Stores = append(deps.Stores, marker.MarkerStore{Name: "hangs", Reader: hangs}, marker.MarkerStore{Name: "fails", Reader: fails}, marker.MarkerStore{Name: "blind"})
+	d := newDesk(t, func(deps *marker.Deps, _ *journal.DB) {
+		deps.Stores = append(deps.Stores, marker.Store{Name: "hangs", Reader: hangs}, marker.Store{Name: "fails", Reader: fails}, marker.Store{Name: "blind"})
 	})
 	d.shelf.put(processing("1"))
 	begun := time.Now()

@@ -123,7 +123,7 @@ func (r PlanRequest) check() error {
 func (r PlanRequest) single() bool { return len(r.Keys) == 1 }
 
 // planChange fills a plan that clears markers or sets their expiry.
-func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) error {
+func (m *Markers) planChange(ctx context.Context, st *Store, p *Plan) error {
 	v := m.stores.view(st.Name)
 	keys, err := m.selectKeys(v, st, p)
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Markers) planChange(ctx context.Context, st *MarkerStore, p *Plan) erro
 }
 
 // planItem adds a marker to the plan, or to what is left out.
-func (m *Markers) planItem(st *MarkerStore, r rules, s dedup.Sighting, p *Plan) {
+func (m *Markers) planItem(st *Store, r rules, s dedup.Sighting, p *Plan) {
 	item := newItem(s)
 	item.Verdict, item.Reasons = m.stores.judge(r.view, st, s.Marker, s.At)
 	item.Seen.Marker = r.view.dated(item.Seen.Marker, st.Scheme)
@@ -171,7 +171,7 @@ func newItem(s dedup.Sighting) PlanItem {
 }
 
 // selectKeys returns the keys of the request without repetitions, and those of a filter frozen from the last pass.
-func (m *Markers) selectKeys(v view, st *MarkerStore, p *Plan) ([]string, error) {
+func (m *Markers) selectKeys(v view, st *Store, p *Plan) ([]string, error) {
 	if p.Request.Filter == nil {
 		keys := slices.Clone(p.Request.Keys)
 		taken := make(map[string]bool, len(keys))

@@ -9,12 +9,12 @@ import (
 )
 
 // look reads markers for a page or a plan.
-func look(ctx context.Context, st *MarkerStore, keys []string) ([]*dedup.Sighting, error) {
+func look(ctx context.Context, st *Store, keys []string) ([]*dedup.Sighting, error) {
 	return lookThrough(ctx, st, st.pages, keys)
 }
 
 // lookThrough reads markers at one of the store's turnstiles and makes sure that there is one answer per key.
-func lookThrough(ctx context.Context, st *MarkerStore, t admin.Turnstile, keys []string) ([]*dedup.Sighting, error) {
+func lookThrough(ctx context.Context, st *Store, t admin.Turnstile, keys []string) ([]*dedup.Sighting, error) {
 	if err := t.Enter(ctx, st.Name); err != nil {
 		return nil, err
 	}
@@ -29,7 +29,7 @@ func lookThrough(ctx context.Context, st *MarkerStore, t admin.Turnstile, keys [
 	return seen, nil
 }
 
-func browse(ctx context.Context, st *MarkerStore, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
+func browse(ctx context.Context, st *Store, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
 	if err := st.pages.Enter(ctx, st.Name); err != nil {
 		return dedup.MarkerPage{}, err
 	}
@@ -42,7 +42,7 @@ func browse(ctx context.Context, st *MarkerStore, q dedup.MarkerQuery) (dedup.Ma
 }
 
 // lookUp answers in time even when the reader does not; the reader keeps its turn until it has come to its end.
-func lookUp(ctx context.Context, st *MarkerStore, term string) ([]dedup.Sighting, error) {
+func lookUp(ctx context.Context, st *Store, term string) ([]dedup.Sighting, error) {
 	if err := st.pages.Enter(ctx, st.Name); err != nil {
 		return nil, err
 	}

@@ -99,9 +99,9 @@ func readOnce(ctx context.Context, m *marker.Markers, page int) error {
 func TestPagesReadAStoreTwoAtATimeAndSayWhenTheyWaitedTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := &slow{shelf: newShelf(), let: make(chan struct{})}
-		m := marker.NewMarkers(marker.MarkersDeps{
+		m := marker.New(marker.Deps{
 			Gate: admin.NewGate(silent{}, silent{}, nil), Trail: silent{}, Snapshots: silent{},
-			Stores: []marker.MarkerStore{{Name: "orders", Scheme: scheme, Reader: reader}},
+			Stores: []marker.Store{{Name: "orders", Scheme: scheme, Reader: reader}},
 		})
 		defer func() { _ = m.Close(context.Background()) }()
 		errs := make(chan error, 9)

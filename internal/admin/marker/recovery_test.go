@@ -56,7 +56,7 @@ func (j *forgetful) heal() {
 // forgetfulDesk is a desk whose journal does not keep that many outcomes.
 func forgetfulDesk(t *testing.T, fails int) (*desk, *forgetful) {
 	j := &forgetful{fails: fails}
-	return newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) {
+	return newDesk(t, func(deps *marker.Deps, db *journal.DB) {
 		j.MarkerJournal = db.Operations()
 		deps.Journal = j
 	}), j
@@ -183,7 +183,7 @@ func TestAnUndoThatWasInterruptedIsNotSaidToBeDone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fuse{left: -1}
-			d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) { deps.Journal = fusedJournal{db.Operations(), f} })
+			d := newDesk(t, func(deps *marker.Deps, db *journal.DB) { deps.Journal = fusedJournal{db.Operations(), f} })
 			undo, id := d.interruptedUndo(t, f, calls)
 			plans := [2]marker.Plan{d.mustPlan(t, undo), d.mustPlan(t, undo)}
 			if got := fate(plans[0], "msg:1"); !strings.Contains(got, "Operation "+id+" was to restore it and its outcome is not known") {
@@ -240,7 +240,7 @@ func TestAStopIsNotReportedAsAFailureOfTheJournal(t *testing.T) {
 	if err := d.Close(gone); !errors.Is(err, context.Canceled) {
 		t.Errorf("the end of an item that hangs was awaited: %v", err)
 	}
-	d.Markers = marker.NewMarkers(d.deps)
+	d.Markers = marker.New(d.deps)
 	close(j.goOn)
 	o := d.when(t, id, func(o marker.Operation) bool { return !o.Ended.IsZero() })
 	if o.Stopped != "the dashboard was stopped" || !o.Interrupted || results(o) != "not done" || o.Outcomes[0].Outcome.Text != "the dashboard was stopped" {
@@ -255,7 +255,7 @@ func TestTheOutcomeThatTheAuditRefusedIsRecordedBeforeTheOperationEnds(t *testin
 	for name, calls := range map[string]int{"at the end of the operation": 1, "by the recovery": 3} {
 		t.Run(name, func(t *testing.T) {
 			a := &deafAudit{}
-			d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) {
+			d := newDesk(t, func(deps *marker.Deps, db *journal.DB) {
 				a.audit = db.Audit()
 				deps.Gate = admin.NewGate(a, db, deps.Log)
 			})

@@ -39,8 +39,8 @@ func redisDeskOver(t *testing.T, url string) (*desk, markers.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = actor.Close() })
-	d := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) {
-		deps.Stores = []marker.MarkerStore{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
+	d := newDesk(t, func(deps *marker.Deps, _ *journal.DB) {
+		deps.Stores = []marker.Store{{Name: cfg.Name, Scheme: store.Scheme(), Reader: reader, Actor: actor}}
 	})
 	d.round.Set(&dedup.Snapshot{At: d.clock.Now(), Stores: []dedup.StoreStatus{{Name: cfg.Name, Scheme: store.Scheme()}}})
 	return d, store

@@ -98,7 +98,7 @@ func TestEveryMethodAsksForItsRole(t *testing.T) {
 }
 
 func TestReadOnlyAndMissingCredentialsRefuseAndSayWhy(t *testing.T) {
-	readOnly := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) { deps.ReadOnly = true })
+	readOnly := newDesk(t, func(deps *marker.Deps, _ *journal.DB) { deps.ReadOnly = true })
 	plain := newDesk(t, nil)
 	for _, c := range []struct {
 		d     *desk

@@ -9,7 +9,7 @@ import (
 
 // stores are the stores whose single markers can be read, with what the newest round says of each, by which markers are judged.
 type stores struct {
-	known     map[string]*MarkerStore
+	known     map[string]*Store
 	snapshots admin.Snapshots
 	judgeBy   func(dedup.Marker, dedup.Evidence, dedup.Scheme) (dedup.Verdict, []string)
 	readOnly  bool
@@ -33,7 +33,7 @@ func (s stores) WhyNot(store string) string {
 }
 
 // acting returns a store whose markers can be changed.
-func (s stores) acting(store string) (*MarkerStore, error) {
+func (s stores) acting(store string) (*Store, error) {
 	if why := s.WhyNot(store); why != "" {
 		kind := dedup.Forbidden
 		if s.known[store] == nil {
@@ -45,7 +45,7 @@ func (s stores) acting(store string) (*MarkerStore, error) {
 }
 
 // reading returns a store whose markers can be read.
-func (s stores) reading(store string) (*MarkerStore, error) {
+func (s stores) reading(store string) (*Store, error) {
 	st, ok := s.known[store]
 	if !ok {
 		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no store " + admin.Printable(store, 64)}
@@ -77,7 +77,7 @@ func (s stores) view(store string) view {
 
 // judge gives the verdict on a marker that was read live at a moment by our clock; it is empty unless the marker is
 // processing. The evidence is taken as of that reading: what the broker showed afterwards does not tell of it.
-func (s stores) judge(v view, st *MarkerStore, mk dedup.Marker, read time.Time) (dedup.Verdict, []string) {
+func (s stores) judge(v view, st *Store, mk dedup.Marker, read time.Time) (dedup.Verdict, []string) {
 	if mk.State != dedup.Processing {
 		return "", nil
 	}
@@ -90,7 +90,7 @@ func (s stores) judge(v view, st *MarkerStore, mk dedup.Marker, read time.Time) 
 }
 
 // judgeListed gives the verdict on a marker of a list of the last pass, as of that pass.
-func (s stores) judgeListed(v view, st *MarkerStore, mk dedup.Marker) (dedup.Verdict, []string) {
+func (s stores) judgeListed(v view, st *Store, mk dedup.Marker) (dedup.Verdict, []string) {
 	if mk.State != dedup.Processing {
 		return "", nil
 	}

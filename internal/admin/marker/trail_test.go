@@ -36,7 +36,7 @@ func TestOnlyAnAuditThatWasChangedIsSaidToBeBroken(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t, func(deps *marker.MarkersDeps, db *journal.DB) { deps.Trail = doubtful{db.Audit(), c.err} })
+			d := newDesk(t, func(deps *marker.Deps, db *journal.DB) { deps.Trail = doubtful{db.Audit(), c.err} })
 			state, err := d.VerifyAudit(t.Context(), operator)
 			if state.Broken != c.broken || c.kind == "" && err != nil || c.kind != "" && dedup.KindOf(err) != c.kind {
 				t.Errorf("%+v, %v", state, err)

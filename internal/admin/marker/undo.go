@@ -10,7 +10,7 @@ import (
 )
 
 // planRestore fills a plan that undoes a clear.
-func (m *Markers) planRestore(ctx context.Context, st *MarkerStore, p *Plan) error {
+func (m *Markers) planRestore(ctx context.Context, st *Store, p *Plan) error {
 	// Asked first: what was not live then has written all that this process will write of it.
 	live := m.operations.isLive(p.Request.Operation)
 	o, ok, err := m.deps.Journal.Operation(ctx, p.Request.Operation)
@@ -161,7 +161,7 @@ func (u undoing) leaveOut(n int) string {
 }
 
 // look leaves out what has a marker again.
-func (u undoing) look(ctx context.Context, st *MarkerStore, p *Plan) error {
+func (u undoing) look(ctx context.Context, st *Store, p *Plan) error {
 	items, numbers := p.Items, p.Request.Items
 	p.Items, p.Request.Items = nil, nil
 	for at := 0; at < len(items); at += lookBatch {

@@ -24,7 +24,7 @@ func (s talkative) Clear(context.Context, dedup.Sighting, bool, func(dedup.Sight
 }
 
 func TestNothingThatIsKeptShowsAByteOfAValue(t *testing.T) {
-	d := newDesk(t, func(deps *marker.MarkersDeps, _ *journal.DB) {
+	d := newDesk(t, func(deps *marker.Deps, _ *journal.DB) {
 		deps.Stores[0].Actor = talkative{deps.Stores[0].Actor.(*shelf)}
 	})
 	s := processing("1")

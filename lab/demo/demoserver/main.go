@@ -86,7 +86,7 @@ func run(ctx context.Context, listen, dir, password string) error {
 	st := &stage{scene: "mixed", shelf: demo.NewShelf(time.Now()), morgue: demo.NewMorgue(time.Now)}
 	gate := admin.NewGate(db.Audit(), db, log)
 	var srv *server.Server
-	service := marker.NewMarkers(marker.MarkersDeps{
+	service := marker.New(marker.Deps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: st, Judge: dedup.Judge, Log: log, Stores: st.stores(),
 		Changed: func(topic string) { srv.Changed(topic) },
 	})
@@ -175,7 +175,7 @@ type stage struct {
 }
 
 // stores are the stores of the scenes: orders can be changed, payments only read, and sessions does not answer.
-func (s *stage) stores() []marker.MarkerStore {
+func (s *stage) stores() []marker.Store {
 	scheme := func(name string) dedup.Scheme {
 		for _, st := range demo.Scene("mixed", time.Now()).Stores {
 			if st.Name == name {
@@ -184,7 +184,7 @@ func (s *stage) stores() []marker.MarkerStore {
 		}
 		return dedup.Scheme{}
 	}
-	return []marker.MarkerStore{
+	return []marker.Store{
 		{Name: "orders", Scheme: scheme("orders"), Reader: s.shelf, Actor: s.shelf},
 		{Name: "payments", Scheme: scheme("payments"), Reader: &demo.Shelf{}},
 		{Name: "sessions", Scheme: scheme("sessions"), Reader: &demo.Shelf{Down: true}},
