@@ -135,7 +135,7 @@ func (p *pipeline) countTimeouts(at time.Time) {
 			continue
 		}
 		p.timeouts.total += float64(n)
-		p.events.addCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
+		p.events.AddCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
 	}
 }
 
@@ -144,7 +144,7 @@ func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
 	was := b.timeouts.unnamed.total
 	b.timeouts.absorb(s)
 	if n := int64(b.timeouts.unnamed.total - was); n > 0 {
-		b.events.addCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+		b.events.AddCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
 	}
 }
 
@@ -225,7 +225,7 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 
 func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figure {
 	a := &p.broker.timeouts
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	s := timeoutSample{
 		Now: v.now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
 		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Overran: a.overran, Silent: a.silent, Why: a.why, Better: a.better,

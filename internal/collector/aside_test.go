@@ -59,7 +59,7 @@ func TestASlowDiskDelaysNoRound(t *testing.T) {
 		b := newBench(t, testInterval)
 		b.acknowledged.keeper, b.marks.keeper = disk, disk
 		for _, s := range b.sources {
-			s.attempt(t.Context())
+			s.Attempt(t.Context())
 		}
 		b.brokers[0].readTopology(t.Context())
 		round := func() (count int64, marks int) {

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -111,7 +112,7 @@ type Collector struct {
 	effects   []*effectWatch
 	lives     []*liveWatch
 	pipelines []*pipeline
-	sources   []*source
+	sources   []*source.Source
 	wake      chan struct{}
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
@@ -120,15 +121,13 @@ type Collector struct {
 	book         *book
 	past         past
 	number       uint64
-	up           map[string]bool
+	turns        *source.Turns
 	acknowledged acknowledged
 	marks        marked
 	memory       memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
-	// outages are those of each source that was ever down.
-	outages map[string]*outageLog
-	misses  map[string]uint64
+	misses map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -145,7 +144,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
 	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
-		wake: make(chan struct{}, 1), up: make(map[string]bool), outages: make(map[string]*outageLog), misses: make(map[string]uint64)}
+		wake: make(chan struct{}, 1), turns: source.NewTurns(), misses: make(map[string]uint64)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -269,14 +268,14 @@ func (c *Collector) Run(ctx context.Context) error {
 	c.memory.recall(ctx, c.sources, c.log)
 	var running sync.WaitGroup
 	for _, s := range c.sources {
-		running.Go(func() { s.run(ctx) })
+		running.Go(func() { s.Run(ctx) })
 	}
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
-		running.Go(func() { b.lists.run(ctx) })
+		running.Go(func() { b.lists.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.run(ctx) })
+		running.Go(func() { l.src.Run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.run(ctx) })
@@ -297,7 +296,7 @@ func (c *Collector) Snapshot() *dedup.Snapshot { return c.snapshot.Load() }
 func (c *Collector) Tried() bool {
 	now := time.Now()
 	for _, s := range c.sources {
-		if !s.status(now).Tried {
+		if !s.Status(now).Tried {
 			return false
 		}
 	}
@@ -310,7 +309,7 @@ func (c *Collector) Refresh(ctx context.Context, until func(*dedup.Snapshot) boo
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for c.wakeUp(); !until(c.Snapshot()); c.wakeUp() {
-		if !waitUntil(ctx, time.Now().Add(often)) {
+		if !source.WaitUntil(ctx, time.Now().Add(often)) {
 			return
 		}
 	}

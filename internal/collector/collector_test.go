@@ -200,7 +200,7 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first.round(t.Context(), time.Now())
 		one := first.pipelines[0]
 		one.outcomes["processed"].take(sample.Step{Delta: 40})
-		one.report.src.finish(time.Now(), 0, nil)
+		one.report.src.Finish(time.Now(), 0, nil)
 		first.round(t.Context(), time.Now().Add(time.Second))
 
 		second := newBench(t, testInterval)

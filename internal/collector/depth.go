@@ -117,7 +117,7 @@ func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths d
 		there := depths.of(q)
 		if there != nil && there.Messages != nil && s.counting() && d.count(p, q) {
 			p.deadGaps++
-			d.inflow.lose()
+			d.inflow.Lose()
 			whole = false
 		}
 		if q == nil && p.broker.complete && d.there {
@@ -128,18 +128,18 @@ func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths d
 		f.DeadSettled += d.settled
 		f.DeadPublished += d.published
 		if there == nil || there.Messages == nil {
-			d.inflow.lose()
+			d.inflow.Lose()
 			d.head = deadHead{}
 			whole = false
 			continue
 		}
 		f.Dead += float64(*there.Messages)
 		if q.Messages == nil {
-			d.inflow.lose()
+			d.inflow.Lose()
 			continue
 		}
 		p.arrived.open = true
-		arrived := d.inflow.observe(*q.Messages, d.settled, s.At)
+		arrived := d.inflow.Observe(*q.Messages, d.settled, s.At)
 		switch shared := p.broker.shared[t.QueueRef]; {
 		case shared != nil && shared.lead == p:
 			shared.arrived.open = true

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -46,7 +48,7 @@ type effectWatch struct {
 	next     time.Time
 	err      string
 	failures int
-	events   eventLog
+	events   sample.EventLog
 }
 
 func newEffectWatch(check EffectChecker, records EffectRecords, log *slog.Logger, turned func()) *effectWatch {
@@ -71,14 +73,14 @@ const (
 
 // run checks until ctx ends. A restart does not make a check run before it is due.
 func (w *effectWatch) run(ctx context.Context) {
-	phase := (&source{name: "effects " + w.check.Pipeline()}).phase(min(w.check.Every()/4, effectSpread))
+	phase := source.Phase("effects "+w.check.Pipeline(), min(w.check.Every()/4, effectSpread))
 	next := time.Now().Add(phase)
 	w.restore(ctx)
 	if due, wait := w.due(); due.After(next) && due.Before(next.Add(wait)) {
 		next = due
 	}
 	w.plan(next)
-	for waitUntil(ctx, next) {
+	for source.WaitUntil(ctx, next) {
 		w.plan(time.Time{})
 		gap := w.attempt(ctx)
 		next = time.Now().Add(gap)
@@ -183,7 +185,7 @@ func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.
 	record := w.book.record()
 	w.lastTry, w.err, w.failures = started, "", 0
 	if fresh > 0 {
-		w.events.addCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
+		w.events.AddCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
 	}
 	w.mu.Unlock()
 	if w.records == nil {
@@ -195,7 +197,7 @@ func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.
 // failed notes a failure and returns the wait: twice as long after each run that was too slow, because it may hurt the
 // database; soon after another failure, which is over when the server answers again.
 func (w *effectWatch) failed(started time.Time, err error) time.Duration {
-	text := words(err, w.check.Timeout())
+	text := source.Words(err, w.check.Timeout())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if text != w.err {
@@ -242,10 +244,10 @@ func (w *effectWatch) figure(span time.Duration, now time.Time) dedup.Figure {
 }
 
 // told returns the events so far.
-func (w *effectWatch) told() *eventLog {
+func (w *effectWatch) told() *sample.EventLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &eventLog{events: append([]dedup.Event(nil), w.events.events...)}
+	return &sample.EventLog{Events: append([]dedup.Event(nil), w.events.Events...)}
 }
 
 // doubledSince bounds the double effects since a time: done markers that were written again, as the events of the store show, and what the effect

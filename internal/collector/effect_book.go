@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -232,7 +233,7 @@ func (b *effectBook) figure(w, every time.Duration, now time.Time) dedup.Figure 
 	switch {
 	case last.IsZero():
 		f.Why = "the effect check has not run yet"
-	case now.Sub(last) > staleAfter*every:
+	case now.Sub(last) > source.StaleAfter*every:
 		f.Why = "the last effect check that succeeded is " + span(now.Sub(last)) + " old"
 	case from.IsZero() || !from.Before(last):
 		f.Why = "the window holds fewer than two runs of the effect check, which runs every " + span(every)

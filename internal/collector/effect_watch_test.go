@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -40,7 +41,7 @@ func (f *fakeEffects) Check(ctx context.Context) (dedup.EffectReading, error) {
 	at, n, takes := time.Now(), len(f.runs), f.takes
 	f.runs = append(f.runs, at)
 	f.mu.Unlock()
-	ended := waitUntil(ctx, at.Add(takes))
+	ended := source.WaitUntil(ctx, at.Add(takes))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running--

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -31,7 +33,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
@@ -53,13 +55,17 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 
 // blockFindings are the messages that do not get on, by what happened since the last outage.
 func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+	held, from := holders{markers: p.heldMarkers(v)}, c.turns.Since(sample.CounterLag, p.watched()...)
+	var down *source.Outage
+	if p.store != nil {
+		down = c.turns.Open(p.store.src)
+	}
 	if v.stats.Pass != nil {
 		held.offset = v.stats.Pass.ClockOffset
 	}
 	loop := p.goingRound(held, from)
 	if down != nil {
-		loop.Outage = down.words()
+		loop.Outage = down.Words()
 	}
 	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
 }

@@ -19,7 +19,7 @@ func (p *pipeline) discover(now time.Time) {
 	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
 		p.deadGaps++
-		p.events.addSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
+		p.events.AddSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
 	}
 	p.targets = targets
 }
@@ -166,7 +166,7 @@ func (p *pipeline) keepBroker(into batch) {
 type depths struct{ ready, unacked, consumers dedup.Figure }
 
 func (p *pipeline) depths() depths {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	return depths{
 		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
 		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
@@ -201,7 +201,7 @@ func (p *pipeline) keepReported(into batch) {
 }
 
 func (p *pipeline) keepMarkers(into batch, now time.Time) {
-	stats, _ := p.store.stats.get()
+	stats, _ := p.store.stats.Get()
 	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()
 	for state, f := range r.States {
 		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))

@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -100,7 +101,7 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 		return "", ""
 	}
 	_, better = p.live.told()
-	return down("the broker's live counts", p.live.src.status(v.now)), better
+	return source.WhyDown("the broker's live counts", p.live.src.Status(v.now)), better
 }
 
 // residualLive is the residual of the newest window whose ends are quiet.

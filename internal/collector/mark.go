@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -35,7 +36,7 @@ func (m *marked) read(ctx context.Context, beside *sync.WaitGroup, now time.Time
 		return
 	}
 	m.aside.next(ctx, beside, func(ctx context.Context) marksRead {
-		all, err := m.keeper.MarksSince(ctx, now.Add(-eventsAge), eventsKept)
+		all, err := m.keeper.MarksSince(ctx, now.Add(-sample.LogAge), sample.LogKept)
 		return marksRead{all, err}
 	}, func(r marksRead) {
 		if r.err != nil && !m.logged {
@@ -52,11 +53,11 @@ func (m *marked) read(ctx context.Context, beside *sync.WaitGroup, now time.Time
 }
 
 // of returns the marks of a pipeline as events.
-func (m *marked) of(pipeline string) *eventLog {
-	var l eventLog
+func (m *marked) of(pipeline string) *sample.EventLog {
+	var l sample.EventLog
 	for _, mark := range m.all {
 		if mark.Pipeline == "" || mark.Pipeline == pipeline {
-			l.events = append(l.events, dedup.Event{At: mark.At, Kind: dedup.EventMark, Text: plain(mark.Text, 900) + ", marked by " + name(mark.By)})
+			l.Events = append(l.Events, dedup.Event{At: mark.At, Kind: dedup.EventMark, Text: plain(mark.Text, 900) + ", marked by " + name(mark.By)})
 		}
 	}
 	return &l

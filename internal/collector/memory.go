@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -25,7 +26,7 @@ type memory struct {
 }
 
 // recall lets the sources go on from what was kept before the start. A source whose place changed, or that was not there, begins anew.
-func (m *memory) recall(ctx context.Context, sources []*source, log *slog.Logger) {
+func (m *memory) recall(ctx context.Context, sources []*source.Source, log *slog.Logger) {
 	if m.keeper == nil {
 		return
 	}
@@ -43,20 +44,20 @@ func (m *memory) recall(ctx context.Context, sources []*source, log *slog.Logger
 	}
 	gone := dedup.Absence{From: rebase(kept.Kept, kept.Kept, now), Until: now}
 	for _, s := range sources {
-		if r, ok := records[s.name]; ok && r.Place == s.place {
-			s.resume(r, gone)
+		if r, ok := records[s.Name]; ok && r.Place == s.Place {
+			s.Resume(r, gone)
 		}
 	}
 }
 
 // keep writes how the sources are, without waiting on a slow disk.
-func (m *memory) keep(ctx context.Context, beside *sync.WaitGroup, sources []*source, now time.Time, log *slog.Logger) {
+func (m *memory) keep(ctx context.Context, beside *sync.WaitGroup, sources []*source.Source, now time.Time, log *slog.Logger) {
 	if m.keeper == nil {
 		return
 	}
 	all := dedup.SourceRecords{Kept: now.Round(0)}
 	for _, s := range sources {
-		all.Sources = append(all.Sources, walled(s.record(now), now))
+		all.Sources = append(all.Sources, walled(s.Record(now), now))
 	}
 	m.aside.next(ctx, beside, func(ctx context.Context) error { return m.keeper.KeepSourceRecords(ctx, all) }, func(err error) {
 		if err != nil && !m.logged {

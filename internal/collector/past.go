@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/series"
 )
 
@@ -76,7 +77,7 @@ func historyWords(err error) string {
 	if errors.Is(err, series.ErrStarting) {
 		return "history is being opened"
 	}
-	return "history cannot be used: " + words(err, 0)
+	return "history cannot be used: " + source.Words(err, 0)
 }
 
 // join makes the counters go on where the history stopped.

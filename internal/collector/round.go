@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -19,7 +21,7 @@ func (c *Collector) rounds(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		c.round(ctx, time.Now())
-		if !waitUntil(ctx, time.Now().Add(roundsApart)) {
+		if !source.WaitUntil(ctx, time.Now().Add(roundsApart)) {
 			return
 		}
 		select {
@@ -48,7 +50,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
 	for _, src := range c.sources {
-		s.Sources = append(s.Sources, src.status(now))
+		s.Sources = append(s.Sources, src.Status(now))
 	}
 	for _, b := range c.brokers {
 		s.Brokers = append(s.Brokers, b.status(&c.past, now))
@@ -118,7 +120,7 @@ func (c *Collector) absorb(now time.Time) {
 		if p.report == nil {
 			continue
 		}
-		if r, count := p.report.readings.get(); count != p.report.absorbed {
+		if r, count := p.report.readings.Get(); count != p.report.absorbed {
 			p.report.absorbed = count
 			p.absorbReported(r, now)
 		}
@@ -128,34 +130,15 @@ func (c *Collector) absorb(now time.Time) {
 
 // noteTurns notes an event, and logs a line, for each source that went down or came back.
 func (c *Collector) noteTurns(now time.Time) {
-	note := func(s *source, logs ...*eventLog) {
-		h := s.status(now)
-		if !h.Tried {
-			return
-		}
-		was, known := c.up[s.name]
-		c.up[s.name] = h.OK
-		at := now
-		if !known && !h.OK && h.Since.Before(now) { // it may have begun before a restart
-			at = h.Since
-		}
-		var lasted time.Duration
-		if was != h.OK || !known {
-			lasted = c.noteOutage(s.name, h.OK, at)
-		}
+	note := func(s *source.Source, l *sample.EventLog) {
+		turn := c.turns.Note(s, now)
 		switch {
-		case !h.OK && (was || !known):
-			c.log.Warn("source cannot be read", "source", s.name, "reason", h.Err)
-		case h.OK && known && !was:
-			c.log.Info("source answers again", "source", s.name)
-		}
-		for _, l := range logs {
-			switch {
-			case !h.OK && (was || !known):
-				l.add(at, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
-			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
-			}
+		case turn.Down:
+			c.log.Warn("source cannot be read", "source", s.Name, "reason", turn.Err)
+			l.Add(turn.At, "source_down", plain(s.Name+" cannot be read: "+turn.Err, 400))
+		case turn.Up:
+			c.log.Info("source answers again", "source", s.Name)
+			l.Add(turn.At, "source_up", plain(s.Name+" answers again after "+span(turn.Lasted), 200))
 		}
 	}
 	for _, b := range c.brokers {
@@ -194,7 +177,7 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 // collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
 func (c *Collector) collect(into batch, now time.Time) {
 	for _, s := range c.sources {
-		h := s.status(now)
+		h := s.Status(now)
 		if !h.Tried {
 			continue
 		}
@@ -202,43 +185,43 @@ func (c *Collector) collect(into batch, now time.Time) {
 		if h.OK {
 			up = 1
 		}
-		into.add(series.SourceUp, up, "source", s.name)
-		into.add(series.SourceDuration, h.Took.Seconds(), "source", s.name)
+		into.add(series.SourceUp, up, "source", s.Name)
+		into.add(series.SourceDuration, h.Took.Seconds(), "source", s.Name)
 		into.tallies(c.missed(s, h.Missed))
 		if !h.LastSuccess.IsZero() {
-			into.add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.name)
+			into.add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.Name)
 		}
 	}
 	for _, b := range c.brokers {
-		if b.samples.status(now).OK {
+		if b.samples.Status(now).OK {
 			b.store(into)
 		}
 	}
 	for _, w := range c.stores {
-		if w.src.status(now).OK {
+		if w.src.Status(now).OK {
 			w.keep(into)
 		}
 	}
 	for _, p := range c.pipelines {
-		if p.broker.samples.status(now).OK {
+		if p.broker.samples.Status(now).OK {
 			p.keepBroker(into)
 		}
-		if p.report != nil && p.report.src.status(now).OK {
+		if p.report != nil && p.report.src.Status(now).OK {
 			p.keepReported(into)
 		}
-		if p.store != nil && p.store.src.status(now).OK {
+		if p.store != nil && p.store.src.Status(now).OK {
 			p.keepMarkers(into, now)
 		}
 	}
 }
 
 // missed brings the tally of a source's missed ticks up to date.
-func (c *Collector) missed(s *source, n uint64) *tally {
-	t := c.book.tally(series.SourceMissed, "source", s.name)
+func (c *Collector) missed(s *source.Source, n uint64) *tally {
+	t := c.book.tally(series.SourceMissed, "source", s.Name)
 	t.open = true
-	if n > c.misses[s.name] {
-		t.total += float64(n - c.misses[s.name])
-		c.misses[s.name] = n
+	if n > c.misses[s.Name] {
+		t.total += float64(n - c.misses[s.Name])
+		c.misses[s.Name] = n
 	}
 	return t
 }

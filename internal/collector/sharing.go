@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -139,8 +140,8 @@ func (p *pipeline) sharedArrivals(past *past, w time.Duration) (n float64, known
 func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
 	for _, b := range c.brokers {
-		h := b.samples.status(now)
-		why := down("broker "+name(b.broker.Name()), h)
+		h := b.samples.Status(now)
+		why := source.WhyDown("broker "+name(b.broker.Name()), h)
 		for _, shared := range b.sharedOrder {
 			q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.broker.Name(), Queues: shared.strangers}
 			for _, p := range shared.users {
@@ -159,7 +160,7 @@ func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.Share
 }
 
 func (s *sharedQueue) depth() dedup.Figure {
-	sample, _ := s.lead.broker.sample.get()
+	sample, _ := s.lead.broker.sample.Get()
 	return s.lead.deadLetterQueue(topology.Target{QueueRef: s.QueueRef}, sample.At).Depth
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -24,19 +26,19 @@ type view struct {
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: down("broker "+name(p.Broker), p.broker.samples.status(now))}
+	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
 		v.scheme = p.store.store.Scheme()
-		v.stats, _ = p.store.stats.get()
-		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
+		v.stats, _ = p.store.stats.Get()
+		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
 			v.storeDown = v.unfit
 		}
 	}
 	v.reportDown = "consumers report no counters"
 	if p.report != nil {
-		v.reportDown = down("what consumers report", p.report.src.status(now))
+		v.reportDown = source.WhyDown("what consumers report", p.report.src.Status(now))
 	}
 	v.several = p.several(v.scheme)
 	return v
@@ -61,7 +63,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	p.showEffects(&st, now)
 	st.Events = p.allEvents(c.marks.of(p.Name))
 	for _, s := range p.sources() {
-		h := s.status(now)
+		h := s.Status(now)
 		st.Sources = append(st.Sources, h.Name)
 		if !h.OK {
 			st.Down = append(st.Down, h)
@@ -70,26 +72,32 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	return st
 }
 
-func (p *pipeline) sources() []*source {
-	out := []*source{p.broker.samples}
+// watched are the sources whose outages are those of the pipeline. What consumers report is none of them.
+func (p *pipeline) watched() []*source.Source {
+	out := []*source.Source{p.broker.samples}
 	if p.store != nil {
 		out = append(out, p.store.src)
 	}
+	return out
+}
+
+func (p *pipeline) sources() []*source.Source {
+	out := p.watched()
 	if p.report != nil {
 		out = append(out, p.report.src)
 	}
 	return out
 }
 
-func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
-	logs := []*eventLog{&p.events, &p.broker.events, marks}
+func (p *pipeline) allEvents(marks *sample.EventLog) []dedup.Event {
+	logs := []*sample.EventLog{&p.events, &p.broker.events, marks}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
 	}
 	if p.effects != nil {
 		logs = append(logs, p.effects.told())
 	}
-	return mergeEvents(logs...)
+	return sample.MergeEvents(logs...)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.
@@ -106,11 +114,11 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	}
 	d := p.depths()
 	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
-	sample, _ := p.broker.sample.get()
+	newest, _ := p.broker.sample.Get()
 	for _, t := range p.targets {
-		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, sample.At))
+		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, newest.At))
 	}
-	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, sample.At)
+	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, newest.At)
 }
 
 // deadLetterDepth is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
@@ -137,7 +145,7 @@ func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time)
 }
 
 func (p *pipeline) noDeadLetterQueue() string {
-	t, _ := p.broker.topology.get()
+	t, _ := p.broker.topology.Get()
 	switch {
 	case t.err != "" && p.broker.index == nil:
 		return "dead-letter queues cannot be found: " + t.err

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -22,8 +23,8 @@ const evictionStep = 5 * time.Minute
 // A storeWatch reads one store and remembers what its pipelines need between two readings.
 type storeWatch struct {
 	store Store
-	src   *source
-	stats reading[dedup.StoreStats]
+	src   *source.Source
+	stats source.Reading[dedup.StoreStats]
 
 	// The rest belongs to the round.
 	absorbed uint64
@@ -49,22 +50,22 @@ type storeWatch struct {
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
 	queues []*storeQueues
-	events eventLog
+	events sample.EventLog
 }
 
 func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
 	w := &storeWatch{store: s, evictions: b.tally(series.StoreEvictedKeys, "store", s.Name())}
-	w.src = &source{name: "store " + s.Name(), kind: "store", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(s),
-		read: func(ctx context.Context) error {
+	w.src = &source.Source{Name: "store " + s.Name(), Kind: "store", Interval: cfg.Interval, Timeout: cfg.Timeout,
+		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(s),
+		Read: func(ctx context.Context) error {
 			stats, err := s.Stats(ctx)
 			if err == nil {
-				w.stats.set(stats)
+				w.stats.Set(stats)
 			}
 			return err
 		}}
 	if stirring, ok := s.(stirrer); ok {
-		w.src.stirred = stirring.Stirred()
+		w.src.Stirred = stirring.Stirred()
 	}
 	return w
 }
@@ -76,7 +77,7 @@ type stirrer interface {
 
 // absorb takes new statistics, if there are any.
 func (w *storeWatch) absorb(now time.Time) {
-	stats, count := w.stats.get()
+	stats, count := w.stats.Get()
 	if count == w.absorbed {
 		return
 	}
@@ -91,7 +92,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
 		w.disturbed, w.disturbedWhy = at, "the store was restarted in the window and may have lost markers"
-		w.events.add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
+		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
 	}
 	if h.RunID != "" {
 		w.runID = h.RunID
@@ -101,7 +102,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
+			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
@@ -182,14 +183,14 @@ func givenFromHere(p *dedup.Pass) int64 {
 }
 
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
-	stats, _ := w.stats.get()
-	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.status(now), Stats: stats,
-		Events: mergeEvents(&w.events), Pipelines: w.pipelines}
+	stats, _ := w.stats.Get()
+	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.Status(now), Stats: stats,
+		Events: sample.MergeEvents(&w.events), Pipelines: w.pipelines}
 }
 
 // keep adds what is kept of the store itself.
 func (w *storeWatch) keep(into batch) {
-	stats, _ := w.stats.get()
+	stats, _ := w.stats.Get()
 	h, label := stats.Health, w.store.Name()
 	into.tallies(w.evictions)
 	if h.Keys != nil {
@@ -208,20 +209,20 @@ func (w *storeWatch) keep(into batch) {
 
 // A reportWatch reads the counters that the consumers of one pipeline report.
 type reportWatch struct {
-	src      *source
-	readings reading[dedup.Reported]
+	src      *source.Source
+	readings source.Reading[dedup.Reported]
 	absorbed uint64
 }
 
 func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {
 	w := &reportWatch{}
 	reported := false // of the reading goroutine: the hash was there at least once
-	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r),
-		read: func(ctx context.Context) error {
+	w.src = &source.Source{Name: "reported " + pipeline, Kind: "reported", Interval: cfg.Interval, Timeout: cfg.Timeout,
+		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(r),
+		Read: func(ctx context.Context) error {
 			got, err := r.Reported(ctx, pipeline)
 			if err == nil {
-				w.readings.set(got)
+				w.readings.Set(got)
 				note := ""
 				switch reported = reported || got.Present; {
 				case got.Exports != nil:
@@ -229,7 +230,7 @@ func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *rep
 				case !reported:
 					note = "nothing reported yet"
 				}
-				w.src.remark(note)
+				w.src.Remark(note)
 			}
 			return err
 		}}

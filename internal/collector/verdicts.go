@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -18,7 +19,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 	for i, w := range c.stores {
 		st := &s.Stores[i]
 		st.Evidence = w.evidence(s.At, statuses)
-		count, why := finding.Verdicts{}, down("store "+name(st.Name), st.Health)
+		count, why := finding.Verdicts{}, source.WhyDown("store "+name(st.Name), st.Health)
 		switch {
 		case why != "":
 		case st.Stats.Pass == nil:
