@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
@@ -78,7 +79,7 @@ type brokerWatch struct {
 	node      string
 	moved     bool
 	closed    sample.Counter
-	closures  *tally
+	closures  *counter.Tally
 	owners    sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
@@ -187,7 +188,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 	was := b.closed
 	st := b.closed.Observe(s.ChannelsClosed)
 	if b.closed.Known() {
-		b.closures.take(st)
+		b.closures.Take(st)
 	}
 	if st.Dropped {
 		b.owners.Restart()
@@ -277,7 +278,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 }
 
 // status is the broker's part of a snapshot.
-func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
+func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus {
 	newest, count := b.sample.Get()
 	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.Status(now), Events: sample.MergeEvents(&b.events)}
 	if count == 0 {
@@ -299,25 +300,25 @@ func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
 }
 
 // deathFigures are the dead letters by reason; nil where nobody is asked for them.
-func (b *brokerWatch) deathFigures(p *past, now time.Time) *dedup.BrokerDeaths {
+func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.BrokerDeaths {
 	why := source.WhyDown("broker "+name(b.broker.Name()), b.samples.Status(now))
 	if why == "" {
-		why = p.failure
+		why = p.Failure
 	}
 	return b.deaths.figures(p, why)
 }
 
 // store adds what is kept of the broker itself.
-func (b *brokerWatch) store(into batch) {
-	into.tallies(b.closures)
+func (b *brokerWatch) store(into counter.Batch) {
+	into.Tallies(b.closures)
 	b.deaths.store(into)
 	b.timeouts.store(into)
 	b.keepShared(into)
 }
 
-func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
+func newBrokerWatch(br Broker, cfg Config, bk *counter.Book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
 	patience := source.StaleAfter * cfg.Interval
 	b.samples = &source.Source{Name: "broker " + br.Name(), Kind: "broker", Interval: cfg.Interval, Timeout: cfg.Timeout,
 		Patience: patience, Read: b.readSample, Turned: turned, Place: source.PlaceOf(br)}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
@@ -104,7 +105,7 @@ type Collector struct {
 	cfg     Config
 	log     *slog.Logger
 	changed func(topic string)
-	history history
+	history counter.History
 
 	brokers   []*brokerWatch
 	stores    []*storeWatch
@@ -118,8 +119,8 @@ type Collector struct {
 
 	// The rest belongs to the round, which is one goroutine, and to whoever has the turn.
 	turn         sync.Mutex
-	book         *book
-	past         past
+	book         *counter.Book
+	past         counter.Past
 	number       uint64
 	turns        *source.Turns
 	acknowledged acknowledged
@@ -138,12 +139,12 @@ func New(cfg Config, deps Deps) (*Collector, error) {
 	return newCollector(cfg, deps, deps.Series)
 }
 
-func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
+func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
+	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: counter.NewBook(),
 		wake: make(chan struct{}, 1), turns: source.NewTurns(), misses: make(map[string]uint64)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -151,6 +152,7 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 	if c.changed == nil {
 		c.changed = func(string) {}
 	}
+	c.past = counter.NewPast(c.book, h, cfg.Interval, cfg.Windows, c.log)
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}

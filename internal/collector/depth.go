@@ -138,14 +138,14 @@ func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths d
 			d.inflow.Lose()
 			continue
 		}
-		p.arrived.open = true
+		p.arrived.Open = true
 		arrived := d.inflow.Observe(*q.Messages, d.settled, s.At)
 		switch shared := p.broker.shared[t.QueueRef]; {
 		case shared != nil && shared.lead == p:
-			shared.arrived.open = true
-			shared.arrived.total += arrived
+			shared.arrived.Open = true
+			shared.arrived.Total += arrived
 		case shared == nil && !t.Onward:
-			p.arrived.total += arrived
+			p.arrived.Total += arrived
 		}
 		d.head.observe(*q.Messages, d.settled, s.At)
 	}

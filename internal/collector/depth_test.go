@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -38,7 +39,7 @@ func TestDepthsAreLiveOnlyWhereEveryQueueAnswersItself(t *testing.T) {
 				delete(live, dead)
 			}
 			p := &pipeline{refs: []dedup.QueueRef{source}, targets: []topology.Target{{QueueRef: dead}}, keeps: keepsAll,
-				dead: map[dedup.QueueRef]*deadQueue{}, arrived: &tally{}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{
+				dead: map[dedup.QueueRef]*deadQueue{}, arrived: &counter.Tally{}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{
 					source: {QueueRef: source, Type: "classic", Messages: number(40), Unacked: number(4)},
 					dead:   {QueueRef: dead, Type: tt.deadType, Messages: number(5), Unacked: number(0)},
 				}}}

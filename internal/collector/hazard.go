@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
@@ -126,7 +127,7 @@ func worstFirst(s *dedup.Snapshot) {
 }
 
 // keepFindings adds the findings, counted by kind and tier.
-func keepFindings(into batch, s *dedup.PipelineStatus) {
+func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 	type class struct {
 		kind string
 		tier dedup.Tier
@@ -136,6 +137,6 @@ func keepFindings(into batch, s *dedup.PipelineStatus) {
 		counts[class{f.Kind, f.Tier}]++
 	}
 	for c, n := range counts {
-		into.add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
+		into.Add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
 }

@@ -21,7 +21,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.Live
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
-	switch auto := c.past.gain(w, p.autoAcks); {
+	switch auto := c.past.Gain(w, p.autoAcks); {
 	case ok && v.now.Sub(r.To) > sample.LiveStale:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -20,7 +21,7 @@ var liveNow = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 func countedLive(foreign float64) *pipeline {
 	src := &source.Source{Patience: time.Hour}
 	src.Finish(liveNow, 0, nil)
-	p := &pipeline{autoAcks: &tally{}, joint: &jointPair{}, live: &liveWatch{src: src}}
+	p := &pipeline{autoAcks: &counter.Tally{}, joint: &jointPair{}, live: &liveWatch{src: src}}
 	p.store = &storeWatch{store: &fakeSource{scheme: dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before",
 		OnInFlight: "nack", OnFail: "delete", AcksEach: true, States: []dedup.State{dedup.Processing, dedup.Done}}}}
 	for second := range 601 {

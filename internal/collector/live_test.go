@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -33,7 +34,7 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 			t.Parallel()
 			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
 			c := &Collector{}
-			p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &tally{},
+			p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &counter.Tally{},
 				store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, joint: &jointPair{}, live: newLiveWatch("main", unanswered{}, Config{Interval: 5 * time.Second, Timeout: 2 * time.Second}, func() {})}
 			p.live.src.Finish(now, 0, nil)
 			if !tt.ok {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -209,7 +210,7 @@ func TestASourceThatLeftTheConfigurationIsForgotten(t *testing.T) {
 }
 
 func TestASourceHasThePlaceOfWhatItReads(t *testing.T) {
-	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, newBook(), nil, nil)
+	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, counter.NewBook(), nil, nil)
 	if w.samples.Place != "http://a" || w.totals.Place != "http://a" {
 		t.Errorf("the broker is at %q, its totals at %q", w.samples.Place, w.totals.Place)
 	}

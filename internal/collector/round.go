@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
@@ -40,10 +41,11 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	defer c.turn.Unlock()
 	c.number++
 	c.absorb(now)
-	stored := batch{}
+	stored := counter.Batch{}
 	c.collect(stored, now)
-	c.past.append(ctx, c, now, stored)
-	c.past.refresh(ctx, c, now)
+	c.resume(ctx, now)
+	c.past.Append(ctx, now, stored)
+	c.past.Refresh(ctx, now)
 	c.acknowledged.read(ctx, &c.beside, c.log)
 	c.marks.read(ctx, &c.beside, now, c.log)
 	c.memory.keep(ctx, &c.beside, c.sources, now, c.log)
@@ -65,11 +67,11 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	s.SharedKnown = !slices.ContainsFunc(c.brokers, func(b *brokerWatch) bool { return b.index == nil })
 	c.judgeMarkers(s)
 	worstFirst(s)
-	judged := batch{}
+	judged := counter.Batch{}
 	for i, p := range c.pipelines {
 		p.keepJudged(judged, now, &s.Pipelines[i])
 	}
-	c.past.appendJudged(ctx, c, now, judged)
+	c.past.AppendJudged(ctx, now, judged)
 	if ctx.Err() != nil {
 		return
 	}
@@ -80,6 +82,34 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	}
 	if c.acknowledged.fell { // which must outlive a restart before the next round
 		c.acknowledged.read(ctx, &c.beside, c.log)
+	}
+}
+
+// resume goes on from where the history stopped, once it can be read.
+func (c *Collector) resume(ctx context.Context, now time.Time) {
+	newest, joined := c.past.Join(ctx, now)
+	if !joined {
+		return
+	}
+	lines, err := c.history.QueryRange(ctx, series.StoreEvictedKeys, now.Add(-evictionReach), now, evictionStep)
+	if err != nil {
+		c.log.Warn("when stores last evicted keys cannot be read from the history", "err", err)
+	} else {
+		for _, w := range c.stores {
+			w.recallEvictions(lines, now, newest)
+		}
+	}
+	lines, err = c.history.QueryRange(ctx, series.DuplicateRate, now.Add(-sparkPoints*sparkStep), now, sparkStep)
+	if err != nil {
+		c.log.Warn("sparklines start empty", "err", err)
+		return
+	}
+	for _, l := range lines {
+		for _, p := range c.pipelines {
+			if p.Name == l.Labels["pipeline"] {
+				p.spark.restore(l.Points)
+			}
+		}
 	}
 }
 
@@ -175,7 +205,7 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 }
 
 // collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
-func (c *Collector) collect(into batch, now time.Time) {
+func (c *Collector) collect(into counter.Batch, now time.Time) {
 	for _, s := range c.sources {
 		h := s.Status(now)
 		if !h.Tried {
@@ -185,11 +215,11 @@ func (c *Collector) collect(into batch, now time.Time) {
 		if h.OK {
 			up = 1
 		}
-		into.add(series.SourceUp, up, "source", s.Name)
-		into.add(series.SourceDuration, h.Took.Seconds(), "source", s.Name)
-		into.tallies(c.missed(s, h.Missed))
+		into.Add(series.SourceUp, up, "source", s.Name)
+		into.Add(series.SourceDuration, h.Took.Seconds(), "source", s.Name)
+		into.Tallies(c.missed(s, h.Missed))
 		if !h.LastSuccess.IsZero() {
-			into.add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.Name)
+			into.Add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.Name)
 		}
 	}
 	for _, b := range c.brokers {
@@ -216,11 +246,11 @@ func (c *Collector) collect(into batch, now time.Time) {
 }
 
 // missed brings the tally of a source's missed ticks up to date.
-func (c *Collector) missed(s *source.Source, n uint64) *tally {
-	t := c.book.tally(series.SourceMissed, "source", s.Name)
-	t.open = true
+func (c *Collector) missed(s *source.Source, n uint64) *counter.Tally {
+	t := c.book.Tally(series.SourceMissed, "source", s.Name)
+	t.Open = true
 	if n > c.misses[s.Name] {
-		t.total += float64(n - c.misses[s.Name])
+		t.Total += float64(n - c.misses[s.Name])
 		c.misses[s.Name] = n
 	}
 	return t

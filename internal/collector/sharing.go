@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
@@ -20,11 +21,11 @@ type sharedQueue struct {
 	strangers []string
 	// lead is the one of the users that counts what arrives.
 	lead    *pipeline
-	arrived *tally
+	arrived *counter.Tally
 }
 
 // findShared finds the dead-letter queues of a broker that several pipelines have, or that are fed by queues of none.
-func (b *brokerWatch) findShared(all []*pipeline, bk *book) {
+func (b *brokerWatch) findShared(all []*pipeline, bk *counter.Book) {
 	b.shared = make(map[dedup.QueueRef]*sharedQueue)
 	b.sharedOrder = nil
 	users := make(map[dedup.QueueRef][]*pipeline)
@@ -48,7 +49,7 @@ func (b *brokerWatch) findShared(all []*pipeline, bk *book) {
 		if i := slices.IndexFunc(s.users, func(p *pipeline) bool { return !p.onlyOnward(ref) }); i >= 0 {
 			s.lead = s.users[i]
 		}
-		s.arrived = bk.tally(series.SharedArrived, "broker", b.broker.Name(), "vhost", ref.Vhost, "queue", ref.Name)
+		s.arrived = bk.Tally(series.SharedArrived, "broker", b.broker.Name(), "vhost", ref.Vhost, "queue", ref.Name)
 		b.shared[ref] = s
 		b.sharedOrder = append(b.sharedOrder, s)
 	}
@@ -125,11 +126,11 @@ func sharers(s dedup.Sharing) string {
 }
 
 // sharedArrivals is what arrived in the pipeline's shared dead-letter queues over a window, and whether that is known of all of them.
-func (p *pipeline) sharedArrivals(past *past, w time.Duration) (n float64, known bool) {
+func (p *pipeline) sharedArrivals(past *counter.Past, w time.Duration) (n float64, known bool) {
 	known = true
 	for _, t := range p.targets {
 		if s := p.broker.shared[t.QueueRef]; s != nil && !t.Onward {
-			g := past.gain(w, s.arrived)
+			g := past.Gain(w, s.arrived)
 			n, known = n+g.Delta, known && g.Known
 		}
 	}
@@ -166,10 +167,10 @@ func (s *sharedQueue) depth() dedup.Figure {
 
 // sharedInflow is the rate at which messages arrived in a shared queue.
 func (c *Collector) sharedInflow(s *sharedQueue) dedup.Figure {
-	if c.past.failure != "" {
-		return dedup.Unknown(dedup.PerHour, c.past.failure)
+	if c.past.Failure != "" {
+		return dedup.Unknown(dedup.PerHour, c.past.Failure)
 	}
-	f := figure.ArrivalRate(c.past.gain(time.Hour, s.arrived), time.Hour)
+	f := figure.ArrivalRate(c.past.Gain(time.Hour, s.arrived), time.Hour)
 	f.Source = "depth of the dead-letter queue"
 	return f
 }
@@ -197,11 +198,11 @@ func freshBeyond(b *dedup.Baseline, all dedup.Figure) float64 {
 }
 
 // keepShared adds what is stored of the shared dead-letter queues of a broker.
-func (b *brokerWatch) keepShared(into batch) {
+func (b *brokerWatch) keepShared(into counter.Batch) {
 	for _, s := range b.sharedOrder {
-		into.tallies(s.arrived)
+		into.Tallies(s.arrived)
 		if q := b.queues[s.QueueRef]; q != nil && q.Messages != nil {
-			into.add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.broker.Name(), "vhost", s.Vhost, "queue", s.Name)
+			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.broker.Name(), "vhost", s.Vhost, "queue", s.Name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -17,8 +18,11 @@ import (
 // passesKept is the number of earlier passes whose undated completions are remembered.
 const passesKept = 512
 
-// evictionStep is how exactly the time of an eviction is recalled from the history.
-const evictionStep = 5 * time.Minute
+// evictionStep is how exactly the time of an eviction is recalled from the history, evictionReach how far back.
+const (
+	evictionStep  = 5 * time.Minute
+	evictionReach = 24 * time.Hour
+)
 
 // A storeWatch reads one store and remembers what its pipelines need between two readings.
 type storeWatch struct {
@@ -37,7 +41,7 @@ type storeWatch struct {
 	setsExpiry bool
 	runID      string
 	evicted    sample.Counter
-	evictions  *tally
+	evictions  *counter.Tally
 	// first is when the store was first read in this run.
 	first time.Time
 	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
@@ -53,8 +57,8 @@ type storeWatch struct {
 	events sample.EventLog
 }
 
-func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
-	w := &storeWatch{store: s, evictions: b.tally(series.StoreEvictedKeys, "store", s.Name())}
+func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWatch {
+	w := &storeWatch{store: s, evictions: b.Tally(series.StoreEvictedKeys, "store", s.Name())}
 	w.src = &source.Source{Name: "store " + s.Name(), Kind: "store", Interval: cfg.Interval, Timeout: cfg.Timeout,
 		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(s),
 		Read: func(ctx context.Context) error {
@@ -98,7 +102,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		w.runID = h.RunID
 	}
 	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
-		w.evictions.take(step)
+		w.evictions.Take(step)
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
@@ -111,28 +115,20 @@ func (w *storeWatch) absorb(now time.Time) {
 	w.told.Add(stats.Events)
 }
 
-// recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a
+// recallEvictions learns from the history when the store was last seen to evict keys, so that the finding of it outlives a
 // restart. A time is known to evictionStep, of which the later end is taken; newest is that of the newest sample.
-func (c *Collector) recallEvictions(ctx context.Context, now, newest time.Time) {
-	const reach = 24 * time.Hour
-	lines, err := c.history.QueryRange(ctx, series.StoreEvictedKeys, now.Add(-reach), now, evictionStep)
-	if err != nil {
-		c.log.Warn("when stores last evicted keys cannot be read from the history", "err", err)
-		return
+func (w *storeWatch) recallEvictions(lines []series.Line, now, newest time.Time) {
+	var points []dedup.Point
+	for _, l := range lines {
+		if l.Labels["store"] == w.store.Name() {
+			points = l.Points
+		}
 	}
-	for _, w := range c.stores {
-		var points []dedup.Point
-		for _, l := range lines {
-			if l.Labels["store"] == w.store.Name() {
-				points = l.Points
-			}
-		}
-		if now.Sub(newest) < reach {
-			points = append(points, dedup.Point{At: newest, Value: w.evictions.total}) // it lies between two steps
-		}
-		if at := lastRise(points); at.After(w.evictedAt) {
-			w.evictedAt = at
-		}
+	if now.Sub(newest) < evictionReach {
+		points = append(points, dedup.Point{At: newest, Value: w.evictions.Total}) // it lies between two steps
+	}
+	if at := lastRise(points); at.After(w.evictedAt) {
+		w.evictedAt = at
 	}
 }
 
@@ -189,21 +185,21 @@ func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
 }
 
 // keep adds what is kept of the store itself.
-func (w *storeWatch) keep(into batch) {
+func (w *storeWatch) keep(into counter.Batch) {
 	stats, _ := w.stats.Get()
 	h, label := stats.Health, w.store.Name()
-	into.tallies(w.evictions)
+	into.Tallies(w.evictions)
 	if h.Keys != nil {
-		into.add(series.StoreKeys, float64(*h.Keys), "store", label)
+		into.Add(series.StoreKeys, float64(*h.Keys), "store", label)
 	}
 	if h.MemoryUsed != nil {
-		into.add(series.StoreMemory, float64(*h.MemoryUsed), "store", label)
+		into.Add(series.StoreMemory, float64(*h.MemoryUsed), "store", label)
 	}
 	if h.LatencyP99 > 0 {
-		into.add(series.StoreLatency, h.LatencyP99.Seconds(), "store", label)
+		into.Add(series.StoreLatency, h.LatencyP99.Seconds(), "store", label)
 	}
 	if p := stats.Pass; p != nil {
-		into.add(series.StorePassSeconds, p.Ended.Sub(p.Started).Seconds(), "store", label)
+		into.Add(series.StorePassSeconds, p.Ended.Sub(p.Started).Seconds(), "store", label)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
@@ -69,8 +70,8 @@ func (w *storeWatch) wantTopologies(now time.Time) {
 func verdictLabel(v dedup.Verdict) string { return strings.ReplaceAll(string(v), " ", "_") }
 
 // keepVerdicts adds the verdicts as they were judged.
-func keepVerdicts(into batch, s *dedup.PipelineStatus) {
+func keepVerdicts(into counter.Batch, s *dedup.PipelineStatus) {
 	for v, f := range s.Verdicts {
-		into.figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
+		into.Figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
 	}
 }
