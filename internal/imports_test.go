@@ -49,7 +49,7 @@ var allowed = map[string][]string{
 	"internal/collector/finding":       {"internal/dedup", "internal/text"},
 	"internal/collector/rate":          {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/sample":        {"internal/collector/estimate", "internal/dedup", "internal/text"},
-	"internal/collector/source":        {"internal/dedup", "internal/text"},
+	"internal/collector/source":        {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/topology":      {"internal/dedup", "internal/text"},
 	"internal/collector/session":       {"internal/dedup", "internal/collector/estimate"},
 	"internal/alerts":                  {"internal/alerts/cause", "internal/alerts/rule", "internal/text", "internal/dedup", "internal/series"},

@@ -145,7 +145,7 @@ func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
 	was := b.timeouts.unnamed.Total
 	b.timeouts.absorb(s)
 	if n := int64(b.timeouts.unnamed.Total - was); n > 0 {
-		b.events.AddCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+		b.events.AddCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.read.Name()), counted(n, "consumer")))
 	}
 }
 
@@ -226,7 +226,7 @@ func ackTimeoutFigure(s timeoutSample) dedup.Figure {
 
 func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figure {
 	a := &p.broker.timeouts
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	s := timeoutSample{
 		Now: v.now, Window: w, Own: c.past.Gain(w, p.timeouts), All: c.past.Gain(w, a.all), Unnamed: c.past.Gain(w, a.unnamed),
 		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Overran: a.overran, Silent: a.silent, Why: a.why, Better: a.better,

@@ -2,11 +2,12 @@ package collector
 
 import (
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
 // noteDesertion follows the source queues of a fresh reading.
-func (p *pipeline) noteDesertion(s *brokerReading) {
+func (p *pipeline) noteDesertion(s *source.BrokerReading) {
 	if late(&s.BrokerSample) {
 		return
 	}

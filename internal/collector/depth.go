@@ -5,36 +5,20 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
-// liveDepths are the depths of queues as their own processes told them when they were asked, unlike those of a sample,
-// which are up to sample.DepthLag old. The map is never changed once made.
-type liveDepths struct {
-	at     time.Time // when they were asked; zero when they never were
-	queues map[dedup.QueueRef]*dedup.Queue
-}
-
-// of returns the live depth of a queue, and false when there is none. Only a classic queue is asked itself: the broker
-// answers for the others from tables that they renew every few seconds.
-func (l liveDepths) of(q *dedup.Queue) (*dedup.Queue, bool) {
-	if q.Type != "classic" {
-		return nil, false
-	}
-	live, ok := l.queues[q.QueueRef]
-	return live, ok && live.Messages != nil && live.Unacked != nil
-}
-
 // A depthSource gives the depths of a pipeline's queues, all live or all of the same sample.
 type depthSource struct {
-	live liveDepths
+	live source.LiveDepths
 	from time.Time // they were taken at this time or later
 }
 
 // depthsOf returns the live depths where every queue of the pipeline has one, else those of the sample.
-func (p *pipeline) depthsOf(s *brokerReading) depthSource {
+func (p *pipeline) depthsOf(s *source.BrokerReading) depthSource {
 	sampled := depthSource{from: s.At.Add(-sample.DepthLag)}
-	if s.depths.at.Before(sampled.from) || s.depths.at.After(s.At) {
+	if s.Depths.At.Before(sampled.from) || s.Depths.At.After(s.At) {
 		return sampled
 	}
 	for _, ref := range slices.Concat(p.refs, p.deadRefs()) {
@@ -42,11 +26,11 @@ func (p *pipeline) depthsOf(s *brokerReading) depthSource {
 		if q == nil {
 			return sampled
 		}
-		if _, ok := s.depths.of(q); !ok {
+		if _, ok := s.Depths.Of(q); !ok {
 			return sampled
 		}
 	}
-	return depthSource{live: s.depths, from: s.depths.at}
+	return depthSource{live: s.Depths, from: s.Depths.At}
 }
 
 // deadRefs are the dead-letter queues of the pipeline.
@@ -63,14 +47,14 @@ func (d depthSource) of(q *dedup.Queue) *dedup.Queue {
 	if q == nil {
 		return nil
 	}
-	if live, ok := d.live.of(q); ok {
+	if live, ok := d.live.Of(q); ok {
 		return live
 	}
 	return q
 }
 
 // measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
-func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
+func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 	depths := p.depthsOf(s)
 	f.DepthFrom, f.Whole, f.Blind, f.Depth, f.Unacked = depths.from, p.keeps != keepsNot, false, 0, 0
 	for _, ref := range p.refs {
@@ -92,7 +76,7 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
 
 // completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
 // after it.
-func (p *pipeline) completeFrame(s *brokerReading) {
+func (p *pipeline) completeFrame(s *source.BrokerReading) {
 	n := len(p.frames)
 	if n == 0 {
 		return
@@ -104,8 +88,8 @@ func (p *pipeline) completeFrame(s *brokerReading) {
 
 // absorbDeadLetters follows the dead-letter queues, notes in a frame what they hold and what went in and out of them otherwise than by
 // dead-lettering, and reports whether that is known and complete.
-func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths depthSource) bool {
-	whole := len(p.targets) > 0 && s.counting()
+func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *source.BrokerReading, depths depthSource) bool {
+	whole := len(p.targets) > 0 && s.Counting()
 	f.Dead, f.DeadSettled, f.DeadPublished = 0, 0, 0
 	for _, t := range p.targets {
 		d, ok := p.dead[t.QueueRef]
@@ -115,7 +99,7 @@ func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths d
 		}
 		q := p.broker.queues[t.QueueRef]
 		there := depths.of(q)
-		if there != nil && there.Messages != nil && s.counting() && d.count(p, q) {
+		if there != nil && there.Messages != nil && s.Counting() && d.count(p, q) {
 			p.deadGaps++
 			d.inflow.Lose()
 			whole = false

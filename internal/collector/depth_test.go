@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -13,7 +14,7 @@ import (
 func TestDepthsAreLiveOnlyWhereEveryQueueAnswersItself(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	number := func(n int64) *int64 { return &n }
-	source := dedup.QueueRef{Vhost: "/", Name: "emails"}
+	orders := dedup.QueueRef{Vhost: "/", Name: "emails"}
 	dead := dedup.QueueRef{Vhost: "/", Name: "emails.dlq"}
 	for _, tt := range []struct {
 		name     string
@@ -32,19 +33,19 @@ func TestDepthsAreLiveOnlyWhereEveryQueueAnswersItself(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			live := map[dedup.QueueRef]*dedup.Queue{
-				source: {QueueRef: source, Messages: number(3), Unacked: number(1)},
+				orders: {QueueRef: orders, Messages: number(3), Unacked: number(1)},
 				dead:   {QueueRef: dead, Messages: number(7), Unacked: number(0)},
 			}
 			if tt.missing {
 				delete(live, dead)
 			}
-			p := &pipeline{refs: []dedup.QueueRef{source}, targets: []topology.Target{{QueueRef: dead}}, keeps: keepsAll,
+			p := &pipeline{refs: []dedup.QueueRef{orders}, targets: []topology.Target{{QueueRef: dead}}, keeps: keepsAll,
 				dead: map[dedup.QueueRef]*deadQueue{}, arrived: &counter.Tally{}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{
-					source: {QueueRef: source, Type: "classic", Messages: number(40), Unacked: number(4)},
+					orders: {QueueRef: orders, Type: "classic", Messages: number(40), Unacked: number(4)},
 					dead:   {QueueRef: dead, Type: tt.deadType, Messages: number(5), Unacked: number(0)},
 				}}}
 			var f sample.Frame
-			p.measureDepths(&f, &brokerReading{BrokerSample: dedup.BrokerSample{At: at}, depths: liveDepths{tt.asked, live}})
+			p.measureDepths(&f, &source.BrokerReading{BrokerSample: dedup.BrokerSample{At: at}, Depths: source.LiveDepths{At: tt.asked, Queues: live}})
 			if f.Depth != tt.depth || !f.DepthFrom.Equal(tt.from) || !f.Whole || f.Blind {
 				t.Errorf("depth %v from %v, whole %v, blind %v; want %v from %v", f.Depth, f.DepthFrom, f.Whole, f.Blind, tt.depth, tt.from)
 			}
@@ -66,7 +67,7 @@ func TestFramesWaitUntilTheDeadLettersAreKnownToBeKept(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &pipeline{keeps: keepsPerhaps, broker: &brokerWatch{}}
 			p.frames.Add(sample.Frame{Presumed: true})
-			p.settleKeeping(tt.then, &brokerReading{BrokerSample: dedup.BrokerSample{At: time.Unix(1, 0)}})
+			p.settleKeeping(tt.then, &source.BrokerReading{BrokerSample: dedup.BrokerSample{At: time.Unix(1, 0)}})
 			if f := p.frames[0]; f.Whole != tt.want {
 				t.Errorf("whole %v, want %v", f.Whole, tt.want)
 			}

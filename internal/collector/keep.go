@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -91,7 +92,7 @@ func (p *pipeline) refusesOrIsFed() bool {
 }
 
 // settleKeeping takes what is now known of the dead letters, and decides with it about the frames so far.
-func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
+func (p *pipeline) settleKeeping(now keeping, s *source.BrokerReading) {
 	was := p.keeps
 	p.keeps = now
 	if now != keepsPerhaps {
@@ -167,7 +168,7 @@ func (p *pipeline) keepBroker(into counter.Batch) {
 type depths struct{ ready, unacked, consumers dedup.Figure }
 
 func (p *pipeline) depths() depths {
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	return depths{
 		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
 		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),

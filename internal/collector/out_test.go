@@ -8,7 +8,6 @@ import (
 
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/dedup"
 )
 
 // TestWhatIsOutIsBoundedByTheSampleBefore simulates bursts whose deliveries are sampled and counted each second, at different moments.
@@ -69,17 +68,6 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.unrest(at(i)) > rate.QuietEnough {
 				t.Errorf("the window of %d to %d has an end %v s after a burst began", begin, end, in-3)
 			}
-		}
-	}
-}
-
-func TestOnlyClassicQueuesAnswerAsOfTheRequest(t *testing.T) {
-	ref := dedup.QueueRef{Vhost: "/", Name: "orders"}
-	for kind, want := range map[string]int{"classic": 1, "quorum": 0} {
-		o := occupancy{out: map[string][]sample.OutSample{}, watch: map[string][]dedup.QueueRef{"orders": {ref}}}
-		o.sampleOut("orders", sample.OutSample{}, map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Type: kind}})
-		if got := len(o.drainOut("orders")); got != want {
-			t.Errorf("%d samples of a %s queue, want %d", got, kind, want)
 		}
 	}
 }

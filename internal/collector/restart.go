@@ -127,19 +127,19 @@ func (gone departures) replace(n int) int {
 
 // followConsumers takes the newest topology, if there is one.
 func (p *pipeline) followConsumers() {
-	t, version := p.broker.topology.Get()
-	if version == p.restarts.version || t.topology.At.IsZero() {
+	t, version := p.broker.read.Topology.Get()
+	if version == p.restarts.version || t.Topology.At.IsZero() {
 		return
 	}
 	p.restarts.version = version
-	if t.err != "" { // the topology is an old one
+	if t.Err != "" { // the topology is an old one
 		p.restarts.known = false
 		return
 	}
-	n := p.restarts.take(p.refs, &t.topology)
+	n := p.restarts.take(p.refs, &t.Topology)
 	p.restarted.Open = p.restarted.Open || p.restarts.known
 	p.restarted.Total += float64(n)
-	p.noteRestarts(n, t.topology.At)
+	p.noteRestarts(n, t.Topology.At)
 }
 
 // noteRestarts tells of restarts: of the first at once, and of those of the next minutes together when these are over.
@@ -187,11 +187,11 @@ func restartFigure(s restartSample) dedup.Figure {
 
 func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
 	s := restartSample{Window: w, Restarted: c.past.Gain(w, p.restarted), Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
-	t, _ := p.broker.topology.Get()
+	t, _ := p.broker.read.Topology.Get()
 	switch {
-	case t.err != "":
-		s.Why = "consumers cannot be listed: " + t.err
-	case t.topology.At.IsZero():
+	case t.Err != "":
+		s.Why = "consumers cannot be listed: " + t.Err
+	case t.Topology.At.IsZero():
 		s.Why = "consumers have not been listed yet"
 	case !p.restarts.known:
 		s.Why = "the broker does not list consumers: its statistics are disabled, or the watching account may not see them"

@@ -49,7 +49,7 @@ func (b *brokerWatch) findShared(all []*pipeline, bk *counter.Book) {
 		if i := slices.IndexFunc(s.users, func(p *pipeline) bool { return !p.onlyOnward(ref) }); i >= 0 {
 			s.lead = s.users[i]
 		}
-		s.arrived = bk.Tally(series.SharedArrived, "broker", b.broker.Name(), "vhost", ref.Vhost, "queue", ref.Name)
+		s.arrived = bk.Tally(series.SharedArrived, "broker", b.read.Name(), "vhost", ref.Vhost, "queue", ref.Name)
 		b.shared[ref] = s
 		b.sharedOrder = append(b.sharedOrder, s)
 	}
@@ -141,10 +141,10 @@ func (p *pipeline) sharedArrivals(past *counter.Past, w time.Duration) (n float6
 func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
 	for _, b := range c.brokers {
-		h := b.samples.Status(now)
-		why := source.WhyDown("broker "+name(b.broker.Name()), h)
+		h := b.read.Samples.Status(now)
+		why := source.WhyDown("broker "+name(b.read.Name()), h)
 		for _, shared := range b.sharedOrder {
-			q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.broker.Name(), Queues: shared.strangers}
+			q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.read.Name(), Queues: shared.strangers}
 			for _, p := range shared.users {
 				q.Pipelines = append(q.Pipelines, p.Name)
 			}
@@ -161,7 +161,7 @@ func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.Share
 }
 
 func (s *sharedQueue) depth() dedup.Figure {
-	sample, _ := s.lead.broker.sample.Get()
+	sample, _ := s.lead.broker.read.Sample.Get()
 	return s.lead.deadLetterQueue(topology.Target{QueueRef: s.QueueRef}, sample.At).Depth
 }
 
@@ -202,7 +202,7 @@ func (b *brokerWatch) keepShared(into counter.Batch) {
 	for _, s := range b.sharedOrder {
 		into.Tallies(s.arrived)
 		if q := b.queues[s.QueueRef]; q != nil && q.Messages != nil {
-			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.broker.Name(), "vhost", s.Vhost, "queue", s.Name)
+			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.read.Name(), "vhost", s.Vhost, "queue", s.Name)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type view struct {
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.samples.Status(now))}
+	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
 		v.scheme = p.store.store.Scheme()
@@ -74,7 +74,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 
 // watched are the sources whose outages are those of the pipeline. What consumers report is none of them.
 func (p *pipeline) watched() []*source.Source {
-	out := []*source.Source{p.broker.samples}
+	out := []*source.Source{p.broker.read.Samples}
 	if p.store != nil {
 		out = append(out, p.store.src)
 	}
@@ -114,7 +114,7 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	}
 	d := p.depths()
 	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
-	newest, _ := p.broker.sample.Get()
+	newest, _ := p.broker.read.Sample.Get()
 	for _, t := range p.targets {
 		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, newest.At))
 	}
@@ -145,10 +145,10 @@ func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time)
 }
 
 func (p *pipeline) noDeadLetterQueue() string {
-	t, _ := p.broker.topology.Get()
+	t, _ := p.broker.read.Topology.Get()
 	switch {
-	case t.err != "" && p.broker.index == nil:
-		return "dead-letter queues cannot be found: " + t.err
+	case t.Err != "" && p.broker.index == nil:
+		return "dead-letter queues cannot be found: " + t.Err
 	case p.broker.index == nil:
 		return "dead-letter queues are being looked for"
 	}

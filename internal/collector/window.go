@@ -104,7 +104,7 @@ func clockError(roundTrip time.Duration) time.Duration {
 
 // noCounters says why the broker gives no counters for the pipeline's queues.
 func (c *Collector) noCounters(p *pipeline) string {
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	switch {
 	case sample.Info.StatsDisabled:
 		return "the broker gives no counters: its statistics are disabled"
