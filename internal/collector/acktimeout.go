@@ -135,7 +135,7 @@ func (p *pipeline) countTimeouts(at time.Time) {
 			continue
 		}
 		p.timeouts.total += float64(n)
-		p.events.addCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
+		p.events.AddCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
 	}
 }
 
@@ -144,7 +144,7 @@ func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
 	was := b.timeouts.unnamed.total
 	b.timeouts.absorb(s)
 	if n := int64(b.timeouts.unnamed.total - was); n > 0 {
-		b.events.addCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+		b.events.AddCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -105,27 +106,12 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 	})
 }
 
-func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
-	at := findingNow
-	a := acknowledged{keeper: &fakeBaselines{}, lines: map[string]dedup.Baseline{"orders": {Count: 9, At: at}}}
-	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topology.Index{}}}
-	depth := func(n float64, at time.Time) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, n, at, "") }
-	for _, tt := range []struct {
-		depth dedup.Figure
-		want  int64
-	}{{depth(3, at.Add(-time.Second)), 9}, {dedup.Unknown(dedup.Count, "down"), 9}, {depth(12, at.Add(time.Second)), 9}, {depth(3, at.Add(time.Second)), 3}} {
-		if got := a.of(p, tt.depth); got == nil || got.Count != tt.want {
-			t.Errorf("with %+v the baseline is %+v, want %d", tt.depth, got, tt.want)
-		}
-	}
-}
-
 // TestABaselineThatFellIsKeptInItsRound, so that a restart before the next one does not raise it again.
 func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}
 		b := newBench(t, testInterval)
-		b.acknowledged.keeper = disk
+		b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log)
 		for _, s := range b.sources {
 			s.attempt(t.Context())
 		}
@@ -144,7 +130,7 @@ func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 // TestABaselineThatFellLastIsKeptWhenTheProgramEnds: what the disk refused in the last round is tried once more.
 func TestABaselineThatFellLastIsKeptWhenTheProgramEnds(t *testing.T) {
 	disk := &refusingDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}, refuses: true}
-	duringFrom(t, func(b *testBench) { b.acknowledged.keeper = disk }, func(t *testing.T, b *testBench) {
+	duringFrom(t, func(b *testBench) { b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log) }, func(t *testing.T, b *testBench) {
 		pass(testInterval)
 		disk.change(func() {
 			if kept := disk.lines["orders"].Count; kept != 9 {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -85,9 +86,9 @@ type brokerWatch struct {
 	timeouts    ackTimeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
-	burst  burst
+	burst  event.Burst
 	alarms map[string]bool
-	events eventLog
+	events event.Log
 	// shared are the dead-letter queues whose messages may be of several, sharedOrder the same in the order of the configuration.
 	shared      map[dedup.QueueRef]*sharedQueue
 	sharedOrder []*sharedQueue
@@ -193,7 +194,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 		b.closureGaps++
 	}
 	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
-		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
+		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
 	return st.Dropped
@@ -207,11 +208,11 @@ func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 	text := func(n int64, which string) string {
 		return fmt.Sprintf("Broker %s: %s %s closed", name(b.broker.Name()), counted(n, which), verb(n, "was", "were"))
 	}
-	if more, from, last := b.burst.close(at); more > 0 {
-		b.events.addCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
+	if more, from, last := b.burst.Close(at); more > 0 {
+		b.events.AddCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
 	}
-	if n > 0 && b.burst.add(n, at) {
-		b.events.addCounted(at, kind, n, text(n, "channel"))
+	if n > 0 && b.burst.Add(n, at) {
+		b.events.AddCounted(at, kind, n, text(n, "channel"))
 	}
 }
 
@@ -229,12 +230,12 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 	}
 	for what := range now {
 		if !b.alarms[what] {
-			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
 		}
 	}
 	for what := range b.alarms {
 		if !now[what] {
-			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
 		}
 	}
 	b.alarms = now
@@ -278,7 +279,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 // status is the broker's part of a snapshot.
 func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
 	sample, count := b.sample.get()
-	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.status(now), Events: mergeEvents(&b.events)}
+	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.status(now), Events: event.Merge(&b.events)}
 	if count == 0 {
 		return st
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -68,13 +69,6 @@ type Reporter interface {
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
 }
 
-// Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
-type Baselines interface {
-	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
-	// LowerBaseline lowers what the baseline that was made at the same time counts; a newer one stays as it is.
-	LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error
-}
-
 // Deps are what the collector reads from and writes to.
 type Deps struct {
 	Brokers   []Broker
@@ -84,14 +78,14 @@ type Deps struct {
 	// Live are the readers of live counts by broker; none for one that does not tell them.
 	Live map[string]LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
-	Baselines Baselines
+	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
 	Effects []EffectChecker
 	Records EffectRecords
 	// Memory keeps how sources were over a restart; nil where nothing does.
-	Memory SourceRecords
+	Memory records.Sources
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
-	Marks  Marks
+	Marks  records.Marks
 	Series *series.DB
 	Log    *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
@@ -121,9 +115,9 @@ type Collector struct {
 	past         past
 	number       uint64
 	up           map[string]bool
-	acknowledged acknowledged
-	marks        marked
-	memory       memory
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
 	// outages are those of each source that was ever down.
@@ -155,7 +149,8 @@ func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper, c.marks.keeper, c.memory.keeper = deps.Baselines, deps.Marks, deps.Memory
+	c.acknowledged = records.NewAcknowledged(deps.Baselines, &c.beside, c.log)
+	c.marks, c.memory = records.NewMarked(deps.Marks, &c.beside, c.log), records.NewMemory(deps.Memory, &c.beside, c.log)
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
@@ -266,7 +261,12 @@ func (c *Collector) pair() {
 
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
-	c.memory.recall(ctx, c.sources, c.log)
+	earlier := c.memory.Recall(ctx)
+	for _, s := range c.sources {
+		if r, ok := earlier.Of(s.name, s.place); ok {
+			s.resume(r, earlier.Gone)
+		}
+	}
 	var running sync.WaitGroup
 	for _, s := range c.sources {
 		running.Go(func() { s.run(ctx) })
@@ -282,8 +282,8 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { e.run(ctx) })
 	}
 	c.rounds(ctx)
-	c.acknowledged.last(ctx, &c.beside, c.log)
-	if !settled(&c.beside, 2*asideTimeout) {
+	c.acknowledged.Last(ctx)
+	if !records.Settled(&c.beside) {
 		c.log.Error("the database on this machine does not answer: acknowledged dead letters that fell last may not be kept")
 	}
 	running.Wait()

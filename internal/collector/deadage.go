@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/dedup"
 )
 
 // A deadHead follows how long the oldest message of a dead-letter queue has been there: at least since a time from which
@@ -49,4 +50,23 @@ func (p *pipeline) oldestDeadLetter(now time.Time) finding.DeadLetterAge {
 		}
 	}
 	return oldest
+}
+
+// deadLettersWait finds dead letters beyond those that were acknowledged. Those in a shared queue may all be another's.
+func (p *pipeline) deadLettersWait(st *dedup.PipelineStatus, now time.Time) []dedup.Finding {
+	if !st.DeadLetters.Known() {
+		return nil
+	}
+	return finding.WaitingDeadLetters(int64(st.DeadLetters.Low), int64(st.FreshDeadLetters()), st.OwnAcknowledged(), st.Baseline, p.heldIn(st), p.oldestDeadLetter(now), now)
+}
+
+// heldIn are the dead-letter queues of the pipeline alone that hold messages.
+func (p *pipeline) heldIn(st *dedup.PipelineStatus) []dedup.QueueRef {
+	var refs []dedup.QueueRef
+	for _, q := range st.DeadLetterQueues {
+		if q.Depth.Known() && q.Depth.Value > 0 && !q.Shared.Any() {
+			refs = append(refs, q.QueueRef)
+		}
+	}
+	return refs
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
 )
@@ -46,7 +47,7 @@ type effectWatch struct {
 	next     time.Time
 	err      string
 	failures int
-	events   eventLog
+	events   event.Log
 }
 
 func newEffectWatch(check EffectChecker, records EffectRecords, log *slog.Logger, turned func()) *effectWatch {
@@ -183,7 +184,7 @@ func (w *effectWatch) succeeded(ctx context.Context, started time.Time, r dedup.
 	record := w.book.record()
 	w.lastTry, w.err, w.failures = started, "", 0
 	if fresh > 0 {
-		w.events.addCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
+		w.events.AddCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", counted(fresh, "business key")))
 	}
 	w.mu.Unlock()
 	if w.records == nil {
@@ -242,10 +243,10 @@ func (w *effectWatch) figure(span time.Duration, now time.Time) dedup.Figure {
 }
 
 // told returns the events so far.
-func (w *effectWatch) told() *eventLog {
+func (w *effectWatch) told() *event.Log {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return &eventLog{events: append([]dedup.Event(nil), w.events.events...)}
+	return w.events.Copy()
 }
 
 // doubledSince bounds the double effects since a time: done markers that were written again, as the events of the store show, and what the effect

@@ -19,7 +19,7 @@ func (p *pipeline) discover(now time.Time) {
 	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
 		p.deadGaps++
-		p.events.addSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
+		p.events.AddSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
 	}
 	p.targets = targets
 }

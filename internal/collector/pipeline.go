@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
@@ -64,7 +65,7 @@ type pipeline struct {
 	dead           map[dedup.QueueRef]*deadQueue
 	keeps          keeping
 	lastActivity   time.Time
-	events         eventLog
+	events         event.Log
 	spark          spark
 }
 
@@ -208,7 +209,7 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
 	if dropped || droppedAck || droppedWork {
 		p.reportDroppedAt = at
-		p.events.addSpaced(at, "counter_reset", "The counters that consumers report were reset")
+		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
 
@@ -252,7 +253,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.countTimeouts(s.At)
 	if dropped {
 		p.gaps++
-		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
+		p.events.AddSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
 	}
 	p.measureDepths(&f, s)
 	p.notePrefetch(s.At)
@@ -320,7 +321,7 @@ func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
 
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	if known && p.consumersKnown && n != p.consumers {
-		p.events.add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
+		p.events.Add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
 	}
 	if known {
 		p.consumers, p.consumersKnown = n, true

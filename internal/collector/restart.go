@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,7 +31,7 @@ type restarts struct {
 	known bool
 	seen  map[dedup.QueueRef]map[consumerID]bool
 	gone  map[dedup.QueueRef]departures
-	burst burst
+	burst event.Burst
 }
 
 // departures are the consumers of a queue that ended not long ago.
@@ -146,11 +147,11 @@ func (p *pipeline) followConsumers() {
 func (p *pipeline) noteRestarts(n int64, at time.Time) {
 	const kind = "consumer_restart"
 	r := &p.restarts
-	if more, from, last := r.burst.close(at); more > 0 {
-		p.events.addCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
+	if more, from, last := r.burst.Close(at); more > 0 {
+		p.events.AddCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
 	}
-	if n > 0 && r.burst.add(n, at) {
-		p.events.addCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
+	if n > 0 && r.burst.Add(n, at) {
+		p.events.AddCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -42,14 +43,15 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.collect(stored, now)
 	c.past.append(ctx, c, now, stored)
 	c.past.refresh(ctx, c, now)
-	c.acknowledged.read(ctx, &c.beside, c.log)
-	c.marks.read(ctx, &c.beside, now, c.log)
-	c.memory.keep(ctx, &c.beside, c.sources, now, c.log)
+	c.acknowledged.Read(ctx)
+	c.marks.Read(ctx, now)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
+	var kept []dedup.SourceRecord
 	for _, src := range c.sources {
-		s.Sources = append(s.Sources, src.status(now))
+		s.Sources, kept = append(s.Sources, src.status(now)), append(kept, src.record(now))
 	}
+	c.memory.Keep(ctx, kept, now)
 	for _, b := range c.brokers {
 		s.Brokers = append(s.Brokers, b.status(&c.past, now))
 	}
@@ -76,8 +78,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, p := range c.pipelines {
 		c.changed("pipeline:" + p.Name)
 	}
-	if c.acknowledged.fell { // which must outlive a restart before the next round
-		c.acknowledged.read(ctx, &c.beside, c.log)
+	if c.acknowledged.Fell() {
+		c.acknowledged.Read(ctx)
 	}
 }
 
@@ -128,7 +130,7 @@ func (c *Collector) absorb(now time.Time) {
 
 // noteTurns notes an event, and logs a line, for each source that went down or came back.
 func (c *Collector) noteTurns(now time.Time) {
-	note := func(s *source, logs ...*eventLog) {
+	note := func(s *source, logs ...*event.Log) {
 		h := s.status(now)
 		if !h.Tried {
 			return
@@ -152,9 +154,9 @@ func (c *Collector) noteTurns(now time.Time) {
 		for _, l := range logs {
 			switch {
 			case !h.OK && (was || !known):
-				l.add(at, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
+				l.Add(at, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
 			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
+				l.Add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
 			}
 		}
 	}

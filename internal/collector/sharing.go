@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -96,6 +97,17 @@ func (p *pipeline) sharedWith(ref dedup.QueueRef) dedup.Sharing {
 // sharingKnown reports whether it is known which of the pipeline's dead-letter queues are shared: nobody is found to share one before
 // the topology was read, and a reading that failed tells nothing either.
 func (p *pipeline) sharingKnown() bool { return p.broker.index != nil }
+
+// sharedOfThem are the shared ones of the pipeline's dead-letter queues.
+func (p *pipeline) sharedOfThem() records.Shared {
+	out := records.Shared{Known: p.sharingKnown()}
+	for _, t := range p.targets {
+		if p.sharedWith(t.QueueRef).Any() {
+			out.Queues = append(out.Queues, t.QueueRef)
+		}
+	}
+	return out
+}
 
 // sharedWords says of which of the pipeline's dead-letter queues nobody knows whose the messages are; empty where there is none.
 func (p *pipeline) sharedWords() string {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
@@ -55,11 +56,11 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
 	st.SharingUnknown = !p.sharingKnown()
-	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
+	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, p.sharedOfThem())
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	missingWay(&st)
 	p.showEffects(&st, now)
-	st.Events = p.allEvents(c.marks.of(p.Name))
+	st.Events = p.allEvents(c.marks.Of(p.Name))
 	for _, s := range p.sources() {
 		h := s.status(now)
 		st.Sources = append(st.Sources, h.Name)
@@ -81,15 +82,15 @@ func (p *pipeline) sources() []*source {
 	return out
 }
 
-func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
-	logs := []*eventLog{&p.events, &p.broker.events, marks}
+func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
+	logs := []*event.Log{&p.events, &p.broker.events, marks}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
 	}
 	if p.effects != nil {
 		logs = append(logs, p.effects.told())
 	}
-	return mergeEvents(logs...)
+	return event.Merge(logs...)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.

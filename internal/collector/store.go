@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -49,7 +50,7 @@ type storeWatch struct {
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
 	queues []*storeQueues
-	events eventLog
+	events event.Log
 }
 
 func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
@@ -91,7 +92,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
 		w.disturbed, w.disturbedWhy = at, "the store was restarted in the window and may have lost markers"
-		w.events.add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
+		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
 	}
 	if h.RunID != "" {
 		w.runID = h.RunID
@@ -101,7 +102,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		if step.Delta > 0 {
 			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
+			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
@@ -184,7 +185,7 @@ func givenFromHere(p *dedup.Pass) int64 {
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
 	stats, _ := w.stats.get()
 	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.status(now), Stats: stats,
-		Events: mergeEvents(&w.events), Pipelines: w.pipelines}
+		Events: event.Merge(&w.events), Pipelines: w.pipelines}
 }
 
 // keep adds what is kept of the store itself.

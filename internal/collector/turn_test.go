@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -46,7 +47,7 @@ func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
 	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
 		t.Errorf("a figure says %q, want %q", got, want)
 	}
-	if e := b.brokers[0].events.events; len(e) != 1 || e[0].Text != want {
+	if e := event.Merge(&b.brokers[0].events); len(e) != 1 || e[0].Text != want {
 		t.Errorf("events %+v, want %q", e, want)
 	}
 }
@@ -84,7 +85,7 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 	read := func(after time.Duration, more int64) []dedup.Event {
 		closed += more
 		b.countClosures(&dedup.BrokerSample{At: start.Add(after), ChannelsClosed: ptr(closed)})
-		return b.events.events
+		return event.Merge(&b.events)
 	}
 	read(-time.Minute, 0)
 	const first = "Broker main: 1 channel was closed"
@@ -92,7 +93,7 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 		t.Fatalf("one closed channel: %+v", e)
 	}
 	read(time.Minute, 2)
-	b.events.add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
+	b.events.Add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
 	if e := read(4*time.Minute, 4); len(e) != 2 || e[0].Text != first {
 		t.Fatalf("more within five minutes change what was told: %+v", e)
 	}
