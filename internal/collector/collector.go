@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/sample"
@@ -80,8 +81,8 @@ type Deps struct {
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
 	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
-	Effects []EffectChecker
-	Records EffectRecords
+	Effects []effect.Checker
+	Records effect.Records
 	// Memory keeps how sources were over a restart; nil where nothing does.
 	Memory records.Sources
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
@@ -102,7 +103,7 @@ type Collector struct {
 	brokers   []*brokerWatch
 	stores    []*storeWatch
 	reports   []*reportWatch
-	effects   []*effectWatch
+	effects   []*effect.Watch
 	lives     []*liveWatch
 	pipelines []*pipeline
 	sources   []*source
@@ -223,7 +224,8 @@ func (c *Collector) wireEffects(deps Deps) error {
 		if i < 0 {
 			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
 		}
-		w := newEffectWatch(check, deps.Records, c.log, c.wakeUp)
+		phase := (&source{name: "effects " + check.Pipeline()}).phase(effect.Spread(check.Every()))
+		w := effect.NewWatch(effect.Config{Check: check, Records: deps.Records, Phase: phase, Words: words, Log: c.log, Turned: c.wakeUp})
 		c.pipelines[i].effects = w
 		c.effects = append(c.effects, w)
 	}
@@ -279,7 +281,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { l.src.run(ctx) })
 	}
 	for _, e := range c.effects {
-		running.Go(func() { e.run(ctx) })
+		running.Go(func() { e.Run(ctx) })
 	}
 	c.rounds(ctx)
 	c.acknowledged.Last(ctx)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
@@ -25,7 +26,7 @@ type pipeline struct {
 	// own tells which closed channels of the broker were of others.
 	own *sample.OwnClosures
 	// effects is nil where no effect check is configured.
-	effects *effectWatch
+	effects *effect.Watch
 	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
 	live   *liveWatch
 	joint  *jointPair

@@ -48,7 +48,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
 	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
+		st.Windows = append(st.Windows, p.effects.Figures(c.window(p, v, w), now))
 	}
 	p.showQueues(&st, v)
 	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
@@ -59,7 +59,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, p.sharedOfThem())
 	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
 	missingWay(&st)
-	p.showEffects(&st, now)
+	p.effects.Show(&st, now)
 	st.Events = p.allEvents(c.marks.Of(p.Name))
 	for _, s := range p.sources() {
 		h := s.status(now)
@@ -83,12 +83,9 @@ func (p *pipeline) sources() []*source {
 }
 
 func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
-	logs := []*event.Log{&p.events, &p.broker.events, marks}
+	logs := []*event.Log{&p.events, &p.broker.events, marks, p.effects.Events()}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
-	}
-	if p.effects != nil {
-		logs = append(logs, p.effects.told())
 	}
 	return event.Merge(logs...)
 }

@@ -1,4 +1,4 @@
-package collector
+package effect
 
 import (
 	"context"
@@ -65,6 +65,12 @@ func (f *fakeEffects) KeepEffectRecord(_ context.Context, _ string, r dedup.Effe
 	return nil
 }
 
+// newWatch is one that keeps what it remembers with the check.
+func newWatch(f *fakeEffects) *Watch {
+	return NewWatch(Config{Check: f, Records: f, Phase: 30 * time.Second, Log: slog.New(slog.DiscardHandler), Turned: func() {},
+		Words: func(err error, _ time.Duration) string { return err.Error() }})
+}
+
 // gaps are the waits between the runs.
 func (f *fakeEffects) gaps() []time.Duration {
 	f.mu.Lock()
@@ -92,10 +98,10 @@ func TestAnEffectCheckRunsOnItsOwnTimer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := &fakeEffects{takes: tt.takes, answer: func(int) (dedup.EffectReading, error) { return dedup.EffectReading{}, tt.err }}
-				w := newEffectWatch(f, f, slog.New(slog.DiscardHandler), func() {})
+				w := newWatch(f)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
-				running.Go(func() { w.run(ctx) })
+				running.Go(func() { w.Run(ctx) })
 				time.Sleep(6 * time.Hour)
 				cancel()
 				running.Wait()
@@ -122,10 +128,10 @@ func TestARestartTakesNoNewDoubleEffectForAnOldOne(t *testing.T) {
 			return readEffects(time.Time{}, []string{"a", "a", "a b", "a b"}[min(run, 3)]), nil
 		}}
 		live := func(d time.Duration) *dedup.EffectCheck {
-			w := newEffectWatch(f, f, slog.New(slog.DiscardHandler), func() {})
+			w := newWatch(f)
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
-			running.Go(func() { w.run(ctx) })
+			running.Go(func() { w.Run(ctx) })
 			time.Sleep(d)
 			cancel()
 			running.Wait()
@@ -160,10 +166,10 @@ func TestARestartRunsNoSlowEffectCheckBeforeItIsDue(t *testing.T) {
 			return readEffects(time.Time{}, "a"), nil
 		}}
 		live := func(d time.Duration) *dedup.EffectCheck {
-			w := newEffectWatch(f, f, slog.New(slog.DiscardHandler), func() {})
+			w := newWatch(f)
 			ctx, cancel := context.WithCancel(t.Context())
 			var running sync.WaitGroup
-			running.Go(func() { w.run(ctx) })
+			running.Go(func() { w.Run(ctx) })
 			time.Sleep(d)
 			cancel()
 			running.Wait()

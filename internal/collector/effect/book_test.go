@@ -1,4 +1,4 @@
-package collector
+package effect
 
 import (
 	"fmt"
@@ -63,12 +63,12 @@ func TestNewDoubleEffectsAreToldFromOldOnes(t *testing.T) {
 		"one key that is done again and again counts once": {[]string{"", "a:2", "a:3", "a:4"}, 1, 0, 1, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, fresh, at := newEffectBook("q"), int64(0), t0
+			b, fresh, at := newBook("q"), int64(0), t0
 			for i, run := range tt.runs {
 				at = t0.Add(time.Duration(i) * 15 * time.Minute)
 				fresh = b.take(readEffects(at, run))
 				// A restart changes nothing.
-				b = restoreEffects("q", b.record())
+				b = restoreBook("q", b.record())
 			}
 			s := b.status(at)
 			if fresh != tt.fresh || s.Baseline != tt.baseline || s.Total != tt.total || s.Since != t0 || s.At != at {
@@ -91,7 +91,7 @@ func TestNewDoubleEffectsAreToldFromOldOnes(t *testing.T) {
 
 func TestTheFigureOfDoubleEffectsSaysWhatItCovers(t *testing.T) {
 	t0 := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
-	b := newEffectBook("q")
+	b := newBook("q")
 	for i, run := range []string{"", "a", "a b", "a b c"} {
 		b.take(readEffects(t0.Add(time.Duration(i)*15*time.Minute), run))
 	}
@@ -118,10 +118,10 @@ func TestTheFigureOfDoubleEffectsSaysWhatItCovers(t *testing.T) {
 			t.Errorf("%s lacks its provenance: %+v", tt.window, f)
 		}
 	}
-	if f := newEffectBook("q").figure(time.Hour, time.Minute, now); f.Known() || !strings.Contains(f.Why, "has not run yet") {
+	if f := newBook("q").figure(time.Hour, time.Minute, now); f.Known() || !strings.Contains(f.Why, "has not run yet") {
 		t.Errorf("before the first run: %+v", f)
 	}
-	if r := restoreEffects("another", b.record()); !r.last().IsZero() || len(r.known) != 0 {
+	if r := restoreBook("another", b.record()); !r.last().IsZero() || len(r.known) != 0 {
 		t.Error("what another query found is taken over")
 	}
 }
@@ -129,7 +129,7 @@ func TestTheFigureOfDoubleEffectsSaysWhatItCovers(t *testing.T) {
 // TestNoDoubleEffectIsLostOrMadeUp compares the book with a model that sees every whole answer.
 func TestNoDoubleEffectIsLostOrMadeUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, at := newEffectBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+		b, at := newBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 		before := map[string]int{}
 		for run := range rapid.IntRange(1, 12).Draw(t, "runs") {
 			now := rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "c", "d"}), rapid.IntRange(2, 4)).Draw(t, "answer")
@@ -150,14 +150,14 @@ func TestNoDoubleEffectIsLostOrMadeUp(t *testing.T) {
 			before = now
 			at = at.Add(15 * time.Minute)
 			if rapid.Bool().Draw(t, "restart") {
-				b = restoreEffects("q", b.record())
+				b = restoreBook("q", b.record())
 			}
 		}
 	})
 }
 
 func TestAYearOfDoubleEffectsIsForgotten(t *testing.T) {
-	b, at := newEffectBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+	b, at := newBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 	for i := range 3000 {
 		at = at.Add(15 * time.Minute)
 		b.take(readEffects(at, fmt.Sprintf("k%d", i)))
@@ -170,7 +170,7 @@ func TestAYearOfDoubleEffectsIsForgotten(t *testing.T) {
 // An answer that was cut, or a query that lists every row, may bring other keys at each run.
 func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) {
 	for _, end := range []string{"", " +"} {
-		b, at := newEffectBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
+		b, at := newBook("q"), time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
 		b.take(readEffects(at, ""))
 		for run := range 6 {
 			at = at.Add(time.Minute)
@@ -182,13 +182,13 @@ func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) 
 				keys.WriteString(end)
 			}
 			b.take(readEffects(at, keys.String()))
-			b = restoreEffects("q", b.record())
+			b = restoreBook("q", b.record())
 		}
-		if len(b.known) != effectsKept || len(b.gone) > effectsKept || len(b.record().Known) != effectsKept {
+		if len(b.known) != kept || len(b.gone) > kept || len(b.record().Known) != kept {
 			t.Errorf("%d keys and %d that are gone are kept", len(b.known), len(b.gone))
 		}
 		f, s := b.figure(time.Hour, time.Minute, at), b.status(at)
-		if f.Value != effectsKept || !f.AtLeast || f.Why == "" || s.Fresh != effectsKept || !s.FreshAtLeast || s.Total != 9000 {
+		if f.Value != kept || !f.AtLeast || f.Why == "" || s.Fresh != kept || !s.FreshAtLeast || s.Total != 9000 {
 			t.Errorf("figure %+v, %d fresh, at least %t", f, s.Fresh, s.FreshAtLeast)
 		}
 		if found := finding.DoubleEffects(&s, at); len(found) != 1 || !strings.Contains(found[0].Text, "at least 20,000 business keys") {
@@ -205,7 +205,7 @@ func TestHoweverManyDoubleEffectsAreNewABoundedNumberIsRemembered(t *testing.T) 
 
 func TestDoubleEffectsAreAnEmergencyForADay(t *testing.T) {
 	t0 := time.Date(2026, 11, 22, 2, 0, 0, 0, time.UTC)
-	b := newEffectBook("q")
+	b := newBook("q")
 	b.take(readEffects(t0, "old-1 old-2"))
 	if f := finding.DoubleEffects(ptrTo(b.status(t0)), t0); len(f) != 1 || f[0].Tier != dedup.Warning || !strings.Contains(f[0].Evidence, "2 keys were there at the first check, 02:00 UTC") {
 		t.Errorf("after the first run: %+v", f)
@@ -248,9 +248,11 @@ func TestTheLargerOfTwoCountsOfDoubleEffectsIsShown(t *testing.T) {
 		"the check saw more":  {known("store events", 1), known("effect check", 2), 2, true, "effect check and store events", "store events: 1"},
 		"neither":             {none, dedup.Unknown(dedup.Count, "it failed"), 0, false, "", "it failed"},
 	} {
-		f := largerEffects(tt.events, tt.check)
+		f := larger(tt.events, tt.check)
 		if f.Known() != tt.known || f.Value != tt.value || f.Source != tt.source || !strings.Contains(f.Why, tt.why) {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
 }
+
+func ptrTo[T any](v T) *T { return &v }

@@ -1,4 +1,4 @@
-package collector
+package effect
 
 import (
 	"slices"
@@ -7,15 +7,16 @@ import (
 
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
-	// effectsKept bounds the keys that are remembered, beside those of the newest answer.
-	effectsKept = 20_000
+	// kept bounds the keys that are remembered, beside those of the newest answer.
+	kept = 20_000
 )
 
-// An effectBook tells new double effects from old ones: what the first run found is the baseline. It does no I/O.
-type effectBook struct {
+// An book tells new double effects from old ones: what the first run found is the baseline. It does no I/O.
+type book struct {
 	query  string
 	first  time.Time
 	checks []time.Time
@@ -33,13 +34,13 @@ type effectBook struct {
 	dropped time.Time
 }
 
-func newEffectBook(query string) *effectBook {
-	return &effectBook{query: query, known: map[string]dedup.EffectKey{}, gone: map[string]bool{}}
+func newBook(query string) *book {
+	return &book{query: query, known: map[string]dedup.EffectKey{}, gone: map[string]bool{}}
 }
 
-// restoreEffects opens a book as it was recorded. A record of another query says nothing.
-func restoreEffects(query string, r dedup.EffectRecord) *effectBook {
-	b := newEffectBook(query)
+// restoreBook opens a book as it was recorded. A record of another query says nothing.
+func restoreBook(query string, r dedup.EffectRecord) *book {
+	b := newBook(query)
 	if r.Query != query || r.First.IsZero() {
 		return b
 	}
@@ -59,7 +60,7 @@ func restoreEffects(query string, r dedup.EffectRecord) *effectBook {
 }
 
 // record is what must outlive a restart.
-func (b *effectBook) record() dedup.EffectRecord {
+func (b *book) record() dedup.EffectRecord {
 	r := dedup.EffectRecord{Query: b.query, First: b.first, Checks: slices.Clone(b.checks), CutAt: b.cutAt, Took: b.took, NullRows: b.nulls, SingleRows: b.single, Dropped: b.dropped}
 	present := make(map[string]bool, len(b.order))
 	for _, id := range b.order {
@@ -79,7 +80,7 @@ func (b *effectBook) record() dedup.EffectRecord {
 }
 
 // last is when the newest run succeeded; zero when none did.
-func (b *effectBook) last() time.Time {
+func (b *book) last() time.Time {
 	if len(b.checks) == 0 {
 		return time.Time{}
 	}
@@ -87,12 +88,12 @@ func (b *effectBook) last() time.Time {
 }
 
 // cut reports whether the newest answer was cut.
-func (b *effectBook) cut() bool { return !b.cutAt.IsZero() && b.cutAt.Equal(b.last()) }
+func (b *book) cut() bool { return !b.cutAt.IsZero() && b.cutAt.Equal(b.last()) }
 
 // take adds a run that succeeded, and returns how many keys are new: found for the first time, found again after they had gone,
 // or found with a higher count. After the first run, and after an answer that was cut, a key that is not known may be an old
 // one; then it is not called new.
-func (b *effectBook) take(r dedup.EffectReading) (fresh int64) {
+func (b *book) take(r dedup.EffectReading) (fresh int64) {
 	complete := !b.first.IsZero() && !b.cut()
 	if b.first.IsZero() {
 		b.first = r.At
@@ -127,7 +128,7 @@ func (b *effectBook) take(r dedup.EffectReading) (fresh int64) {
 }
 
 // forget drops the keys that a complete answer lacks, unless they are fresh: those still count as what happened today.
-func (b *effectBook) forget(found map[string]bool, r dedup.EffectReading) {
+func (b *book) forget(found map[string]bool, r dedup.EffectReading) {
 	for id, k := range b.known {
 		switch {
 		case found[id] || r.More:
@@ -141,8 +142,8 @@ func (b *effectBook) forget(found map[string]bool, r dedup.EffectReading) {
 }
 
 // makeRoom drops the keys that were found first, as many as there are too many: an answer may bring others each time.
-func (b *effectBook) makeRoom(found map[string]bool) {
-	if len(b.known) <= effectsKept {
+func (b *book) makeRoom(found map[string]bool) {
+	if len(b.known) <= kept {
 		return
 	}
 	var absent []dedup.EffectKey
@@ -152,7 +153,7 @@ func (b *effectBook) makeRoom(found map[string]bool) {
 		}
 	}
 	newestFirst(absent)
-	for _, k := range absent[max(len(absent)-(len(b.known)-effectsKept), 0):] {
+	for _, k := range absent[max(len(absent)-(len(b.known)-kept), 0):] {
 		if k.Found.After(b.dropped) {
 			b.dropped = k.Found
 		}
@@ -162,7 +163,7 @@ func (b *effectBook) makeRoom(found map[string]bool) {
 }
 
 // sortNews is done once a run: the figures of all windows are read from it in each round.
-func (b *effectBook) sortNews() {
+func (b *book) sortNews() {
 	b.news = b.news[:0]
 	for _, k := range b.known {
 		if !k.Found.IsZero() {
@@ -173,7 +174,7 @@ func (b *effectBook) sortNews() {
 }
 
 // since counts the keys that were found new after a time, and names at most five, the newest first.
-func (b *effectBook) since(from time.Time) (n int64, names []string) {
+func (b *book) since(from time.Time) (n int64, names []string) {
 	const most = 5
 	i := sort.Search(len(b.news), func(i int) bool { return !b.news[i].Found.After(from) })
 	for _, k := range b.news[:min(i, most)] {
@@ -203,7 +204,7 @@ func compareKeys(a, b dedup.EffectKey) int {
 }
 
 // status is what the book knows at a time.
-func (b *effectBook) status(now time.Time) dedup.EffectCheck {
+func (b *book) status(now time.Time) dedup.EffectCheck {
 	s := dedup.EffectCheck{At: b.last(), Took: b.took, Since: b.first, Total: int64(len(b.order)), AtLeast: b.cut(), NullRows: b.nulls, SingleRows: b.single}
 	for _, id := range b.order {
 		k := b.known[id]
@@ -219,9 +220,9 @@ func (b *effectBook) status(now time.Time) dedup.EffectCheck {
 }
 
 // figure counts the double effects of a window: the keys that runs found new since the oldest run in it.
-func (b *effectBook) figure(w, every time.Duration, now time.Time) dedup.Figure {
+func (b *book) figure(w, every time.Duration, now time.Time) dedup.Figure {
 	f := dedup.Unknown(dedup.Count, "")
-	f.Window, f.Source = w, effectSource
+	f.Window, f.Source = w, source
 	f.Formula = "business keys that the effect check found new, or with a higher count, since the oldest run in the window"
 	last, from := b.last(), time.Time{}
 	for _, at := range b.checks {
@@ -232,10 +233,10 @@ func (b *effectBook) figure(w, every time.Duration, now time.Time) dedup.Figure 
 	switch {
 	case last.IsZero():
 		f.Why = "the effect check has not run yet"
-	case now.Sub(last) > staleAfter*every:
-		f.Why = "the last effect check that succeeded is " + span(now.Sub(last)) + " old"
+	case now.Sub(last) > stale*every:
+		f.Why = "the last effect check that succeeded is " + text.Span(now.Sub(last)) + " old"
 	case from.IsZero() || !from.Before(last):
-		f.Why = "the window holds fewer than two runs of the effect check, which runs every " + span(every)
+		f.Why = "the window holds fewer than two runs of the effect check, which runs every " + text.Span(every)
 		f.Better = "Look at a longer window, or let effect_check.every be shorter."
 	default:
 		n, _ := b.since(from)
