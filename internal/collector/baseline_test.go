@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -174,7 +175,9 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 	duringFrom(t, func(b *testBench) {
 		deadShared("legacy")(b)
 		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
-		b.pipelines[0].targets = topology.Targets(b.pipelines[0].Pipeline, topology.Discovery{})
+		p := b.pipelines[0]
+		p.dead = deadletter.NewWatch(p.Pipeline, p.refs)
+		p.dead.Targets = topology.Targets(p.Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)
 		b.keeper.change(func() { b.keeper.lines["orders"] = line })

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
@@ -31,7 +32,7 @@ const (
 // A brokerReading is a sample of the broker with the newest live depths from before it.
 type brokerReading struct {
 	dedup.BrokerSample
-	depths liveDepths
+	depths sample.LiveDepths
 }
 
 // counting reports whether the broker gives counters.
@@ -89,9 +90,9 @@ type brokerWatch struct {
 	burst  event.Burst
 	alarms map[string]bool
 	events event.Log
-	// shared are the dead-letter queues whose messages may be of several, sharedOrder the same in the order of the configuration.
-	shared      map[dedup.QueueRef]*sharedQueue
-	sharedOrder []*sharedQueue
+	// shared are the dead-letter queues whose messages may be of several, sharedArrived what arrived in each.
+	shared        deadletter.Sharing
+	sharedArrived map[dedup.QueueRef]*tally
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {

@@ -111,15 +111,15 @@ func (s *storeQueues) noteConsumers(at time.Time) {
 func (s *storeQueues) deadLetterQueues() []dedup.QueueRef {
 	var all []dedup.QueueRef
 	for _, p := range s.users {
-		if !p.found.Complete || len(p.targets) == 0 {
+		if !p.dead.Found.Complete || len(p.dead.Targets) == 0 {
 			return nil
 		}
-		for _, t := range p.targets {
+		for _, t := range p.dead.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				all = append(all, t.QueueRef)
 			}
 		}
-		for _, t := range p.found.Targets {
+		for _, t := range p.dead.Found.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				return nil
 			}

@@ -33,20 +33,14 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	sample, _ := p.broker.sample.get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
-	if len(out) > 0 || len(p.targets) == 0 {
+	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
 	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
-	out = append(out, p.found.Findings...)
-	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil {
-			out = append(out, finding.DeadLetterConsumers(t.Name, q.Consumers)...)
-			out = append(out, topology.Drops(q)...)
-			out = append(out, topology.Limits(q, sample.Info.Version)...)
-		}
-	}
-	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
+	listed := p.broker.listed()
+	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
+	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.dead.Discarding(listed), elsewhere)...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
@@ -75,7 +69,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 		use.Work = w.WorkP99
 	}
 	if v.brokerDown == "" {
-		use.Oldest = p.oldestDeadLetter(v.now)
+		use.Oldest = p.dead.Oldest(p.broker.listed(), v.now)
 		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
 	return append(out, finding.OfScheme(use)...)

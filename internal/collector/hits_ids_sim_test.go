@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
@@ -153,7 +154,7 @@ func (s *insertFirst) inserts(at func(int) time.Time) dedup.InsertStats {
 // watch runs for a time and reads what the collector does.
 func (s *insertFirst) watch(seconds int) *pipeline {
 	at := func(tick int) time.Time { return time.Unix(100_000, 0).Add(time.Duration(tick) * time.Second / ticks) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: int64(s.prefetch)}}}
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, dead: deadletter.Watch{Found: topology.Discovery{Complete: true}}, prefetches: []prefetchNote{{at: at(0), bound: int64(s.prefetch)}}}
 	p.capacities.add(at(0), int64(s.prefetch*len(s.held)))
 	for range seconds * ticks {
 		s.step()

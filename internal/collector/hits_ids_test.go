@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
@@ -18,7 +19,7 @@ const shopSeconds = 900
 
 func (s plainShop) pipeline() (*pipeline, rate.HitsSpan) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, dead: deadletter.Watch{Found: topology.Discovery{Complete: true}}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
 	p.capacities.add(at(0), 3)
 	for i := range shopSeconds {
 		n := float64(i)
@@ -86,7 +87,7 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
 		}, 4},
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, none},
-		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.found.Complete = false }, none},
+		"not every way of a dead letter is known":       {func(p *pipeline, v *view) { p.dead.Found.Complete = false }, none},
 		"dead letters were taken out and sent again":    {func(p *pipeline, v *view) { raise(p.frames[150:], func(f *sample.Frame) { f.DeadSettled += 20 }) }, -20},
 		"what the broker did at last is not known, yet": {func(p *pipeline, v *view) { p.flows.Readings = p.flows.Readings[:800] }, -24},
 	} {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -14,7 +15,7 @@ import (
 func TestCopiesThatWereReturnedAndWaitAreNoDuplicates(t *testing.T) {
 	for name, sampled := range map[string]bool{"the queues were sampled": true, "the queues were not sampled": false} {
 		at := func(s int) time.Time { return time.Unix(100_000+int64(s), 0) }
-		p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 50}}}
+		p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, dead: deadletter.Watch{Found: topology.Discovery{Complete: true}}, prefetches: []prefetchNote{{at: at(0), bound: 50}}}
 		p.capacities.add(at(0), 250)
 		var samples []sample.OutSample
 		for i := range 300 {

@@ -62,7 +62,7 @@ func (p *pipeline) askedAround(v view, at time.Time) float64 {
 // redelivered, ready or out; and each was delivered and not acked, as were those whose claim was given back.
 func (p *pipeline) returnedHits(span rate.HitsSpan, gain sample.Gain) float64 {
 	dead := math.Inf(1)
-	if p.found.Complete {
+	if p.dead.Found.Complete {
 		dead = p.frames.DeadLetteredMost(span.From, span.To)
 	}
 	return min(gain.Redelivered+p.waitingAround(span.To)+dead, p.unackedHits(span, gain))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -21,7 +22,7 @@ type oddShop struct {
 
 func (s oddShop) pipeline() (*pipeline, view) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, dead: deadletter.Watch{Found: topology.Discovery{Complete: true}}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
 	p.capacities.add(at(0), 3)
 	odd := make([]float64, s.seconds+1)
 	for i := range s.seconds {

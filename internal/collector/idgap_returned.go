@@ -72,7 +72,7 @@ func (p *pipeline) returned(s rate.IDGap, last *sample.Frame) float64 {
 	if !ok {
 		reached = &frames[0]
 	}
-	if !p.found.Complete || reached.DeadGaps != last.DeadGaps {
+	if !p.dead.Found.Complete || reached.DeadGaps != last.DeadGaps {
 		return math.Inf(1) // dead letters may have been taken that nobody counted
 	}
 	taken := last.DeadSettled - reached.DeadSettled

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
@@ -173,7 +174,7 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 			if tt.expires {
 				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
 			}
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, dead: deadletter.Watch{Found: topology.Discovery{Complete: true}}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
 			s := rate.IDGap{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {

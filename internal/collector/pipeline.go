@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -54,20 +54,15 @@ type pipeline struct {
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	// deadGaps are those of a frame.
-	deadGaps       float64
-	prefetches     boundNotes // of one channel
-	capacities     boundNotes // of all consumers
-	consumers      int64
-	consumersKnown bool
-	deserted       map[dedup.QueueRef]finding.Desertion
-	targets        []topology.Target
-	found          topology.Discovery
-	dead           map[dedup.QueueRef]*deadQueue
-	keeps          keeping
-	lastActivity   time.Time
-	events         event.Log
-	spark          spark
+	prefetches           boundNotes // of one channel
+	capacities           boundNotes // of all consumers
+	consumers            int64
+	consumersKnown       bool
+	deserted             map[dedup.QueueRef]finding.Desertion
+	dead                 deadletter.Watch
+	lastActivity         time.Time
+	events               event.Log
+	spark                spark
 }
 
 // queueCounters are the raw counters of one source queue.
@@ -88,16 +83,6 @@ func (q *queueCounters) awaitBirth() {
 			raw.Observe(nil)
 		}
 	}
-}
-
-// A deadQueue follows one dead-letter queue.
-type deadQueue struct {
-	ack, deliverNoAck, getNoAck, publish sample.Counter
-	settled, published                   float64
-	// there: the newest list had the queue.
-	there  bool
-	inflow inflow
-	head   deadHead
 }
 
 // unbounded is the prefetch of a channel that may hold any number of deliveries.
@@ -170,14 +155,15 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
 		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+		ack:      newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
+		work:     newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
+		queues:   make(map[dedup.QueueRef]*queueCounters),
 		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
+	out.dead = deadletter.NewWatch(p, out.refs)
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &sample.Counter{}
@@ -294,7 +280,7 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
 		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
-		st := p.observe(raw, value)
+		st := raw.ObserveFrom(value, p.broker.moved)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
 			t.take(st)
@@ -311,13 +297,6 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	take(&c.deliverNoAck, n.DeliverNoAck, p.autoAcks)
 	take(&c.getNoAck, n.GetNoAck, p.autoAcks)
 	return dropped
-}
-
-func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
-	if p.broker.moved {
-		return raw.ObserveElsewhere(value)
-	}
-	return raw.Observe(value)
 }
 
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {

@@ -181,14 +181,14 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 			continue
 		}
 		p.discover(now)
-		for _, t := range p.targets {
+		for _, t := range p.dead.Targets {
 			users[t.QueueRef]++
 		}
 	}
 	b.findShared(c.pipelines, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			p.settleKeeping(p.deadLettersKept(users), s)
+			p.settleKeeping(p.dead.Kept(b.listed(), users), s)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -55,9 +56,9 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
-	st.SharingUnknown = !p.sharingKnown()
-	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, p.sharedOfThem())
-	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
+	st.SharingUnknown = p.broker.index == nil
+	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
+	st.Findings = append(c.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
 	missingWay(&st)
 	p.effects.Show(&st, now)
 	st.Events = p.allEvents(c.marks.Of(p.Name))
@@ -92,76 +93,16 @@ func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
-	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)
+	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
+	sample, _ := p.broker.sample.get()
+	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
-		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
-		for _, t := range p.targets {
-			st.DeadLetterQueues = append(st.DeadLetterQueues,
-				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown, Shared: p.sharedWith(t.QueueRef)})
-		}
+		st.Ready, st.Unacked, st.Consumers = unknown, unknown, unknown
 		return
 	}
 	d := p.depths()
 	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
-	sample, _ := p.broker.sample.get()
-	for _, t := range p.targets {
-		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, sample.At))
-	}
-	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, sample.At)
-}
-
-// deadLetterDepth is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
-func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time) dedup.Figure {
-	if len(queues) == 0 {
-		return dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
-	}
-	var own, shared float64
-	for _, q := range queues {
-		switch {
-		case !q.Depth.Known():
-			return dedup.Unknown(dedup.Count, q.Depth.Why)
-		case q.Shared.Any():
-			shared += q.Depth.Value
-		default:
-			own += q.Depth.Value
-		}
-	}
-	f := dedup.Exact(dedup.Measured, dedup.Count, own, at, "depth of the dead-letter queues")
-	if shared > 0 {
-		f.Quality, f.High, f.Why = dedup.Derived, own+shared, p.sharedWords()
-	}
-	return f
-}
-
-func (p *pipeline) noDeadLetterQueue() string {
-	t, _ := p.broker.topology.get()
-	switch {
-	case t.err != "" && p.broker.index == nil:
-		return "dead-letter queues cannot be found: " + t.err
-	case p.broker.index == nil:
-		return "dead-letter queues are being looked for"
-	}
-	return "no dead-letter queue is listed, and none was found"
-}
-
-func (p *pipeline) deadLetterQueue(t topology.Target, at time.Time) dedup.DeadLetterQueue {
-	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
-	q := p.broker.queues[t.QueueRef]
-	if q == nil {
-		out.Depth = dedup.Unknown(dedup.Count, finding.QueueNotFound(t.Name, p.Broker))
-		out.Consumers = out.Depth
-		return out
-	}
-	out.Type = q.Type
-	exact := func(n *int64) dedup.Figure {
-		if n == nil {
-			return dedup.Unknown(dedup.Count, "the broker does not say for queue "+name(t.Name))
-		}
-		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
-	}
-	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
-	return out
 }
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.

@@ -3,6 +3,7 @@ package collector
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
@@ -168,17 +169,17 @@ func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
 // deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
 	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
-	if len(p.targets) == 0 {
-		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
+	if len(p.dead.Targets) == 0 {
+		f.Quality, f.Why = dedup.QualityUnknown, deadletter.None(p.broker.listed())
 		return f
 	}
 	shared, known := p.sharedArrivals(&c.past, w)
 	switch {
 	case !f.Known():
 	case !known:
-		f.AtLeast, f.Why = true, p.sharedWords()
+		f.AtLeast, f.Why = true, p.dead.SharedWords(p.broker.shared)
 	case shared > 0:
-		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.sharedWords()
+		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.dead.SharedWords(p.broker.shared)
 	}
 	return f
 }

@@ -1,4 +1,4 @@
-package collector
+package deadletter
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheOldestDeadLetterIsAsOldAsItIsKnownToBe(t *testing.T) {
-	at := func(minute int) time.Time { return findingNow.Add(time.Duration(minute) * time.Minute) }
+	at := func(minute int) time.Time { return now.Add(time.Duration(minute) * time.Minute) }
 	type look struct {
 		minute  int
 		depth   int64
@@ -29,7 +29,7 @@ func TestTheOldestDeadLetterIsAsOldAsItIsKnownToBe(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var h deadHead
+			var h head
 			for _, l := range tt.looks {
 				h.observe(l.depth, l.settled, at(l.minute))
 			}
@@ -55,16 +55,19 @@ func TestTheAgeOfDeadLettersHeedsBelievableTimestampsAlone(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			q := queue("a.dead", func(q *dedup.Queue) { q.HeadTimestamp, q.Messages = tt.stamp, ptr(tt.depth) })
-			p := &pipeline{targets: []topology.Target{{QueueRef: ref("a.dead")}}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{q.QueueRef: &q}}}
-			if got := p.oldestDeadLetter(findingNow); got.Known != tt.known || got.Age != tt.age {
+			q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: "a.dead"}, HeadTimestamp: tt.stamp, Messages: &tt.depth}
+			w := Watch{Targets: []topology.Target{{QueueRef: q.QueueRef}}}
+			if got := w.Oldest(Broker{Queues: map[dedup.QueueRef]*dedup.Queue{q.QueueRef: &q}}, now); got.Known != tt.known || got.Age != tt.age {
 				t.Errorf("got %+v, want %v %s", got, tt.known, tt.age)
 			}
 		})
 	}
 }
 
+// now is the time of the tests.
+var now = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
 func stamp(d time.Duration) *time.Time {
-	at := findingNow.Add(d)
+	at := now.Add(d)
 	return &at
 }
