@@ -114,7 +114,7 @@ func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 		b := newBench(t, testInterval)
 		b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log)
 		for _, s := range b.sources {
-			s.attempt(t.Context())
+			s.Attempt(t.Context())
 		}
 		b.brokers[0].readTopology(t.Context())
 		pass(time.Second)

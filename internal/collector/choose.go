@@ -29,7 +29,7 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) rate.Eve
 		return refuse(v.brokerDown, rate.BetterReport)
 	case p.partner != "":
 		return refuse(fmt.Sprintf("the store is shared with pipeline %s", name(p.partner)), rate.BetterReport)
-	case !p.acks.open:
+	case !p.acks.Open:
 		return refuse(c.noCounters(p), rate.BetterReport)
 	}
 	return rate.Events{
@@ -62,7 +62,7 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) rate.
 	if why == "" && p.partner != "" {
 		why = fmt.Sprintf("the store is shared with pipeline %s", name(p.partner))
 	}
-	if why == "" && !p.acks.open {
+	if why == "" && !p.acks.Open {
 		why = c.noCounters(p)
 	}
 	if why != "" {

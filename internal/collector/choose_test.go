@@ -25,7 +25,7 @@ func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, testInterval)
 			p := b.pipelines[0]
-			p.acks.open = true
+			p.acks.Open = true
 			asked := int64(5)
 			if tt.events != nil {
 				tt.events.Asked = &asked

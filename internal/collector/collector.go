@@ -10,10 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -98,7 +100,7 @@ type Collector struct {
 	cfg     Config
 	log     *slog.Logger
 	changed func(topic string)
-	history history
+	history counter.History
 
 	brokers   []*brokerWatch
 	stores    []*storeWatch
@@ -106,24 +108,22 @@ type Collector struct {
 	effects   []*effect.Watch
 	lives     []*liveWatch
 	pipelines []*pipeline
-	sources   []*source
+	sources   []*source.Source
 	wake      chan struct{}
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
 	// The rest belongs to the round, which is one goroutine, and to whoever has the turn.
 	turn         sync.Mutex
-	book         *book
-	past         past
+	book         *counter.Book
+	past         counter.Past
 	number       uint64
-	up           map[string]bool
+	turns        *source.Turns
 	acknowledged *records.Acknowledged
 	marks        *records.Marked
 	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
-	// outages are those of each source that was ever down.
-	outages map[string]*outageLog
-	misses  map[string]uint64
+	misses map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -134,19 +134,20 @@ func New(cfg Config, deps Deps) (*Collector, error) {
 	return newCollector(cfg, deps, deps.Series)
 }
 
-func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
+func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
-		wake: make(chan struct{}, 1), up: make(map[string]bool), outages: make(map[string]*outageLog), misses: make(map[string]uint64)}
+	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: counter.NewBook(),
+		wake: make(chan struct{}, 1), turns: source.NewTurns(), misses: make(map[string]uint64)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.changed == nil {
 		c.changed = func(string) {}
 	}
+	c.past = counter.NewPast(c.book, h, cfg.Interval, cfg.Windows, c.log)
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
@@ -224,8 +225,7 @@ func (c *Collector) wireEffects(deps Deps) error {
 		if i < 0 {
 			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
 		}
-		phase := (&source{name: "effects " + check.Pipeline()}).phase(effect.Spread(check.Every()))
-		w := effect.NewWatch(effect.Config{Check: check, Records: deps.Records, Phase: phase, Words: words, Log: c.log, Turned: c.wakeUp})
+		w := effect.NewWatch(check, deps.Records, c.log, c.wakeUp)
 		c.pipelines[i].effects = w
 		c.effects = append(c.effects, w)
 	}
@@ -265,20 +265,20 @@ func (c *Collector) pair() {
 func (c *Collector) Run(ctx context.Context) error {
 	earlier := c.memory.Recall(ctx)
 	for _, s := range c.sources {
-		if r, ok := earlier.Of(s.name, s.place); ok {
-			s.resume(r, earlier.Gone)
+		if r, ok := earlier.Of(s.Name, s.Place); ok {
+			s.Resume(r, earlier.Gone)
 		}
 	}
 	var running sync.WaitGroup
 	for _, s := range c.sources {
-		running.Go(func() { s.run(ctx) })
+		running.Go(func() { s.Run(ctx) })
 	}
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
-		running.Go(func() { b.lists.run(ctx) })
+		running.Go(func() { b.lists.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.run(ctx) })
+		running.Go(func() { l.src.Run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.Run(ctx) })
@@ -299,7 +299,7 @@ func (c *Collector) Snapshot() *dedup.Snapshot { return c.snapshot.Load() }
 func (c *Collector) Tried() bool {
 	now := time.Now()
 	for _, s := range c.sources {
-		if !s.status(now).Tried {
+		if !s.Status(now).Tried {
 			return false
 		}
 	}
@@ -312,7 +312,7 @@ func (c *Collector) Refresh(ctx context.Context, until func(*dedup.Snapshot) boo
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for c.wakeUp(); !until(c.Snapshot()); c.wakeUp() {
-		if !waitUntil(ctx, time.Now().Add(often)) {
+		if !source.WaitUntil(ctx, time.Now().Add(often)) {
 			return
 		}
 	}

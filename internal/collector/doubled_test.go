@@ -47,7 +47,7 @@ func effectsFound(t *testing.T, at time.Time, keys ...string) *effect.Watch {
 		record.Known = append(record.Known, dedup.EffectKey{ID: k, Key: k, Found: at})
 	}
 	check := recordedEffects{record}
-	w := effect.NewWatch(effect.Config{Check: check, Records: check, Log: slog.New(slog.DiscardHandler)})
+	w := effect.NewWatch(check, check, slog.New(slog.DiscardHandler), func() {})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	w.Run(ended) // which reads the record

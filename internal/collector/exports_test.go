@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
@@ -90,7 +91,7 @@ func (s *exportSim) run(p *pipeline, seconds int, of func(handled float64) dedup
 func newExportPipeline(s *exportSim) (*Collector, *pipeline, dedup.Scheme) {
 	scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
 	store := countingStore{namedStore{&fakeSource{scheme: scheme}, "orders"}, func(t time.Time) int64 { return int64(s.until(s.done, t)) }}
-	return &Collector{}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &tally{}, report: &reportWatch{}, store: &storeWatch{store: store}}, scheme
+	return &Collector{}, &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &counter.Tally{}, report: &reportWatch{}, store: &storeWatch{store: store}}, scheme
 }
 
 func exportView(now time.Time, scheme dedup.Scheme) view {

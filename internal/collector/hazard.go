@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -31,7 +34,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
@@ -47,13 +50,17 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 
 // blockFindings are the messages that do not get on, by what happened since the last outage.
 func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+	held, from := holders{markers: p.heldMarkers(v)}, c.turns.Since(sample.CounterLag, p.watched()...)
+	var down *source.Outage
+	if p.store != nil {
+		down = c.turns.Open(p.store.src)
+	}
 	if v.stats.Pass != nil {
 		held.offset = v.stats.Pass.ClockOffset
 	}
 	loop := p.goingRound(held, from)
 	if down != nil {
-		loop.Outage = down.words()
+		loop.Outage = down.Words()
 	}
 	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
 }
@@ -114,7 +121,7 @@ func worstFirst(s *dedup.Snapshot) {
 }
 
 // keepFindings adds the findings, counted by kind and tier.
-func keepFindings(into batch, s *dedup.PipelineStatus) {
+func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 	type class struct {
 		kind string
 		tier dedup.Tier
@@ -124,6 +131,6 @@ func keepFindings(into batch, s *dedup.PipelineStatus) {
 		counts[class{f.Kind, f.Tier}]++
 	}
 	for c, n := range counts {
-		into.add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
+		into.Add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
 }

@@ -37,7 +37,7 @@ func (c *Collector) hitsEstimate(p *pipeline, v view, w time.Duration) rate.Hits
 		return refuse(v.scheme.Refuses(dedup.MethodStoreHits), "")
 	case v.brokerDown != "":
 		return refuse(v.brokerDown, rate.BetterReport)
-	case !p.acks.open:
+	case !p.acks.Open:
 		return refuse(c.noCounters(p), rate.BetterReport)
 	}
 	source := p.statementHits(v)

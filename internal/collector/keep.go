@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
@@ -41,13 +42,13 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
 	f.Measure(p.refs, b.queues, b.complete, depths)
 	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.counting(), Later: len(p.frames) > 0})
 	for _, a := range arrivals {
-		p.arrived.open = true
+		p.arrived.Open = true
 		switch shared := b.shared.Of(a.Queue); {
 		case shared != nil && shared.Lead == &p.dead:
-			b.sharedArrived[a.Queue].open = true
-			b.sharedArrived[a.Queue].total += a.N
+			b.sharedArrived[a.Queue].Open = true
+			b.sharedArrived[a.Queue].Total += a.N
 		case shared == nil && !a.Onward:
-			p.arrived.total += a.N
+			p.arrived.Total += a.N
 		}
 	}
 }
@@ -63,21 +64,21 @@ func (p *pipeline) vanishing() bool {
 }
 
 // keepBroker adds what is stored of the pipeline's queues.
-func (p *pipeline) keepBroker(into batch) {
-	into.tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
+func (p *pipeline) keepBroker(into counter.Batch) {
+	into.Tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
 	if p.broker.timeouts.asked && p.broker.timeouts.why == "" {
-		into.tallies(p.timeouts)
+		into.Tallies(p.timeouts)
 	}
 	if p.restarts.known {
-		into.tallies(p.restarted)
+		into.Tallies(p.restarted)
 	}
 	sums := p.depths()
-	into.figure(series.QueueReady, sums.ready, "pipeline", p.Name)
-	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
-	into.figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
+	into.Figure(series.QueueReady, sums.ready, "pipeline", p.Name)
+	into.Figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
+	into.Figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
 	for _, t := range p.dead.Targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared.Of(t.QueueRef) == nil {
-			into.add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
+			into.Add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
 		}
 	}
 }
@@ -86,7 +87,7 @@ func (p *pipeline) keepBroker(into batch) {
 type depths struct{ ready, unacked, consumers dedup.Figure }
 
 func (p *pipeline) depths() depths {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	return depths{
 		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
 		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
@@ -110,28 +111,28 @@ func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figu
 	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
 }
 
-func (p *pipeline) keepReported(into batch) {
+func (p *pipeline) keepReported(into counter.Batch) {
 	for _, o := range dedup.ReportedOutcomes() {
-		into.tallies(p.outcomes[o])
+		into.Tallies(p.outcomes[o])
 	}
 	for _, h := range []*histogram{&p.ack, &p.work} {
-		into.tallies(h.counts...)
-		into.tallies(h.sum)
+		into.Tallies(h.counts...)
+		into.Tallies(h.sum)
 	}
 }
 
-func (p *pipeline) keepMarkers(into batch, now time.Time) {
-	stats, _ := p.store.stats.get()
+func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {
+	stats, _ := p.store.stats.Get()
 	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()
 	for state, f := range r.States {
-		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
+		into.Figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
 	}
-	into.figure(series.MarkersNoExpiry, r.NoExpiry, "pipeline", p.Name)
-	into.figure(series.OldestProcessing, r.Oldest, "pipeline", p.Name)
+	into.Figure(series.MarkersNoExpiry, r.NoExpiry, "pipeline", p.Name)
+	into.Figure(series.OldestProcessing, r.Oldest, "pipeline", p.Name)
 }
 
 // keepJudged adds the figures of the judged window and a point of the sparkline.
-func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus) {
+func (p *pipeline) keepJudged(into counter.Batch, now time.Time, s *dedup.PipelineStatus) {
 	keepVerdicts(into, s)
 	keepFindings(into, s)
 	w := judgedWindow(p.Limits.Window, s.Windows)
@@ -140,9 +141,9 @@ func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus
 	}
 	p.spark.add(now, w.DuplicateRate)
 	s.Spark = p.spark.copy()
-	into.figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
+	into.Figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
 	if w.DuplicateRate.Known() {
-		into.add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)
+		into.Add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)
 	}
 	for metric, quantiles := range map[string]map[string]dedup.Figure{
 		series.AckLatency:  {"mean": w.AckMean, "0.5": w.AckP50, "0.95": w.AckP95, "0.99": w.AckP99},
@@ -150,12 +151,12 @@ func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus
 	} {
 		for q, f := range quantiles {
 			if !f.Bounded() { // of which the low end would be drawn as a time
-				into.figure(metric, f, "pipeline", p.Name, "quantile", q)
+				into.Figure(metric, f, "pipeline", p.Name, "quantile", q)
 			}
 		}
 	}
 	if w.AckMean.Known() {
-		into.add(series.AckLatencyHigh, w.AckMean.High, "pipeline", p.Name)
+		into.Add(series.AckLatencyHigh, w.AckMean.High, "pipeline", p.Name)
 	}
 }
 

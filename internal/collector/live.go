@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -20,7 +21,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.Live
 	e := v.stats.Events
 	waiting := p.waitingAcks(v.now.Add(-w), v.several)
 	r, ok := p.residualLive(w, waiting)
-	switch auto := c.past.gain(w, p.autoAcks); {
+	switch auto := c.past.Gain(w, p.autoAcks); {
 	case ok && v.now.Sub(r.To) > sample.LiveStale:
 		why, _ := p.live.told()
 		f.Why = joinReasons("broker and store were not counted together since "+clock(r.To, v.now), why)
@@ -100,7 +101,7 @@ func (c *Collector) liveRefusal(p *pipeline, v view) (why, better string) {
 		return "", ""
 	}
 	_, better = p.live.told()
-	return down("the broker's live counts", p.live.src.status(v.now)), better
+	return source.WhyDown("the broker's live counts", p.live.src.Status(v.now)), better
 }
 
 // residualLive is the residual of the newest window whose ends are quiet.

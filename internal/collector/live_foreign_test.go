@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -17,8 +19,9 @@ var liveNow = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 // countedLive is a pipeline of ten messages a second, counted together with its store for ten minutes. A tenth of them
 // are duplicates that asked the store; so many more are acked each second without asking it.
 func countedLive(foreign float64) *pipeline {
-	p := &pipeline{autoAcks: &tally{}, joint: &jointPair{}, live: &liveWatch{src: &source{health: dedup.SourceHealth{Tried: true, OK: true}}}}
-	p.live.src.health.LastSuccess, p.live.src.patience = liveNow, time.Hour
+	src := &source.Source{Patience: time.Hour}
+	src.Finish(liveNow, 0, nil)
+	p := &pipeline{autoAcks: &counter.Tally{}, joint: &jointPair{}, live: &liveWatch{src: src}}
 	p.store = &storeWatch{store: &fakeSource{scheme: dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before",
 		OnInFlight: "nack", OnFail: "delete", AcksEach: true, States: []dedup.State{dedup.Processing, dedup.Done}}}}
 	for second := range 601 {

@@ -1,10 +1,12 @@
 package collector
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
@@ -32,9 +34,12 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 			t.Parallel()
 			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
 			c := &Collector{}
-			p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &tally{},
+			p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{}, autoAcks: &counter.Tally{},
 				store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, joint: &jointPair{}, live: newLiveWatch("main", unanswered{}, Config{Interval: 5 * time.Second, Timeout: 2 * time.Second}, func() {})}
-			p.live.src.health = dedup.SourceHealth{Tried: true, OK: tt.ok, Err: "it answers 404", LastSuccess: now}
+			p.live.src.Finish(now, 0, nil)
+			if !tt.ok {
+				p.live.src.Finish(now, 0, errors.New("it answers 404"))
+			}
 			p.live.why = "live counts took 300 ms"
 			for i := range 60 {
 				at := now.Add(-tt.age - time.Duration(60-i)*time.Second)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/dedup"
 )
@@ -52,7 +53,7 @@ type runtime struct {
 func (r runtime) live(t *testing.T, keeper records.Sources) (dedup.SourceHealth, []dedup.Event) {
 	b := newBench(t, testInterval)
 	b.memory = records.NewMemory(keeper, &b.beside, b.log)
-	b.brokers[0].samples.place = r.place
+	b.brokers[0].samples.Place = r.place
 	if r.broken {
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })
 	}
@@ -210,8 +211,8 @@ func TestASourceThatLeftTheConfigurationIsForgotten(t *testing.T) {
 }
 
 func TestASourceHasThePlaceOfWhatItReads(t *testing.T) {
-	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, newBook(), nil, nil)
-	if w.samples.place != "http://a" || w.totals.place != "http://a" {
-		t.Errorf("the broker is at %q, its totals at %q", w.samples.place, w.totals.place)
+	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, counter.NewBook(), nil, nil)
+	if w.samples.Place != "http://a" || w.totals.Place != "http://a" {
+		t.Errorf("the broker is at %q, its totals at %q", w.samples.Place, w.totals.Place)
 	}
 }

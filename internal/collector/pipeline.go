@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
@@ -39,11 +40,11 @@ type pipeline struct {
 	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
 	partner string
 
-	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
-	timeouts, restarted                                          *tally
+	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
+	timeouts, restarted                                          *counter.Tally
 	restarts                                                     restarts
 
-	outcomes        map[string]*tally
+	outcomes        map[string]*counter.Tally
 	ack, work       histogram
 	rawOutcomes     map[string]*sample.Counter
 	present         bool
@@ -98,14 +99,14 @@ type prefetchNote struct {
 type histogram struct {
 	raw    []sample.Counter
 	rawSum sample.Counter
-	counts []*tally
-	sum    *tally
+	counts []*counter.Tally
+	sum    *counter.Tally
 }
 
-func newHistogram(b *book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
+func newHistogram(b *counter.Book, bucket, sum, pipeline string) histogram {
+	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.Tally(sum, "pipeline", pipeline)}
 	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
+		h.counts = append(h.counts, b.Tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
 	}
 	return h
 }
@@ -132,7 +133,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 			continue
 		}
 		for _, t := range h.counts[i:] {
-			t.take(st)
+			t.Take(st)
 		}
 	}
 	var sum *int64
@@ -141,20 +142,20 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 	}
 	st := h.rawSum.Observe(sum)
 	if reported {
-		h.sum.open = true
-		h.sum.total += float64(st.Delta) / 1e6
+		h.sum.Open = true
+		h.sum.Total += float64(st.Delta) / 1e6
 	}
 	return dropped || st.Dropped
 }
 
-func newPipeline(p dedup.Pipeline, b *book) *pipeline {
-	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
+func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
+	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
 		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
-		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*sample.Counter),
+		outcomes: make(map[string]*counter.Tally), rawOutcomes: make(map[string]*sample.Counter),
 		ack:      newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
 		work:     newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
 		queues:   make(map[dedup.QueueRef]*queueCounters),
@@ -165,7 +166,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	}
 	out.dead = deadletter.NewWatch(p, out.refs)
 	for _, o := range dedup.ReportedOutcomes() {
-		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
+		out.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &sample.Counter{}
 	}
 	return out
@@ -185,7 +186,7 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 		st := raw.Observe(value)
 		dropped = dropped || st.Dropped
 		if value != nil {
-			p.outcomes[outcome].take(st)
+			p.outcomes[outcome].Take(st)
 			p.acked(settles(outcome) && st.Delta > 0, at)
 		}
 	}
@@ -244,11 +245,11 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	}
 	p.measureDepths(&f, s)
 	p.notePrefetch(s.At)
-	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
-	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.Acks, f.Redeliveries, f.Deliveries = p.acks.Total, p.redeliveries.Total, p.deliveries.Total
+	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.Total, p.publishes.Total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reportedDuplicates()
-	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
+	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
 	p.frames.Add(f)
 }
@@ -277,13 +278,13 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	if q.Node != "" {
 		c.node = q.Node
 	}
-	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
+	take := func(raw *sample.Counter, value *int64, t *counter.Tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
 		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
 		st := raw.ObserveFrom(value, p.broker.moved)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
-			t.take(st)
+			t.Take(st)
 		}
 		p.acked((t == p.acks || t == p.autoAcks) && st.Delta > 0, at)
 		return st

@@ -128,7 +128,7 @@ func (gone departures) replace(n int) int {
 
 // followConsumers takes the newest topology, if there is one.
 func (p *pipeline) followConsumers() {
-	t, version := p.broker.topology.get()
+	t, version := p.broker.topology.Get()
 	if version == p.restarts.version || t.topology.At.IsZero() {
 		return
 	}
@@ -138,8 +138,8 @@ func (p *pipeline) followConsumers() {
 		return
 	}
 	n := p.restarts.take(p.refs, &t.topology)
-	p.restarted.open = p.restarted.open || p.restarts.known
-	p.restarted.total += float64(n)
+	p.restarted.Open = p.restarted.Open || p.restarts.known
+	p.restarted.Total += float64(n)
 	p.noteRestarts(n, t.topology.At)
 }
 
@@ -187,8 +187,8 @@ func restartFigure(s restartSample) dedup.Figure {
 }
 
 func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
-	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
-	t, _ := p.broker.topology.get()
+	s := restartSample{Window: w, Restarted: c.past.Gain(w, p.restarted), Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+	t, _ := p.broker.topology.Get()
 	switch {
 	case t.err != "":
 		s.Why = "consumers cannot be listed: " + t.err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -42,7 +43,7 @@ func TestNoPipelineIsToldTheLettersOfASharedQueueAsItsOwn(t *testing.T) {
 		for range 3 {
 			pass(testInterval)
 		}
-		pass(longWindowEvery)
+		pass(counter.LongWindowEvery)
 		for _, of := range []struct{ name, other string }{{"orders", "emails"}, {"emails", "orders"}} {
 			p := b.pipeline(t, of.name)
 			if f := p.DeadLetters; f.Low != 0 || f.High != 104 || f.Quality != dedup.Derived || !strings.Contains(f.Why, "orders.dlq is shared with pipeline "+of.other) {

@@ -55,7 +55,7 @@ func TestASlowDiskDelaysNoRound(t *testing.T) {
 		b := newBench(t, testInterval)
 		b.acknowledged, b.marks = records.NewAcknowledged(disk, &b.beside, b.log), records.NewMarked(disk, &b.beside, b.log)
 		for _, s := range b.sources {
-			s.attempt(t.Context())
+			s.Attempt(t.Context())
 		}
 		b.brokers[0].readTopology(t.Context())
 		round := func() (count int64, marks int) {

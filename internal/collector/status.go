@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -26,19 +27,19 @@ type view struct {
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: down("broker "+name(p.Broker), p.broker.samples.status(now))}
+	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
 		v.scheme = p.store.store.Scheme()
-		v.stats, _ = p.store.stats.get()
-		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
+		v.stats, _ = p.store.stats.Get()
+		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
 			v.storeDown = v.unfit
 		}
 	}
 	v.reportDown = "consumers report no counters"
 	if p.report != nil {
-		v.reportDown = down("what consumers report", p.report.src.status(now))
+		v.reportDown = source.WhyDown("what consumers report", p.report.src.Status(now))
 	}
 	v.several = p.several(v.scheme)
 	return v
@@ -63,7 +64,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	p.effects.Show(&st, now)
 	st.Events = p.allEvents(c.marks.Of(p.Name))
 	for _, s := range p.sources() {
-		h := s.status(now)
+		h := s.Status(now)
 		st.Sources = append(st.Sources, h.Name)
 		if !h.OK {
 			st.Down = append(st.Down, h)
@@ -72,11 +73,17 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	return st
 }
 
-func (p *pipeline) sources() []*source {
-	out := []*source{p.broker.samples}
+// watched are the sources whose outages are those of the pipeline. What consumers report is none of them.
+func (p *pipeline) watched() []*source.Source {
+	out := []*source.Source{p.broker.samples}
 	if p.store != nil {
 		out = append(out, p.store.src)
 	}
+	return out
+}
+
+func (p *pipeline) sources() []*source.Source {
+	out := p.watched()
 	if p.report != nil {
 		out = append(out, p.report.src)
 	}
@@ -94,7 +101,7 @@ func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)

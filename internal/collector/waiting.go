@@ -66,7 +66,7 @@ func (p *pipeline) oldestWaiting(v view) dedup.Figure {
 	if v.brokerDown != "" {
 		return dedup.Unknown(dedup.Seconds, v.brokerDown)
 	}
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	var queues []*dedup.Queue
 	for _, ref := range p.refs {
 		queues = append(queues, p.broker.queues[ref])

@@ -13,8 +13,8 @@ import (
 
 // window computes the figures of one pipeline over one span: of each the best valid source.
 func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFigures {
-	if c.past.failure != "" {
-		return figure.UnknownWindow(w, c.past.failure)
+	if c.past.Failure != "" {
+		return figure.UnknownWindow(w, c.past.Failure)
 	}
 	rep := c.reportedFigures(p, v, w)
 	out := figure.UnknownWindow(w, "no source of this pipeline tells")
@@ -68,7 +68,7 @@ func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) ti
 	if since.IsZero() {
 		since = now
 	}
-	if kept := now.Add(-c.past.span(w)); kept.Before(since) {
+	if kept := now.Add(-c.past.Span(w)); kept.Before(since) {
 		since = kept
 	}
 	if p.store.disturbed.After(since) {
@@ -88,11 +88,11 @@ func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.R
 	}
 	s := rate.Reported{
 		Window: w, Scheme: v.scheme, Outcomes: make(map[string]sample.Increase), Present: p.present,
-		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
+		Acked: c.past.Gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.Gain(w, p.acks),
 		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
 	}
 	for o, t := range p.outcomes {
-		s.Outcomes[o] = c.past.gain(w, t)
+		s.Outcomes[o] = c.past.Gain(w, t)
 	}
 	return s.Estimate()
 }
@@ -105,7 +105,7 @@ func clockError(roundTrip time.Duration) time.Duration {
 
 // noCounters says why the broker gives no counters for the pipeline's queues.
 func (c *Collector) noCounters(p *pipeline) string {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	switch {
 	case sample.Info.StatsDisabled:
 		return "the broker gives no counters: its statistics are disabled"
@@ -122,11 +122,11 @@ func (c *Collector) noCounters(p *pipeline) string {
 
 // ackedMessages counts messages by the broker's acks.
 func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
-	acks, auto := c.past.gain(w, p.acks), c.past.gain(w, p.autoAcks)
+	acks, auto := c.past.Gain(w, p.acks), c.past.Gain(w, p.autoAcks)
 	f := dedup.Unknown(dedup.Count, "")
 	f.Window, f.Source, f.Formula = w, "acks of the broker", "acks of the source queues"
 	switch {
-	case !p.acks.open:
+	case !p.acks.Open:
 		f.Why = c.noCounters(p)
 	case !acks.Known:
 		f.Why = "the history holds nothing of this window yet"
@@ -135,7 +135,7 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 	default:
 		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
 		f.Covered, f.At = acks.Covered, acks.At
-		if c.past.gain(w, p.broker.closures).Delta > 0 {
+		if c.past.Gain(w, p.broker.closures).Delta > 0 {
 			exact := false
 			f.Why, exact = p.broker.loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
 			if f.AtLeast = !exact; !p.broker.loss.Asked {
@@ -148,12 +148,12 @@ func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
 
 // redeliveryRatio is a signal of loops; it is never a duplicate rate.
 func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
-	again, manual, auto := c.past.gain(w, p.redeliveries), c.past.gain(w, p.deliveries), c.past.gain(w, p.autoAcks)
+	again, manual, auto := c.past.Gain(w, p.redeliveries), c.past.Gain(w, p.deliveries), c.past.Gain(w, p.autoAcks)
 	f := dedup.Unknown(dedup.Ratio, "no deliveries in the window")
 	f.Window, f.Source, f.Formula = w, "broker counters", "redeliveries / deliveries"
 	if !again.Known || !manual.Known {
 		f.Why = "the history holds nothing of this window yet"
-		if !p.deliveries.open {
+		if !p.deliveries.Open {
 			f.Why = c.noCounters(p)
 		}
 		return f
@@ -168,7 +168,7 @@ func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
 
 // deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
+	f := figure.ArrivalRate(c.past.Gain(w, p.arrived), w)
 	if len(p.dead.Targets) == 0 {
 		f.Quality, f.Why = dedup.QualityUnknown, deadletter.None(p.broker.listed())
 		return f
@@ -206,15 +206,15 @@ func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
 
 func (c *Collector) reportedLatency(h *histogram, w time.Duration) figure.Latencies {
 	s := figure.Latency{Window: w, Bounds: dedup.LatencyBounds(), Source: figure.HistogramSource}
-	if !h.sum.open {
+	if !h.sum.Open {
 		return figure.UnknownLatency(w, "consumers report no latencies")
 	}
 	for _, t := range h.counts {
-		g := c.past.gain(w, t)
+		g := c.past.Gain(w, t)
 		s.Buckets = append(s.Buckets, g.Delta)
 		s.Covered, s.At = g.Covered, g.At
 	}
-	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
+	s.Sum, s.N = c.past.Gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
 	return s.Figures()
 }
 
@@ -233,7 +233,7 @@ func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x fig
 // reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
 func (p *pipeline) reportedDuplicates() float64 {
 	if t := p.outcomes["duplicate_done"]; t != nil {
-		return t.total
+		return t.Total
 	}
 	return 0
 }

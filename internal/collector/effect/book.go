@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
 )
@@ -222,7 +223,7 @@ func (b *book) status(now time.Time) dedup.EffectCheck {
 // figure counts the double effects of a window: the keys that runs found new since the oldest run in it.
 func (b *book) figure(w, every time.Duration, now time.Time) dedup.Figure {
 	f := dedup.Unknown(dedup.Count, "")
-	f.Window, f.Source = w, source
+	f.Window, f.Source = w, figureSource
 	f.Formula = "business keys that the effect check found new, or with a higher count, since the oldest run in the window"
 	last, from := b.last(), time.Time{}
 	for _, at := range b.checks {
@@ -233,7 +234,7 @@ func (b *book) figure(w, every time.Duration, now time.Time) dedup.Figure {
 	switch {
 	case last.IsZero():
 		f.Why = "the effect check has not run yet"
-	case now.Sub(last) > stale*every:
+	case now.Sub(last) > source.StaleAfter*every:
 		f.Why = "the last effect check that succeeded is " + text.Span(now.Sub(last)) + " old"
 	case from.IsZero() || !from.Before(last):
 		f.Why = "the window holds fewer than two runs of the effect check, which runs every " + text.Span(every)

@@ -11,15 +11,13 @@ import (
 
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
 )
 
-// source is the source of the figures.
-const source = "effect check"
-
-// stale is the number of turns without a success after which the figures are unknown.
-const stale = 3
+// figureSource is the source of the figures.
+const figureSource = "effect check"
 
 // A Checker looks for double effects of one pipeline. Check is called one at a time; an error that wraps
 // context.DeadlineExceeded says that the query was too slow.
@@ -38,25 +36,13 @@ type Records interface {
 	KeepEffectRecord(ctx context.Context, pipeline string, r dedup.EffectRecord) error
 }
 
-// A Config says how the check of one pipeline is run.
-type Config struct {
-	Check   Checker
-	Records Records // nil where nothing outlives a restart
-	// Phase is the wait before the first run, so that those of many pipelines do not begin at once.
-	Phase time.Duration
-	// Words says for people what an error means.
-	Words func(err error, timeout time.Duration) string
-	Log   *slog.Logger
-	// Turned is called after each run.
-	Turned func()
-}
-
 // A Watch runs the check of one pipeline on its own timer: it is no source of the pipeline, whose other figures hold without it.
 // It is safe for concurrent use. A nil one is that of a pipeline without a check.
 type Watch struct {
-	cfg   Config
-	check Checker
-	log   *slog.Logger
+	check   Checker
+	records Records // nil where nothing outlives a restart
+	log     *slog.Logger
+	turned  func()
 
 	mu       sync.Mutex
 	book     *book // nil until the record was read
@@ -67,19 +53,20 @@ type Watch struct {
 	events   event.Log
 }
 
-// NewWatch returns one that does not run yet.
-func NewWatch(cfg Config) *Watch {
-	w := &Watch{cfg: cfg, check: cfg.Check, log: cfg.Log.With("pipeline", cfg.Check.Pipeline())}
-	if cfg.Records == nil {
-		w.book = newBook(cfg.Check.Query())
+// NewWatch returns one that does not run yet; turned is called after each run.
+func NewWatch(check Checker, records Records, log *slog.Logger, turned func()) *Watch {
+	w := &Watch{check: check, records: records, log: log.With("pipeline", check.Pipeline()), turned: turned}
+	if records == nil {
+		w.book = newBook(check.Query())
 	}
 	return w
 }
 
 // Bounds of the waits between two runs.
 const (
-	// retry is the wait after a first failure that is none of time.
-	retry = time.Minute
+	// retry is the wait after a first failure that is none of time, spread the time in which first runs begin.
+	retry  = time.Minute
+	spread = time.Minute
 	// slower is by how much a check that is too slow is stretched at most, longest how far.
 	slower  = 8
 	longest = 24 * time.Hour
@@ -87,35 +74,20 @@ const (
 	recordPatience = 5 * time.Second
 )
 
-// Spread is the time in which the first runs of checks that run so often begin.
-func Spread(every time.Duration) time.Duration { return min(every/4, time.Minute) }
-
 // Run checks until ctx ends. A restart does not make a check run before it is due.
 func (w *Watch) Run(ctx context.Context) {
-	next := time.Now().Add(w.cfg.Phase)
+	next := time.Now().Add(source.Phase("effects "+w.check.Pipeline(), min(w.check.Every()/4, spread)))
 	w.restore(ctx)
 	if due, wait := w.due(); due.After(next) && due.Before(next.Add(wait)) {
 		next = due
 	}
 	w.plan(next)
-	for waitUntil(ctx, next) {
+	for source.WaitUntil(ctx, next) {
 		w.plan(time.Time{})
 		gap := w.attempt(ctx)
 		next = time.Now().Add(gap)
 		w.plan(next)
-		w.cfg.Turned()
-	}
-}
-
-// waitUntil sleeps until a time and reports false when ctx ended first.
-func waitUntil(ctx context.Context, t time.Time) bool {
-	timer := time.NewTimer(time.Until(t))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return ctx.Err() == nil
+		w.turned()
 	}
 }
 
@@ -149,7 +121,7 @@ func (w *Watch) restore(ctx context.Context) error {
 	}
 	bound, cancel := context.WithTimeout(ctx, recordPatience)
 	defer cancel()
-	r, err := w.cfg.Records.EffectRecord(bound, w.check.Pipeline())
+	r, err := w.records.EffectRecord(bound, w.check.Pipeline())
 	if err != nil {
 		// Without it, new double effects would pass for old ones, and its place would be taken.
 		return fmt.Errorf("read what the effect check knows: %w", err)
@@ -191,7 +163,7 @@ func (w *Watch) attempt(ctx context.Context) time.Duration {
 // keepSlow records that the newest run was too slow: a restart must not run it sooner than it is due.
 func (w *Watch) keepSlow(ctx context.Context) {
 	w.mu.Lock()
-	if w.book == nil || w.cfg.Records == nil {
+	if w.book == nil || w.records == nil {
 		w.mu.Unlock()
 		return
 	}
@@ -204,7 +176,7 @@ func (w *Watch) keepSlow(ctx context.Context) {
 func (w *Watch) keep(ctx context.Context, record dedup.EffectRecord, otherwise string) {
 	bound, cancel := context.WithTimeout(ctx, recordPatience)
 	defer cancel()
-	if err := w.cfg.Records.KeepEffectRecord(bound, w.check.Pipeline(), record); err != nil {
+	if err := w.records.KeepEffectRecord(bound, w.check.Pipeline(), record); err != nil {
 		w.log.Warn(otherwise, "err", err)
 	}
 }
@@ -218,7 +190,7 @@ func (w *Watch) succeeded(ctx context.Context, started time.Time, r dedup.Effect
 		w.events.AddCounted(r.At, "double_effect", fresh, fmt.Sprintf("The effect check found %s whose work was done again", text.Counted(fresh, "business key")))
 	}
 	w.mu.Unlock()
-	if w.cfg.Records == nil {
+	if w.records == nil {
 		return
 	}
 	w.keep(ctx, record, "what the effect check found cannot be kept; a restart would take new double effects for old ones")
@@ -227,7 +199,7 @@ func (w *Watch) succeeded(ctx context.Context, started time.Time, r dedup.Effect
 // failed notes a failure and returns the wait: twice as long after each run that was too slow, because it may hurt the
 // database; soon after another failure, which is over when the server answers again.
 func (w *Watch) failed(started time.Time, err error) time.Duration {
-	why := w.cfg.Words(err, w.check.Timeout())
+	why := source.Words(err, w.check.Timeout())
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if why != w.err {

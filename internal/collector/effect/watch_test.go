@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -40,7 +41,7 @@ func (f *fakeEffects) Check(ctx context.Context) (dedup.EffectReading, error) {
 	at, n, takes := time.Now(), len(f.runs), f.takes
 	f.runs = append(f.runs, at)
 	f.mu.Unlock()
-	ended := waitUntil(ctx, at.Add(takes))
+	ended := source.WaitUntil(ctx, at.Add(takes))
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.running--
@@ -67,8 +68,7 @@ func (f *fakeEffects) KeepEffectRecord(_ context.Context, _ string, r dedup.Effe
 
 // newWatch is one that keeps what it remembers with the check.
 func newWatch(f *fakeEffects) *Watch {
-	return NewWatch(Config{Check: f, Records: f, Phase: 30 * time.Second, Log: slog.New(slog.DiscardHandler), Turned: func() {},
-		Words: func(err error, _ time.Duration) string { return err.Error() }})
+	return NewWatch(f, f, slog.New(slog.DiscardHandler), func() {})
 }
 
 // gaps are the waits between the runs.

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"context"
@@ -12,12 +12,12 @@ func TestASourceThatIsStirredReadsOutOfTurnAndKeepsItsTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var reads, turned atomic.Int64
 		stir := make(chan struct{}, 1)
-		s := &source{name: "store s", kind: "store", interval: time.Minute, timeout: time.Second, stirred: stir,
-			turned: func() { turned.Add(1) },
-			read:   func(context.Context) error { reads.Add(1); return nil }}
+		s := &Source{Name: "store s", Kind: "store", Interval: time.Minute, Timeout: time.Second, Stirred: stir,
+			Turned: func() { turned.Add(1) },
+			Read:   func(context.Context) error { reads.Add(1); return nil }}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); s.run(ctx) }()
+		go func() { defer close(done); s.Run(ctx) }()
 		wait(t, 10*time.Second)
 		if reads.Load() != 1 || turned.Load() != 1 {
 			t.Fatalf("%d readings, %d turns", reads.Load(), turned.Load())

@@ -1,9 +1,8 @@
-package collector
+package sample
 
 import (
 	"time"
 
-	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -33,14 +32,14 @@ func (b birth) told(opened time.Time) birth {
 	return b
 }
 
-// A closing says that every connection which consumed from some queues before Since had been closed by At.
-type closing struct{ At, Since time.Time }
+// A Closing says that every connection which consumed from some queues before Since had been closed by At.
+type Closing struct{ At, Since time.Time }
 
 // closingsKept bounds the remembered closings of the queues of one broker.
 const closingsKept = 64
 
-// links follow the connections of one broker.
-type links struct {
+// Links follow the connections of one broker.
+type Links struct {
 	// open are the connections of the newest reading that have ever been seen to consume.
 	open map[string]*link
 	// births is when each connection of the newest reading can have been opened at the earliest.
@@ -52,15 +51,15 @@ type links struct {
 	listed   map[dedup.QueueRef]int64
 }
 
-// take takes one topology. It forgets everything when the broker does not tell.
-func (l *links) take(t *dedup.Topology) {
+// Take takes one topology. It forgets everything when the broker does not tell.
+func (l *Links) Take(t *dedup.Topology) {
 	if t.Consumers == nil || t.Connections == nil {
-		*l = links{}
+		*l = Links{}
 		return
 	}
 	began := t.At.Round(0)
 	if began.Before(l.read) {
-		*l = links{} // the clock was set back
+		*l = Links{} // the clock was set back
 	}
 	births := make(map[string]birth, len(t.Connections))
 	for _, c := range t.Connections {
@@ -89,17 +88,17 @@ func (l *links) take(t *dedup.Topology) {
 		}
 		open[c.Connection].queues[c.Queue] = true
 	}
-	*l = links{open, births, began, began.Add(t.Took), nameless, listed}
+	*l = Links{open, births, began, began.Add(t.Took), nameless, listed}
 }
 
-// closing returns what the newest reading says of such queues, and the consumers that were listed; it is not ok when the
+// Closing returns what the newest reading says of such queues, and the consumers that were listed; it is not ok when the
 // reading proves nothing. The queues are those of the newest sample: only when they have
-// as many consumers as were listed does the list hide none. A consumer that subscribed within sample.DepthLag may be missing.
-func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) (c closing, consumers int64, ok bool) {
+// as many consumers as were listed does the list hide none. A consumer that subscribed within DepthLag may be missing.
+func (l *Links) Closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) (c Closing, consumers int64, ok bool) {
 	if l.read.IsZero() {
-		return closing{}, 0, false
+		return Closing{}, 0, false
 	}
-	c = closing{At: l.ended, Since: l.read.Add(-sample.DepthLag)}
+	c = Closing{At: l.ended, Since: l.read.Add(-DepthLag)}
 	for _, ref := range refs {
 		q := queues[ref]
 		if q == nil || q.Consumers == nil || *q.Consumers != l.listed[ref] || l.nameless[ref] {
@@ -123,41 +122,41 @@ func (l *links) closing(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.
 	return c, consumers, true
 }
 
-// A closings log keeps what was learned of such queues, oldest first.
-type closings struct {
-	all []closing
-	// trusted: consumers have been listed and were as many as the queues count, so that the account may see them.
-	trusted bool
+// Closings keeps what was learned of such queues, oldest first.
+type Closings struct {
+	All []Closing
+	// Trusted: consumers have been listed and were as many as the queues count, so that the account may see them.
+	Trusted bool
 }
 
-// take notes what a reading says, unless it adds nothing.
-func (l *closings) take(c closing, consumers int64, ok bool) {
-	if n := len(l.all); n > 0 && !c.At.IsZero() && c.At.Before(l.all[n-1].At) {
-		l.all = nil // the clock was set back
+// Take notes what a reading says, unless it adds nothing.
+func (l *Closings) Take(c Closing, consumers int64, ok bool) {
+	if n := len(l.All); n > 0 && !c.At.IsZero() && c.At.Before(l.All[n-1].At) {
+		l.All = nil // the clock was set back
 	}
-	l.trusted = l.trusted || consumers > 0
-	if !ok || !l.trusted {
+	l.Trusted = l.Trusted || consumers > 0
+	if !ok || !l.Trusted {
 		return
 	}
-	if n := len(l.all); n > 0 && !c.Since.After(l.all[n-1].Since) {
+	if n := len(l.All); n > 0 && !c.Since.After(l.All[n-1].Since) {
 		return
 	}
-	l.all = append(l.all, c)
-	if len(l.all) > closingsKept {
-		l.all = l.all[1:]
+	l.All = append(l.All, c)
+	if len(l.All) > closingsKept {
+		l.All = l.All[1:]
 	}
 }
 
-// forget drops what was learned: there are workers that it says nothing of.
-func (l *closings) forget() { l.all = nil }
+// Forget drops what was learned: there are workers that it says nothing of.
+func (l *Closings) Forget() { l.All = nil }
 
-// until returns the closing that tells most, of those known at a time. It tells of the workers before ungot only, up to
+// Until returns the closing that tells most, of those known at a time. It tells of the workers before ungot only, up to
 // when it is known that all of them consumed.
-func (l *closings) until(at, ungot time.Time) closing {
-	for i := len(l.all) - 1; i >= 0; i-- {
-		if c := l.all[i]; !c.At.After(at) && !c.Since.After(ungot) {
+func (l *Closings) Until(at, ungot time.Time) Closing {
+	for i := len(l.All) - 1; i >= 0; i-- {
+		if c := l.All[i]; !c.At.After(at) && !c.Since.After(ungot) {
 			return c
 		}
 	}
-	return closing{}
+	return Closing{}
 }

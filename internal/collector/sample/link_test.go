@@ -1,4 +1,4 @@
-package collector
+package sample
 
 import (
 	"testing"
@@ -8,14 +8,14 @@ import (
 
 // consuming is a topology in which connections consume from queues; "-" opens one that does not.
 func consuming(second float64, consumers map[string]string, opened map[string]float64) *dedup.Topology {
-	t := &dedup.Topology{At: at(second), Consumers: []dedup.Consumer{}, Connections: []dedup.Connection{}}
+	t := &dedup.Topology{At: atSecond(second), Consumers: []dedup.Consumer{}, Connections: []dedup.Connection{}}
 	for connection, queue := range consumers {
 		if queue != "-" {
 			t.Consumers = append(t.Consumers, dedup.Consumer{Queue: dedup.QueueRef{Vhost: "/", Name: queue}, Connection: connection, AckRequired: true})
 		}
 		c := dedup.Connection{Name: connection}
 		if s, ok := opened[connection]; ok {
-			c.Opened = at(s)
+			c.Opened = atSecond(s)
 		}
 		if connection != "" {
 			t.Connections = append(t.Connections, c)
@@ -63,24 +63,24 @@ func TestClosings(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var l links
-			var log closings
+			var l Links
+			var log Closings
 			for _, r := range tt.readings {
-				l.take(consuming(r.second, r.consumers, r.opened))
-				queues := brokerWith(0, 0, 0, func(q map[dedup.QueueRef]*dedup.Queue) { q[ordersRef()].Consumers = ptr(r.count) })
-				log.take(l.closing([]dedup.QueueRef{ordersRef()}, queues))
+				l.Take(consuming(r.second, r.consumers, r.opened))
+				queues := depthsOf(0, 0, 0, func(q map[dedup.QueueRef]*dedup.Queue) { q[orders()].Consumers = count(r.count) })
+				log.Take(l.Closing([]dedup.QueueRef{orders()}, queues))
 			}
-			got := log.until(at(tt.until), at(1e6))
-			if want := at(tt.since); (tt.since < 0) != got.Since.IsZero() || (tt.since >= 0 && !got.Since.Equal(want)) {
-				t.Errorf("closed since %s, want %v s after %s", got.Since, tt.since, calmStart)
+			got := log.Until(atSecond(tt.until), atSecond(1e6))
+			if want := atSecond(tt.since); (tt.since < 0) != got.Since.IsZero() || (tt.since >= 0 && !got.Since.Equal(want)) {
+				t.Errorf("closed since %s, want %v s after %s", got.Since, tt.since, night)
 			}
 		})
 	}
 	t.Run("a broker that does not tell", func(t *testing.T) {
-		var l links
-		l.take(consuming(1, a, nil))
-		l.take(&dedup.Topology{At: at(2), Consumers: []dedup.Consumer{}})
-		if _, _, ok := l.closing([]dedup.QueueRef{ordersRef()}, brokerWith(0, 0, 0, nil)); ok {
+		var l Links
+		l.Take(consuming(1, a, nil))
+		l.Take(&dedup.Topology{At: atSecond(2), Consumers: []dedup.Consumer{}})
+		if _, _, ok := l.Closing([]dedup.QueueRef{orders()}, depthsOf(0, 0, 0, nil)); ok {
 			t.Error("connections that are not known are taken for closed ones")
 		}
 	})

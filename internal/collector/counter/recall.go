@@ -1,4 +1,4 @@
-package collector
+package counter
 
 import (
 	"math"
@@ -25,7 +25,7 @@ type recalled struct {
 
 // record remembers a round that was stored; before is where the history holds the zero of a tally that was born with a
 // value. A clock that was set back begins anew.
-func (r *recall) record(before, at time.Time, b *book, stored batch) {
+func (r *recall) record(before, at time.Time, b *Book, stored Batch) {
 	if n := len(r.rounds); n > 0 && !at.After(r.rounds[n-1].at) {
 		r.rounds = nil
 	}
@@ -40,11 +40,11 @@ func (r *recall) record(before, at time.Time, b *book, stored batch) {
 		}
 		if !t.stored {
 			t.stored, t.first, t.zero = true, at, at
-			if t.total > 0 {
+			if t.Total > 0 {
 				t.zero = before
 			}
 		}
-		totals[t.index] = t.total
+		totals[t.index] = t.Total
 	}
 	r.rounds = append(r.rounds, recalled{at, totals})
 	// The newest round that is at least recallSpan old stays: it is where the window begins.
@@ -60,7 +60,7 @@ func (r *recall) reaches(now time.Time, w time.Duration) bool {
 
 // gains returns what every tally gained over the window, with the same result as the history's Changes: from the last
 // value at or before its start, else from the first one in it.
-func (r *recall) gains(now time.Time, w time.Duration, b *book) map[string]sample.Increase {
+func (r *recall) gains(now time.Time, w time.Duration, b *Book) map[string]sample.Increase {
 	start := now.Add(-w)
 	first := sort.Search(len(r.rounds), func(i int) bool { return r.rounds[i].at.After(start) }) - 1
 	last := r.rounds[len(r.rounds)-1]

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"context"
@@ -9,15 +9,16 @@ import (
 
 func TestReadingsThatSwayKeepNoBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const sway = 0.2
 		ctx, stop := context.WithCancel(t.Context())
 		var at []time.Time
-		s := &source{name: "totals main", interval: time.Second, timeout: time.Second, sway: totalsSway, read: func(context.Context) error {
+		s := &Source{Name: "totals main", Interval: time.Second, Timeout: time.Second, Sway: sway, Read: func(context.Context) error {
 			if at = append(at, time.Now()); len(at) == 200 {
 				stop()
 			}
 			return nil
 		}}
-		s.run(ctx)
+		s.Run(ctx)
 		phases := make(map[int]bool)
 		for i, now := range at[2:] {
 			if gap := now.Sub(at[i+1]).Seconds(); gap < 0.8-1e-6 || gap > 1.2+1e-6 {

@@ -1,4 +1,4 @@
-package collector
+package counter
 
 import (
 	"context"
@@ -8,59 +8,48 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
-// A recorder keeps numbers over time.
-type recorder interface {
+// A History keeps numbers over time, and answers what it kept.
+type History interface {
 	Append(ctx context.Context, at time.Time, samples []series.Sample) error
 	MarkStale(ctx context.Context, at time.Time, samples []series.Sample) error
-}
-
-// A reader answers what the recorder kept.
-type reader interface {
 	Changes(ctx context.Context, counter string, at time.Time, window time.Duration) ([]series.Change, error)
 	Last(ctx context.Context, metric string) ([]series.Value, error)
 	QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]series.Line, error)
 }
 
-// A history is what the collector needs of package series.
-type history interface {
-	recorder
-	reader
-}
-
-// A tally is one monotonic counter of ours: it starts at 0 when its thing is first seen, only rises, and goes on after
+// A Tally is one monotonic counter of ours: it starts at 0 when its thing is first seen, only rises, and goes on after
 // a restart. It is what the history holds instead of the raw counters of a source.
-type tally struct {
+type Tally struct {
 	key    string
 	metric string
 	labels map[string]string
-	total  float64
+	Total  float64
 	// index is the tally's place in a recalled round. first is when it was first stored and zero when it was 0 then or
 	// just before; both are unset if an earlier run stored it.
 	index int
 	first time.Time
 	zero  time.Time
-	// open: a baseline is known, so that the tally has a meaning. stored: the history holds a sample of it.
-	open   bool
+	// Open: a baseline is known, so that the tally has a meaning. stored: the history holds a sample of it.
+	Open   bool
 	stored bool
 }
 
-// take adds one step of a raw counter.
-func (t *tally) take(s sample.Step) {
-	t.open = true
-	t.total += float64(s.Delta)
+// Take adds one step of a raw counter.
+func (t *Tally) Take(s sample.Step) {
+	t.Open = true
+	t.Total += float64(s.Delta)
 }
 
-func (t *tally) sample() series.Sample {
-	return series.Sample{Name: t.metric, Labels: t.labels, Value: t.total}
+func (t *Tally) sample() series.Sample {
+	return series.Sample{Name: t.metric, Labels: t.labels, Value: t.Total}
 }
 
-// A book holds every tally, so that all of them can be restored and stored without knowing what they count.
-type book struct {
-	tallies map[string]*tally
+// A Book holds every tally, so that all of them can be restored and stored without knowing what they count.
+type Book struct {
+	tallies map[string]*Tally
 	// kept is what the history last held of late metrics, whose tallies are made only when their thing is seen.
 	kept map[string]series.Value
 }
@@ -68,21 +57,22 @@ type book struct {
 // lateMetrics are the metrics of things that only a topology shows.
 func lateMetrics() []string { return []string{series.SharedArrived} }
 
-func newBook() *book { return &book{tallies: make(map[string]*tally)} }
+// NewBook returns a book without tallies.
+func NewBook() *Book { return &Book{tallies: make(map[string]*Tally)} }
 
-// tally returns the tally of a metric with these labels, given as name, value, name, value.
-func (b *book) tally(metric string, labels ...string) *tally {
+// Tally returns the tally of a metric with these labels, given as name, value, name, value.
+func (b *Book) Tally(metric string, labels ...string) *Tally {
 	m := make(map[string]string, len(labels)/2)
 	for i := 0; i+1 < len(labels); i += 2 {
 		m[labels[i]] = labels[i+1]
 	}
-	key := seriesKey(metric, m)
+	key := Key(metric, m)
 	if t, ok := b.tallies[key]; ok {
 		return t
 	}
-	t := &tally{key: key, metric: metric, labels: m, index: len(b.tallies)}
+	t := &Tally{key: key, metric: metric, labels: m, index: len(b.tallies)}
 	if v, ok := b.kept[key]; ok {
-		t.total, t.stored = v.Value, true
+		t.Total, t.stored = v.Value, true
 	}
 	b.tallies[key] = t
 	return t
@@ -90,7 +80,7 @@ func (b *book) tally(metric string, labels ...string) *tally {
 
 // restore adds what the history last held to every tally, so that they go on where they stopped. It returns the time
 // of the newest sample, zero when there is none.
-func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
+func (b *Book) restore(ctx context.Context, h History) (time.Time, error) {
 	metrics := make(map[string]bool)
 	for _, t := range b.tallies {
 		metrics[t.metric] = true
@@ -106,7 +96,7 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 			return time.Time{}, fmt.Errorf("read the last values of %s: %w", metric, err)
 		}
 		for _, v := range values {
-			last[seriesKey(metric, v.Labels)] = v
+			last[Key(metric, v.Labels)] = v
 			if v.At.After(newest) {
 				newest = v.At
 			}
@@ -114,7 +104,7 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 	}
 	for key, t := range b.tallies {
 		if v, ok := last[key]; ok {
-			t.total += v.Value
+			t.Total += v.Value
 			t.stored = true
 		}
 	}
@@ -124,18 +114,18 @@ func (b *book) restore(ctx context.Context, h reader) (time.Time, error) {
 
 // births returns a zero for each tally that the history does not hold and that has already counted something, to be
 // stored before its first value: a window then sees the first increment too.
-func (b *book) births() []series.Sample {
+func (b *Book) births() []series.Sample {
 	var out []series.Sample
 	for _, t := range b.tallies {
-		if t.open && !t.stored && t.total > 0 {
+		if t.Open && !t.stored && t.Total > 0 {
 			out = append(out, series.Sample{Name: t.metric, Labels: t.labels})
 		}
 	}
 	return out
 }
 
-// seriesKey identifies a series.
-func seriesKey(metric string, labels map[string]string) string {
+// Key identifies a series.
+func Key(metric string, labels map[string]string) string {
 	keys := make([]string, 0, len(labels))
 	size := len(metric)
 	for k, v := range labels {
@@ -153,48 +143,4 @@ func seriesKey(metric string, labels map[string]string) string {
 		b.WriteString(labels[k])
 	}
 	return b.String()
-}
-
-// A batch is what one round stores: samples by series, so that the series that ended since the round before are known.
-type batch map[string]series.Sample
-
-func (b batch) add(metric string, value float64, labels ...string) {
-	m := make(map[string]string, len(labels)/2)
-	for i := 0; i+1 < len(labels); i += 2 {
-		m[labels[i]] = labels[i+1]
-	}
-	b[seriesKey(metric, m)] = series.Sample{Name: metric, Labels: m, Value: value}
-}
-
-func (b batch) figure(metric string, f dedup.Figure, labels ...string) {
-	if f.Known() {
-		b.add(metric, f.Value, labels...)
-	}
-}
-
-func (b batch) tallies(ts ...*tally) {
-	for _, t := range ts {
-		if t.open {
-			b[t.key] = t.sample()
-		}
-	}
-}
-
-func (b batch) list() []series.Sample {
-	out := make([]series.Sample, 0, len(b))
-	for _, s := range b {
-		out = append(out, s)
-	}
-	return out
-}
-
-// ended returns the samples of old whose series are not in b.
-func (b batch) ended(old batch) []series.Sample {
-	var out []series.Sample
-	for key, s := range old {
-		if _, ok := b[key]; !ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }
