@@ -35,7 +35,7 @@ func (c *Collector) eventEstimate(p *pipeline, v view, w time.Duration) rate.Eve
 	return rate.Events{
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Readings: p.store.told.Epoch(), Broke: p.store.told.Broke,
 		Command: e.Command, Sharers: c.sharers(p.store), Slip: max(rate.AskSlip, v.stats.Health.LatencyP99), Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own,
+		Prefetch: p.prefetches.Since(v.now.Add(-2 * w)), Vanishing: p.vanishing(), Limited: p.limitsReturns(), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own,
 		Doubled: p.doubledSince,
 	}.Estimate()
 
@@ -72,7 +72,7 @@ func (c *Collector) residualEstimate(p *pipeline, v view, w time.Duration) rate.
 		Window: w, Interval: c.cfg.Interval, Frames: p.frames, Scheme: v.scheme, Pass: v.stats.Pass,
 		Earlier: p.store.earlier, ClockError: clockError(v.stats.Health.LatencyP99),
 		Disturbed: p.store.disturbed, DisturbedWhy: p.store.disturbedWhy,
-		Prefetch: p.prefetchSince(v.now.Add(-2 * w)), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own, Vanishing: p.vanishing(),
+		Prefetch: p.prefetches.Since(v.now.Add(-2 * w)), Several: v.several, Meter: p.broker.loss.Lost(), Own: p.own, Vanishing: p.vanishing(),
 		Doubled: p.doubledSince, Conflated: p.conflated(v),
 	}.Estimate()
 

@@ -25,7 +25,7 @@ func (p *pipeline) estimatedLatency(v view, w time.Duration) estimate.Latencies 
 		l.Tape, l.Late = sample.LiveFrames{Frames: within, Live: &p.flows}, max(liveLate, within[len(within)-1].Began.Sub(p.flows.Readings[len(p.flows.Readings)-1].At))
 	}
 	if n := len(p.flows.Readings); n > 0 && v.now.Sub(p.flows.Readings[n-1].At) <= sample.LiveStale {
-		l.Single = p.prefetchSince(from) == 1
+		l.Single = p.prefetches.Since(from) == 1
 		l.Channels = p.consumersMost(from)
 		l.AllAck = p.flows.Readings[n-1].Quiet.After(from)
 		l.Pace = p.flows.Pace(from)

@@ -14,7 +14,7 @@ func (p *pipeline) diedAsking(v view, span rate.HitsSpan, gain sample.Gain) floa
 	if gain.Closed <= 0 {
 		return 0
 	}
-	s := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(span.From)}
+	s := rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetches.Since(span.From)}
 	return gain.DiedAsking(s.LostPerChannel(), s.Prefetch, min(gain.Closed, p.closedSinceTaken(span.From, span.To)))
 }
 

@@ -51,8 +51,8 @@ func TestWhatClosedChannelsHeldWaitsUntilSomebodyTakesIt(t *testing.T) {
 // TestWhoCouldHoldMoreBoundsWhatWasUnackedUntilHeLeft: a consumer with a large prefetch left just after the time.
 func TestWhoCouldHoldMoreBoundsWhatWasUnackedUntilHeLeft(t *testing.T) {
 	p := &pipeline{broker: &brokerWatch{}}
-	p.capacities.add(time.Unix(1000, 0), 500)
-	p.capacities.add(time.Unix(1100, 0), 10)
+	p.capacities.Add(time.Unix(1000, 0), 500)
+	p.capacities.Add(time.Unix(1100, 0), 10)
 	for _, c := range []struct {
 		second int64
 		most   float64

@@ -61,7 +61,7 @@ func (p *pipeline) withinServer(source hitsSource, span *rate.HitsSpan, i, j int
 		if all <= 0 {
 			continue
 		}
-		others := max(0, all-g.AsksLeast(p.prefetchSince(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
+		others := max(0, all-g.AsksLeast(p.prefetches.Since(source.at(k)))+p.unackedAround(source.at(j))+g.Slack)
 		// Their pace may follow the traffic or the clock; 4 standard deviations allow for chance.
 		pace := max(asked/all, span.To.Sub(span.From).Seconds()/source.at(j).Sub(source.at(k)).Seconds())
 		strange = min(strange, min(others, others*pace+4*math.Sqrt(others*pace*(1-min(1, pace)))))

@@ -60,7 +60,7 @@ func (p *pipeline) brokerBetween(from, to time.Time) (sample.Gain, bool) {
 func (p *pipeline) unackedAround(at time.Time) float64 {
 	const about = 15 * time.Second
 	most, seen := math.Inf(1), 0.0
-	if capacity := p.capacities.since(at.Add(-about)); capacity > 0 { // who could hold more may have left since
+	if capacity := p.capacities.Since(at.Add(-about)); capacity > 0 { // who could hold more may have left since
 		most = float64(capacity)
 	}
 	best := most

@@ -17,7 +17,7 @@ func (p *pipeline) leastByRows(v view, span rate.HitsSpan, gain sample.Gain, aga
 		return 0
 	}
 	s := rate.IDGap{Scheme: v.scheme, From: rows.At(span.From), To: rows.At(span.To)}
-	each := float64(rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetchSince(s.From.At)}.LostPerChannel())
+	each := float64(rate.Residual{Scheme: v.scheme, Several: v.several, Prefetch: p.prefetches.Since(s.From.At)}.LostPerChannel())
 	if s.From.At.After(span.From) || each <= 0 || again.Rows.Until.IsZero() {
 		return 0
 	}

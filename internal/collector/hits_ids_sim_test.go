@@ -153,8 +153,8 @@ func (s *insertFirst) inserts(at func(int) time.Time) dedup.InsertStats {
 // watch runs for a time and reads what the collector does.
 func (s *insertFirst) watch(seconds int) *pipeline {
 	at := func(tick int) time.Time { return time.Unix(100_000, 0).Add(time.Duration(tick) * time.Second / ticks) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: int64(s.prefetch)}}}
-	p.capacities.add(at(0), int64(s.prefetch*len(s.held)))
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: at(0), Most: int64(s.prefetch)}}}
+	p.capacities.Add(at(0), int64(s.prefetch*len(s.held)))
 	for range seconds * ticks {
 		s.step()
 		now := at(s.tick)

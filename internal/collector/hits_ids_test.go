@@ -18,8 +18,8 @@ const shopSeconds = 900
 
 func (s plainShop) pipeline() (*pipeline, rate.HitsSpan) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
-	p.capacities.add(at(0), 3)
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: at(0), Most: 10}}}
+	p.capacities.Add(at(0), 3)
 	for i := range shopSeconds {
 		n := float64(i)
 		p.flows.Readings = append(p.flows.Readings, sample.LiveReading{At: at(i), Acked: sample.LiveSum{Count: s.acked * n}, Delivered: sample.LiveSum{Count: s.ids * n}, Closed: math.Floor(s.closed * n)})
@@ -82,7 +82,7 @@ func TestWhatWasAckedAndWroteNoRowThatStayedMetOne(t *testing.T) {
 		"rows are counted since shortly before":   {func(p *pipeline, v *view) { p.store.inserts.Readings = p.store.inserts.Readings[117:] }, 0},
 		"nothing waited": {func(p *pipeline, v *view) {
 			p.capacities = nil
-			p.capacities.add(time.Unix(1000, 0), 1)
+			p.capacities.Add(time.Unix(1000, 0), 1)
 			raise(p.frames, func(f *sample.Frame) { f.Depth, f.Unacked = 0, 0 })
 		}, 4},
 		"nothing bounds what a channel held":            {func(p *pipeline, v *view) { v.scheme.AcksEach, p.prefetches = false, nil }, none},

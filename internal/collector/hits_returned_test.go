@@ -14,8 +14,8 @@ import (
 func TestCopiesThatWereReturnedAndWaitAreNoDuplicates(t *testing.T) {
 	for name, sampled := range map[string]bool{"the queues were sampled": true, "the queues were not sampled": false} {
 		at := func(s int) time.Time { return time.Unix(100_000+int64(s), 0) }
-		p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 50}}}
-		p.capacities.add(at(0), 250)
+		p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: at(0), Most: 50}}}
+		p.capacities.Add(at(0), 250)
 		var samples []sample.OutSample
 		for i := range 300 {
 			acked, copies := 20*float64(min(i, 288)), 0.0

@@ -21,8 +21,8 @@ type oddShop struct {
 
 func (s oddShop) pipeline() (*pipeline, view) {
 	at := func(second int) time.Time { return time.Unix(1000+int64(second), 0) }
-	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: at(0), bound: 10}}}
-	p.capacities.add(at(0), 3)
+	p := &pipeline{broker: &brokerWatch{}, store: &storeWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: at(0), Most: 10}}}
+	p.capacities.Add(at(0), 3)
 	odd := make([]float64, s.seconds+1)
 	for i := range s.seconds {
 		odd[i+1] = odd[i]

@@ -14,7 +14,7 @@ import (
 // and then the 40 come back, meet their own rows and are acked. Nobody sent anything twice.
 func TestRowsFromBeforeTheFirstCountMayBeMet(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
-	p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: begin.Add(-time.Hour), bound: 10}}}
+	p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: begin.Add(-time.Hour), Most: 10}}}
 	for i := -60; i < 60; i++ {
 		at := begin.Add(time.Duration(i) * 10 * time.Second)
 		f := sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Redeliveries: 140}
@@ -38,8 +38,8 @@ func TestRowsFromBeforeTheFirstCountMayBeMet(t *testing.T) {
 func TestMessagesThatWaitAreNotTakenForNoneWhereNobodyLooked(t *testing.T) {
 	begin := time.Unix(1_800_000_000, 0)
 	from, to := begin.Add(12*time.Minute), begin.Add(17*time.Minute)
-	p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: begin, bound: 10}}}
-	p.capacities.add(begin, 3)
+	p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: begin, Most: 10}}}
+	p.capacities.Add(begin, 3)
 	for i := range 120 {
 		if at := begin.Add(time.Duration(i) * 10 * time.Second); at.Sub(from).Abs() >= 20*time.Second {
 			p.frames.Add(sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Depth: 60})
@@ -58,7 +58,7 @@ func TestWhatWaitedWhileNobodyReadIsNotTakenForNothing(t *testing.T) {
 		"the broker is read later":           func(s int) bool { return s >= 180 },
 		"the broker was not read for a time": func(s int) bool { return s < -600 || s >= 10 },
 	} {
-		p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: []prefetchNote{{at: begin.Add(-time.Hour), bound: 10}}}
+		p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, store: &storeWatch{}, broker: &brokerWatch{}, found: topology.Discovery{Complete: true}, prefetches: sample.Bounds{{At: begin.Add(-time.Hour), Most: 10}}}
 		for s := -1200; s <= 700; s += 10 {
 			if read(s) {
 				at := begin.Add(time.Duration(s) * time.Second)

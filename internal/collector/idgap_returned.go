@@ -14,7 +14,7 @@ import (
 // cameBack bounds what came back in a window, and might be of messages that consumers had since reach.
 func (p *pipeline) cameBack(reach, from, to time.Time) rate.Returns {
 	c := rate.UnboundedReturns()
-	c.Count(p.frames, p.own, p.prefetchSince, reach, from, to)
+	c.Count(p.frames, p.own, p.prefetches.Since, reach, from, to)
 	if redelivered, ok := p.flows.Redelivered(from, to); ok {
 		// What was unacked when the window began may have been redelivered before, and inserted since.
 		c.Redelivered = redelivered + p.unackedAround(from)
@@ -26,7 +26,7 @@ func (p *pipeline) cameBack(reach, from, to time.Time) rate.Returns {
 // that is closed leaves no more than it had in work, each with its row, a failed row whose message is not among the dead letters may have been
 // returned, and what waited at the begin may have come back before. It rests on this: each dead letter that came meanwhile is of a failed row.
 func (p *pipeline) leftUndone(s rate.IDGap, several string) float64 {
-	perChannel := rate.Residual{Scheme: s.Scheme, Several: several, Prefetch: p.prefetchSince(s.From.At)}.LostPerChannel()
+	perChannel := rate.Residual{Scheme: s.Scheme, Several: several, Prefetch: p.prefetches.Since(s.From.At)}.LostPerChannel()
 	frames := p.frames
 	first, okFirst := frames.Before(s.From.At)
 	last, okLast := frames.After(s.To.Last.Add(sample.CounterLag))

@@ -46,9 +46,9 @@ func TestWhatCameBackIsBoundedByTheBroker(t *testing.T) {
 				frames = append(frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Whole: true, Dead: float64(min(198, 5*i)), Redeliveries: 100})
 			}
 			tt.change(frames)
-			p := &pipeline{frames: frames, prefetches: []prefetchNote{{at: begin, bound: tt.prefetch}}}
+			p := &pipeline{frames: frames, prefetches: sample.Bounds{{At: begin, Most: tt.prefetch}}}
 			got := rate.UnboundedReturns()
-			if got.Count(p.frames, p.own, p.prefetchSince, from, from, to); got.All != tt.want {
+			if got.Count(p.frames, p.own, p.prefetches.Since, from, from, to); got.All != tt.want {
 				t.Errorf("at most %v came back, want %v", got.All, tt.want)
 			}
 		})
@@ -173,7 +173,7 @@ func TestWhatWasLeftUndoneIsBoundedByClosedChannelsAndMissingDeadLetters(t *test
 			if tt.expires {
 				q.Arguments = map[string]any{"x-message-ttl": int64(1000)}
 			}
-			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: []prefetchNote{{at: begin, bound: 10}}}
+			p := &pipeline{Pipeline: dedup.Pipeline{MaxProcessing: 30 * time.Second}, refs: []dedup.QueueRef{source}, broker: &brokerWatch{queues: map[dedup.QueueRef]*dedup.Queue{source: q}}, found: topology.Discovery{Complete: true}, frames: frames, prefetches: sample.Bounds{{At: begin, Most: 10}}}
 			s := rate.IDGap{Scheme: tt.scheme, Reach: dedup.InsertStats{At: from, Undone: -50}, From: dedup.InsertStats{At: from}, To: dedup.InsertStats{At: to, Last: to, Undone: tt.failed + cmp.Or(tt.stuck, 100), Failed: tt.failed}}
 			got := p.leftUndone(s, tt.several)
 			if math.IsInf(tt.want, 1) != math.IsInf(got, 1) || math.Abs(got-tt.want) > 5 {

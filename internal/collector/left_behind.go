@@ -26,8 +26,8 @@ func (p *pipeline) leftBehind(out *dedup.WindowFigures, v view) {
 // it; 0 when no bound is known for all of that time.
 func (p *pipeline) lostPerChannel(v view, from time.Time) int64 {
 	s := rate.Residual{Scheme: v.scheme, Several: v.several}
-	if len(p.prefetches) > 0 && !p.prefetches[0].at.After(from) {
-		s.Prefetch = p.prefetchSince(from.Add(-leadOfClosed))
+	if len(p.prefetches) > 0 && !p.prefetches[0].At.After(from) {
+		s.Prefetch = p.prefetches.Since(from.Add(-leadOfClosed))
 	}
 	return s.LostPerChannel()
 }

@@ -11,7 +11,7 @@ import (
 func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
-	p := &pipeline{prefetches: []prefetchNote{{ago(20 * time.Hour), 100}, {ago(2 * time.Hour), 1}}}
+	p := &pipeline{prefetches: sample.Bounds{{At: ago(20 * time.Hour), Most: 100}, {At: ago(2 * time.Hour), Most: 1}}}
 	for _, f := range []struct {
 		ago    time.Duration
 		closed float64

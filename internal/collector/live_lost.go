@@ -19,7 +19,7 @@ func (p *pipeline) acksLost(r estimate.Residual, scheme dedup.Scheme, several st
 	if r.Waiting <= oneWaiting {
 		several = ""
 	}
-	each := rate.Residual{Scheme: scheme, Several: several, Prefetch: p.prefetchSince(r.From)}.LostPerChannel()
+	each := rate.Residual{Scheme: scheme, Several: several, Prefetch: p.prefetches.Since(r.From)}.LostPerChannel()
 	switch {
 	case closed == 0:
 		return 0

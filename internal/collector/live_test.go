@@ -75,7 +75,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := &pipeline{store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, prefetches: []prefetchNote{{at: now.Add(-time.Hour), bound: 10}}}
+			p := &pipeline{store: &storeWatch{store: namedStore{&fakeSource{scheme: scheme}, "orders"}}, prefetches: sample.Bounds{{At: now.Add(-time.Hour), Most: 10}}}
 			p.frames = []sample.Frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
 			for i := range 121 {
 				j := estimate.Joint{At: now.Add(time.Duration(i-120) * time.Second), Run: 1, Acked: float64(100 * i), Settled: float64(97 * i), Redelivered: float64(i)}

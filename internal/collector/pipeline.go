@@ -54,8 +54,8 @@ type pipeline struct {
 	entered, enteredGaps float64
 	// deadGaps are those of a frame.
 	deadGaps       float64
-	prefetches     boundNotes // of one channel
-	capacities     boundNotes // of all consumers
+	prefetches     sample.Bounds // of one channel
+	capacities     sample.Bounds // of all consumers
 	consumers      int64
 	consumersKnown bool
 	deserted       map[dedup.QueueRef]finding.Desertion
@@ -96,15 +96,6 @@ type deadQueue struct {
 	there  bool
 	inflow inflow
 	head   deadHead
-}
-
-// unbounded is the prefetch of a channel that may hold any number of deliveries.
-const unbounded = -1
-
-// A prefetchNote is the most deliveries that a channel, or all of them, could hold from a time on: unbounded, or 0 without consumers.
-type prefetchNote struct {
-	at    time.Time
-	bound int64
 }
 
 // A histogram is a reported latency distribution as our counters: cumulated over its bounds.
@@ -329,26 +320,12 @@ func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.prefetches.add(at, channelBound(p.sourceConsumers()))
+	p.prefetches.Add(at, channelBound(p.sourceConsumers()))
 	all := p.capacity()
 	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
-		all = unbounded
+		all = sample.Unbounded
 	}
-	p.capacities.add(at, all)
-}
-
-// boundNotes are what bounded deliveries, in time order.
-type boundNotes []prefetchNote
-
-func (b *boundNotes) add(at time.Time, bound int64) {
-	if n := len(*b); n > 0 && (*b)[n-1].bound == bound {
-		return
-	}
-	const kept = 64
-	*b = append(*b, prefetchNote{at, bound})
-	if len(*b) > kept {
-		*b = slices.Delete(*b, 0, len(*b)-kept)
-	}
+	p.capacities.Add(at, all)
 }
 
 func (p *pipeline) sourceConsumers() []dedup.Consumer {
@@ -369,28 +346,10 @@ func channelBound(consumers []dedup.Consumer) int64 {
 			continue
 		}
 		if c.Prefetch <= 0 {
-			return unbounded
+			return sample.Unbounded
 		}
 		sums[c.Channel] += c.Prefetch
 		most = max(most, sums[c.Channel])
-	}
-	return most
-}
-
-// prefetchSince is what one channel could hold at most since a time.
-func (p *pipeline) prefetchSince(from time.Time) int64 { return p.prefetches.since(from) }
-
-// since returns the largest bound that held at any time since from; 0 when there was none or it is not known.
-func (b boundNotes) since(from time.Time) int64 {
-	var most int64
-	for i, n := range b {
-		if i+1 < len(b) && b[i+1].at.Before(from) {
-			continue
-		}
-		if n.bound == unbounded {
-			return 0
-		}
-		most = max(most, n.bound)
 	}
 	return most
 }

@@ -92,6 +92,19 @@ func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
 	return mergeEvents(logs...)
 }
 
+// oldestWaiting is the age of the oldest message in the source queues.
+func (p *pipeline) oldestWaiting(v view) dedup.Figure {
+	if v.brokerDown != "" {
+		return dedup.Unknown(dedup.Seconds, v.brokerDown)
+	}
+	sample, _ := p.broker.sample.get()
+	var queues []*dedup.Queue
+	for _, ref := range p.refs {
+		queues = append(queues, p.broker.queues[ref])
+	}
+	return figure.OldestWaiting(queues, sample.At)
+}
+
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)

@@ -1,10 +1,11 @@
-package collector
+package figure
 
 import (
 	"fmt"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -13,8 +14,8 @@ const (
 	betterWaiting  = "Let publishers set the property timestamp to the time of publishing; of quorum queues and streams RabbitMQ does not tell it."
 )
 
-// oldestWaiting is the age of the oldest message in the source queues, by the clock of whoever published it.
-func oldestWaiting(queues []*dedup.Queue, at time.Time) dedup.Figure {
+// OldestWaiting is the age of the oldest message in the source queues, by the clock of whoever published it.
+func OldestWaiting(queues []*dedup.Queue, at time.Time) dedup.Figure {
 	f := dedup.Unknown(dedup.Seconds, "no message waits")
 	f.Source, f.Formula = waitingSource, waitingFormula
 	var oldest time.Time
@@ -47,29 +48,17 @@ func oldestWaiting(queues []*dedup.Queue, at time.Time) dedup.Figure {
 	f.Quality, f.Value, f.At, f.N, f.Why = dedup.Derived, max(0, age), at, float64(dated), ""
 	f.Low, f.High = f.Value, f.Value
 	if age < 0 {
-		f.Why = fmt.Sprintf("the publisher's clock is at least %s ahead of this one", span(max(time.Second, oldest.Sub(at))))
+		f.Why = fmt.Sprintf("the publisher's clock is at least %s ahead of this one", text.Span(max(time.Second, oldest.Sub(at))))
 	}
 	if undated > 0 {
-		f.AtLeast, f.Why, f.Better = true, joinReasons("at least: "+first, f.Why), betterWaiting
+		f.AtLeast, f.Why, f.Better = true, text.Reasons("at least: "+first, f.Why), betterWaiting
 	}
 	return f
 }
 
 func undatedWhy(q *dedup.Queue) string {
 	if q.Type != "classic" {
-		return fmt.Sprintf("RabbitMQ does not tell the oldest message of queue %s, which is of type %s", name(q.Name), name(q.Type))
+		return fmt.Sprintf("RabbitMQ does not tell the oldest message of queue %s, which is of type %s", text.Name(q.Name), text.Name(q.Type))
 	}
-	return fmt.Sprintf("the oldest message of queue %s carries no timestamp", name(q.Name))
-}
-
-func (p *pipeline) oldestWaiting(v view) dedup.Figure {
-	if v.brokerDown != "" {
-		return dedup.Unknown(dedup.Seconds, v.brokerDown)
-	}
-	sample, _ := p.broker.sample.get()
-	var queues []*dedup.Queue
-	for _, ref := range p.refs {
-		queues = append(queues, p.broker.queues[ref])
-	}
-	return oldestWaiting(queues, sample.At)
+	return fmt.Sprintf("the oldest message of queue %s carries no timestamp", text.Name(q.Name))
 }
