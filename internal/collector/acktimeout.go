@@ -140,11 +140,11 @@ func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
 	}
 }
 
-func (c *Collector) ackTimeouts(p *pipeline, v view, w time.Duration) dedup.Figure {
+func (c *Collector) ackTimeouts(p *pipeline, now time.Time, w time.Duration) dedup.Figure {
 	a := &p.broker.timeouts
 	sample, _ := p.broker.sample.get()
 	s := figure.AckTimeouts{
-		Now: v.now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
+		Now: now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
 		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Overran: a.overran, Silent: a.silent, Why: a.why, Better: a.better,
 	}
 	if !a.asked {

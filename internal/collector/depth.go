@@ -93,11 +93,11 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
 // completeFrame measures the newest frame again when it is of this reading, whose dead-letter queues were found only
 // after it.
 func (p *pipeline) completeFrame(s *brokerReading) {
-	n := len(p.frames)
+	n := len(p.counted.Traffic.Frames)
 	if n == 0 {
 		return
 	}
-	if f := &p.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+	if f := &p.counted.Traffic.Frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
 		p.measureDepths(f, s)
 	}
 }
@@ -157,7 +157,7 @@ func (p *pipeline) absorbDeadLetters(f *sample.Frame, s *brokerReading, depths d
 // may be later than the first frame.
 func (d *deadQueue) count(p *pipeline, q *dedup.Queue) (dropped bool) {
 	take := func(raw *sample.Counter, value *int64, sum *float64) {
-		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.counted.Traffic.Frames) > 0
 		st := p.observe(raw, value)
 		*sum += float64(st.Delta)
 		dropped = dropped || st.Dropped || late

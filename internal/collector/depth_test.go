@@ -64,9 +64,9 @@ func TestFramesWaitUntilTheDeadLettersAreKnownToBeKept(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &pipeline{keeps: keepsPerhaps, broker: &brokerWatch{}}
-			p.frames.Add(sample.Frame{Presumed: true})
+			p.counted.Traffic.Frames.Add(sample.Frame{Presumed: true})
 			p.settleKeeping(tt.then, &brokerReading{BrokerSample: dedup.BrokerSample{At: time.Unix(1, 0)}})
-			if f := p.frames[0]; f.Whole != tt.want {
+			if f := p.counted.Traffic.Frames[0]; f.Whole != tt.want {
 				t.Errorf("whole %v, want %v", f.Whole, tt.want)
 			}
 		})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
 	"sync"
 	"time"
 
@@ -246,35 +245,6 @@ func (w *effectWatch) told() *eventLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return &eventLog{events: append([]dedup.Event(nil), w.events.events...)}
-}
-
-// doubledSince bounds the double effects since a time: done markers that were written again, as the events of the store show, and what the effect
-// check found beyond those of them that were proved. The check may find them later than they happened, so that all until now count.
-func (p *pipeline) doubledSince(since time.Time) float64 {
-	again, _ := p.doubledShown(since)
-	return again + p.doubledUnseen(since)
-}
-
-// doubledShown are the done markers that were written again, and those of them that prove a double effect.
-func (p *pipeline) doubledShown(since time.Time) (again, twice float64) {
-	if p.store == nil {
-		return 0, 0
-	}
-	r := p.store.told.Epoch()
-	if len(r) == 0 {
-		return 0, 0
-	}
-	a, b := &r[max(sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })-1, 0)], &r[len(r)-1]
-	return b.Again - a.Again, b.Twice - a.Twice
-}
-
-// doubledUnseen are those that the effect check knows beyond what the events prove.
-func (p *pipeline) doubledUnseen(since time.Time) float64 {
-	if p.effects == nil {
-		return 0
-	}
-	_, twice := p.doubledShown(since)
-	return max(0, p.effects.since(since)-twice)
 }
 
 // since counts the keys that were found new after a time.

@@ -94,7 +94,7 @@ func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
 	was := p.keeps
 	p.keeps = now
 	if now != keepsPerhaps {
-		p.frames.SettlePresumed(now == keepsAll)
+		p.counted.Traffic.Frames.SettlePresumed(now == keepsAll)
 	}
 	if now == keepsAll && was != keepsAll {
 		p.settleUnborn()
@@ -116,7 +116,7 @@ func (p *pipeline) settleUnborn() {
 			first = born
 		}
 	}
-	p.frames.SettleUnborn(first)
+	p.counted.Traffic.Frames.SettleUnborn(first)
 }
 
 // losesMessages reports whether messages can leave a queue without anybody taking them.

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -21,21 +22,14 @@ type pipeline struct {
 	broker *brokerWatch // nil when the configuration names none that exists
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
-	// own tells which closed channels of the broker were of others.
-	own *sample.OwnClosures
+	// counted is what its figures are made of.
+	counted window.Pipeline
 	// effects is nil where no effect check is configured.
 	effects *effectWatch
-	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
-	live   *liveWatch
-	joint  *jointPair
-	joints sample.Joints
-	// flow takes its live counts alone, flows is what came of it.
+	// live reads the live counts of its broker, joint joins them with the store's, and flow takes them alone; nil where there are none.
+	live  *liveWatch
+	joint *jointPair
 	flow  *flowPair
-	flows sample.Live
-	// exports are what the consumers' framework counts.
-	exports exportTape
-	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
-	partner string
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
 	timeouts, restarted                                          *tally
@@ -48,14 +42,11 @@ type pipeline struct {
 	reportDroppedAt time.Time
 	badFields       []string
 	queues          map[dedup.QueueRef]*queueCounters
-	frames          sample.Frames
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
 	// deadGaps are those of a frame.
 	deadGaps       float64
-	prefetches     sample.Bounds // of one channel
-	capacities     sample.Bounds // of all consumers
 	consumers      int64
 	consumersKnown bool
 	deserted       map[dedup.QueueRef]finding.Desertion
@@ -154,7 +145,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
-		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
+		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
@@ -178,7 +169,7 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	p.present = p.present || r.Present
 	p.badFields = r.Bad
-	p.absorbExports(r.Exports)
+	p.counted.Exports.Absorb(r.Exports)
 	dropped := false
 	for outcome, raw := range p.rawOutcomes {
 		var value *int64
@@ -253,7 +244,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
-	p.frames.Add(f)
+	p.counted.Traffic.Frames.Add(f)
 }
 
 // countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
@@ -282,7 +273,7 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.counted.Traffic.Frames) > 0
 		st := p.observe(raw, value)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
@@ -320,12 +311,12 @@ func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.prefetches.Add(at, channelBound(p.sourceConsumers()))
+	p.counted.Traffic.Prefetches.Add(at, channelBound(p.sourceConsumers()))
 	all := p.capacity()
 	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
 		all = sample.Unbounded
 	}
-	p.capacities.Add(at, all)
+	p.counted.Traffic.Capacities.Add(at, all)
 }
 
 func (p *pipeline) sourceConsumers() []dedup.Consumer {

@@ -19,15 +19,13 @@ type view struct {
 	unfit  string
 	scheme dedup.Scheme
 	stats  dedup.StoreStats
-	// several is that of the pipeline.
-	several string
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
 	v := view{now: now, brokerDown: down("broker "+name(p.Broker), p.broker.samples.status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
-		v.scheme = p.store.store.Scheme()
+		v.scheme = p.scheme()
 		v.stats, _ = p.store.stats.get()
 		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
@@ -38,7 +36,6 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.report != nil {
 		v.reportDown = down("what consumers report", p.report.src.status(now))
 	}
-	v.several = p.several(v.scheme)
 	return v
 }
 
@@ -46,8 +43,9 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
+	seen := c.see(p, v)
 	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
+		st.Windows = append(st.Windows, p.withEffects(c.window(p, seen, w), now))
 	}
 	p.showQueues(&st, v)
 	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
