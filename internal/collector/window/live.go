@@ -40,7 +40,7 @@ func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
 		f.Why = text.Reasons("broker and store were not counted together often enough yet", l.view.Live.Why)
 		return rate.LiveResult{Rate: f}
 	}
-	f.Covered, f.At = min(r.Covered, w), r.To
+	f.Covered, f.At = r.Covered, r.To
 	if other := l.busyPartner(r); other != "" {
 		f.Why = fmt.Sprintf("the store is shared with pipeline %s", text.Name(other))
 		return rate.LiveResult{Rate: f}
