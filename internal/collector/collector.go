@@ -180,16 +180,19 @@ func (c *Collector) wire(deps Deps) error {
 	}
 	for _, cfg := range deps.Pipelines {
 		p := newPipeline(cfg, c.book)
+		p.counted.Interval = c.cfg.Interval
 		if p.broker = brokers[cfg.Broker]; p.broker == nil {
 			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
 		}
-		p.own = p.broker.owners.Follow(cfg.Vhost, p.refs)
+		p.counted.Traffic.Own = p.broker.owners.Follow(cfg.Vhost, p.refs)
+		p.counted.Traffic.Loss = &p.broker.loss
 		if cfg.Store != "" {
 			if p.store = stores[cfg.Store]; p.store == nil {
 				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
 			}
 			p.store.pipelines = append(p.store.pipelines, cfg.Name)
 			p.store.users = append(p.store.users, p)
+			p.count(p.store)
 		}
 		if cfg.Lock != "" {
 			lock := stores[cfg.Lock]
@@ -226,7 +229,7 @@ func (c *Collector) wireEffects(deps Deps) error {
 			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
 		}
 		w := effect.NewWatch(check, deps.Records, c.log, c.wakeUp)
-		c.pipelines[i].effects = w
+		c.pipelines[i].effects, c.pipelines[i].counted.Doubled = w, w.Since
 		c.effects = append(c.effects, w)
 	}
 	return nil
@@ -251,11 +254,11 @@ func (c *Collector) pair() {
 		}
 		for _, other := range p.store.pipelines {
 			if other != p.Name {
-				p.partner = other
+				p.counted.Partner = other
 				break
 			}
 		}
-		if m, ok := p.store.store.(meter); ok && p.partner == "" {
+		if m, ok := p.store.store.(meter); ok && p.counted.Partner == "" {
 			p.broker.live.meters[p.Name] = m
 		}
 	}

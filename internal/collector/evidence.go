@@ -215,13 +215,13 @@ func (p *pipeline) autoAcked() bool {
 	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
 		return true
 	}
-	f := p.frames
+	f := p.counted.Traffic.Frames
 	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
 }
 
 // redelivering reports whether messages of the pipeline were redelivered in the last minute.
 func (p *pipeline) redelivering(now time.Time) bool {
-	frames := p.frames
+	frames := p.counted.Traffic.Frames
 	if len(frames) == 0 || now.Sub(frames[len(frames)-1].Began) > time.Minute {
 		return false
 	}

@@ -68,10 +68,10 @@ func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
 // storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.
 func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.Finding {
 	out := finding.OfMarkers(finding.Markers{
-		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.growth, EvictedAt: p.store.evictedAt, Now: v.now,
+		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.told.Growth, EvictedAt: p.store.evictedAt, Now: v.now,
 		MaxProcessing: p.MaxProcessing, IDFrom: p.IDFrom, Listed: p.DeadLetterQueues,
 	})
-	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Anew()}
+	use := finding.SchemeUse{Store: p.Store, Partner: p.counted.Partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Events.Anew()}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
 		use.Work = w.WorkP99
 	}
@@ -97,7 +97,7 @@ func (p *pipeline) sharing() []dedup.QueueRef {
 // among business rows, which wait for their next step.
 func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	pass := v.stats.Pass
-	if p.store == nil || v.storeDown != "" || pass == nil || p.partner != "" || v.scheme.StuckAfter > 0 {
+	if p.store == nil || v.storeDown != "" || pass == nil || p.counted.Partner != "" || v.scheme.StuckAfter > 0 {
 		return nil
 	}
 	var held []dedup.Marker

@@ -26,11 +26,11 @@ func (p *pipeline) discover(now time.Time) {
 // settleKeeping takes whether the dead letters are kept. Once they are, the newest frame is measured again if it is of this reading, whose
 // dead-letter queues were found only after it.
 func (p *pipeline) settleKeeping(now deadletter.Keeping, s *brokerReading) {
-	n := len(p.frames)
-	if !p.dead.Settle(now, p.frames, p.broker.born) || n == 0 {
+	n := len(p.counted.Traffic.Frames)
+	if !p.dead.Settle(now, p.counted.Traffic.Frames, p.broker.born) || n == 0 {
 		return
 	}
-	if f := &p.frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+	if f := &p.counted.Traffic.Frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
 		p.measureDepths(f, s)
 	}
 }
@@ -40,7 +40,7 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
 	b := p.broker
 	depths := sample.DepthsOf(s.depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
 	f.Measure(p.refs, b.queues, b.complete, depths)
-	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.counting(), Later: len(p.frames) > 0})
+	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	for _, a := range arrivals {
 		p.arrived.Open = true
 		switch shared := b.shared.Of(a.Queue); {

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -24,21 +25,14 @@ type pipeline struct {
 	broker *brokerWatch // nil when the configuration names none that exists
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
-	// own tells which closed channels of the broker were of others.
-	own *sample.OwnClosures
+	// counted is what its figures are made of.
+	counted window.Pipeline
 	// effects is nil where no effect check is configured.
 	effects *effect.Watch
-	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
-	live   *liveWatch
-	joint  *jointPair
-	joints sample.Joints
-	// flow takes its live counts alone, flows is what came of it.
+	// live reads the live counts of its broker, joint joins them with the store's, and flow takes them alone; nil where there are none.
+	live  *liveWatch
+	joint *jointPair
 	flow  *flowPair
-	flows sample.Live
-	// exports are what the consumers' framework counts.
-	exports exportTape
-	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
-	partner string
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
 	timeouts, restarted                                          *counter.Tally
@@ -51,12 +45,9 @@ type pipeline struct {
 	reportDroppedAt time.Time
 	badFields       []string
 	queues          map[dedup.QueueRef]*queueCounters
-	frames          sample.Frames
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	prefetches           boundNotes // of one channel
-	capacities           boundNotes // of all consumers
 	consumers            int64
 	consumersKnown       bool
 	deserted             map[dedup.QueueRef]finding.Desertion
@@ -84,15 +75,6 @@ func (q *queueCounters) awaitBirth() {
 			raw.Observe(nil)
 		}
 	}
-}
-
-// unbounded is the prefetch of a channel that may hold any number of deliveries.
-const unbounded = -1
-
-// A prefetchNote is the most deliveries that a channel, or all of them, could hold from a time on: unbounded, or 0 without consumers.
-type prefetchNote struct {
-	at    time.Time
-	bound int64
 }
 
 // A histogram is a reported latency distribution as our counters: cumulated over its bounds.
@@ -151,7 +133,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
-		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
+		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
@@ -176,7 +158,7 @@ func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	p.present = p.present || r.Present
 	p.badFields = r.Bad
-	p.absorbExports(r.Exports)
+	p.counted.Exports.Absorb(r.Exports)
 	dropped := false
 	for outcome, raw := range p.rawOutcomes {
 		var value *int64
@@ -251,7 +233,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
-	p.frames.Add(f)
+	p.counted.Traffic.Frames.Add(f)
 }
 
 // countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
@@ -280,7 +262,7 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	take := func(raw *sample.Counter, value *int64, t *counter.Tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.counted.Traffic.Frames) > 0
 		st := raw.ObserveFrom(value, p.broker.moved)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
@@ -311,26 +293,12 @@ func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.prefetches.add(at, channelBound(p.sourceConsumers()))
+	p.counted.Traffic.Prefetches.Add(at, channelBound(p.sourceConsumers()))
 	all := p.capacity()
 	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
-		all = unbounded
+		all = sample.Unbounded
 	}
-	p.capacities.add(at, all)
-}
-
-// boundNotes are what bounded deliveries, in time order.
-type boundNotes []prefetchNote
-
-func (b *boundNotes) add(at time.Time, bound int64) {
-	if n := len(*b); n > 0 && (*b)[n-1].bound == bound {
-		return
-	}
-	const kept = 64
-	*b = append(*b, prefetchNote{at, bound})
-	if len(*b) > kept {
-		*b = slices.Delete(*b, 0, len(*b)-kept)
-	}
+	p.counted.Traffic.Capacities.Add(at, all)
 }
 
 func (p *pipeline) sourceConsumers() []dedup.Consumer {
@@ -351,28 +319,10 @@ func channelBound(consumers []dedup.Consumer) int64 {
 			continue
 		}
 		if c.Prefetch <= 0 {
-			return unbounded
+			return sample.Unbounded
 		}
 		sums[c.Channel] += c.Prefetch
 		most = max(most, sums[c.Channel])
-	}
-	return most
-}
-
-// prefetchSince is what one channel could hold at most since a time.
-func (p *pipeline) prefetchSince(from time.Time) int64 { return p.prefetches.since(from) }
-
-// since returns the largest bound that held at any time since from; 0 when there was none or it is not known.
-func (b boundNotes) since(from time.Time) int64 {
-	var most int64
-	for i, n := range b {
-		if i+1 < len(b) && b[i+1].at.Before(from) {
-			continue
-		}
-		if n.bound == unbounded {
-			return 0
-		}
-		most = max(most, n.bound)
 	}
 	return most
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/event"
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -172,7 +173,7 @@ func restartFigure(s restartSample) dedup.Figure {
 	f.Window, f.Source, f.Formula = s.Window, restartSource, restartFormula
 	switch {
 	case s.Why != "":
-	case !s.Restarted.Known || s.Restarted.Covered < shortestRate:
+	case !s.Restarted.Known || s.Restarted.Covered < figure.ShortestRate:
 		f.Why = "the history holds too little of this window yet"
 	default:
 		v := s.Restarted.Delta / s.Restarted.Covered.Hours()

@@ -139,11 +139,11 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		p.followConsumers()
 		if p.joint != nil {
-			p.joints.Add(p.joint.drain(), now)
+			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
 		}
 		if p.flow != nil {
-			p.flows.Add(p.flow.drain(), now)
-			p.flows.AddOut(p.broker.live.drainOut(p.Name))
+			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
+			p.counted.Traffic.Flows.AddOut(p.broker.live.drainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
@@ -155,7 +155,7 @@ func (c *Collector) absorb(now time.Time) {
 			p.report.absorbed = count
 			p.absorbReported(r, now)
 		}
-		p.settleExports(now)
+		p.counted.SettleExports(now, p.scheme())
 	}
 }
 

@@ -22,15 +22,13 @@ type view struct {
 	unfit  string
 	scheme dedup.Scheme
 	stats  dedup.StoreStats
-	// several is that of the pipeline.
-	several string
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
 	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
-		v.scheme = p.store.store.Scheme()
+		v.scheme = p.scheme()
 		v.stats, _ = p.store.stats.Get()
 		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
@@ -41,7 +39,6 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.report != nil {
 		v.reportDown = source.WhyDown("what consumers report", p.report.src.Status(now))
 	}
-	v.several = p.several(v.scheme)
 	return v
 }
 
@@ -49,8 +46,9 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
+	seen := c.see(p, v)
 	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.effects.Figures(c.window(p, v, w), now))
+		st.Windows = append(st.Windows, p.effects.Figures(c.window(p, seen, w), now))
 	}
 	p.showQueues(&st, v)
 	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
@@ -96,6 +94,19 @@ func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
 		logs = append(logs, &p.store.events)
 	}
 	return event.Merge(logs...)
+}
+
+// oldestWaiting is the age of the oldest message in the source queues.
+func (p *pipeline) oldestWaiting(v view) dedup.Figure {
+	if v.brokerDown != "" {
+		return dedup.Unknown(dedup.Seconds, v.brokerDown)
+	}
+	sample, _ := p.broker.sample.Get()
+	var queues []*dedup.Queue
+	for _, ref := range p.refs {
+		queues = append(queues, p.broker.queues[ref])
+	}
+	return figure.OldestWaiting(queues, sample.At)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.

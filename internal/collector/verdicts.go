@@ -75,22 +75,3 @@ func keepVerdicts(into counter.Batch, s *dedup.PipelineStatus) {
 		into.Figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
 	}
 }
-
-// doubledSince bounds the double effects since a time: done markers that were written again, as the events of the store show, and what the effect
-// check found beyond those of them that were proved. The check may find them later than they happened, so that all until now count.
-func (p *pipeline) doubledSince(since time.Time) float64 {
-	if p.store == nil {
-		return p.doubledUnseen(since)
-	}
-	again, _ := p.store.told.Doubled(since)
-	return again + p.doubledUnseen(since)
-}
-
-// doubledUnseen are those that the effect check knows beyond what the events prove.
-func (p *pipeline) doubledUnseen(since time.Time) float64 {
-	var proved float64
-	if p.store != nil {
-		_, proved = p.store.told.Doubled(since)
-	}
-	return max(0, p.effects.Since(since)-proved)
-}

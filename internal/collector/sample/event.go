@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"sort"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -96,16 +95,6 @@ func (t *Events) Anew() float64 {
 		return 0
 	}
 	return known.To.Anew - known.From.Anew
-}
-
-// Doubled are the done markers that were written again since a time, and those of them that prove a double effect.
-func (t *Events) Doubled(since time.Time) (again, twice float64) {
-	r := t.Epoch()
-	if len(r) == 0 {
-		return 0, 0
-	}
-	a, b := &r[max(sort.Search(len(r), func(i int) bool { return r[i].At.After(since) })-1, 0)], &r[len(r)-1]
-	return b.Again - a.Again, b.Twice - a.Twice
 }
 
 // Epoch returns the readings of the newest epoch.
