@@ -21,7 +21,7 @@ func (p *pipeline) noteDesertion(s *source.BrokerReading) {
 // backlog looks back over the newest readings.
 func (p *pipeline) backlog() finding.Backlog {
 	const steps = int(finding.GrowthSpan / finding.GrowthStep)
-	s, frames := finding.Backlog{Queues: p.refs}, p.frames
+	s, frames := finding.Backlog{Queues: p.refs}, p.counted.Traffic.Frames
 	if len(frames) == 0 {
 		return s
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
@@ -38,12 +40,12 @@ type brokerWatch struct {
 	timeouts    ackTimeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
-	burst  sample.Burst
+	burst  event.Burst
 	alarms map[string]bool
-	events sample.EventLog
-	// shared are the dead-letter queues whose messages may be of several, sharedOrder the same in the order of the configuration.
-	shared      map[dedup.QueueRef]*sharedQueue
-	sharedOrder []*sharedQueue
+	events event.Log
+	// shared are the dead-letter queues whose messages may be of several, sharedArrived what arrived in each.
+	shared        deadletter.Sharing
+	sharedArrived map[dedup.QueueRef]*counter.Tally
 }
 
 // absorb takes a new sample, if there is one, and reports whether there was.
@@ -169,7 +171,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 // status is the broker's part of a snapshot.
 func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus {
 	newest, count := b.read.Sample.Get()
-	st := dedup.BrokerStatus{Name: b.read.Name(), Health: b.read.Samples.Status(now), Events: sample.MergeEvents(&b.events)}
+	st := dedup.BrokerStatus{Name: b.read.Name(), Health: b.read.Samples.Status(now), Events: event.Merge(&b.events)}
 	if count == 0 {
 		return st
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -19,22 +18,6 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 	}
 	p := c.pipelines[i]
 	now := time.Now()
-	p.joints.Add(p.joint.drain(), now)
-	v := c.view(p, now)
-	if why, _ := c.liveRefusal(p, v); why != "" {
-		return dedup.Calibration{}, false
-	}
-	readings := p.joints.Readings
-	n := len(readings)
-	for n > 0 && readings[n-1].At.After(to) {
-		n--
-	}
-	r, ok := estimate.ResidualOf(readings[:n], to.Sub(from), p.waitingAcks(from, v.several))
-	if !ok || 2*r.Covered < to.Sub(from) || r.Acked == 0 {
-		return dedup.Calibration{}, false
-	}
-	r.Doubled = p.doubledUnseen(r.From)
-	live := dedup.Calibration{Method: dedup.MethodLive, Window: r.Covered}
-	live.Low, live.Value, live.High = r.Rate(p.acksLost(r, v.scheme, v.several, p.channelsClosed(r)))
-	return live, true
+	p.counted.Traffic.Joints.Add(p.joint.drain(), now)
+	return p.counted.LiveRate(c.see(p, c.view(p, now)), from, to)
 }

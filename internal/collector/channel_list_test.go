@@ -26,14 +26,14 @@ func TestTheCollectorListsChannelsBesideItsSamples(t *testing.T) {
 			f.channels = *listOf(0, rows()[0], rows()[2])
 		})
 		pass(time.Minute)
-		frames := b.pipelines[0].frames
+		frames := b.pipelines[0].counted.Traffic.Frames
 		first, last := &frames[0], &frames[len(frames)-1]
 		for i := range frames {
 			if frames[i].Began.Before(last.Began.Add(-150 * time.Second)) {
 				first = &frames[i]
 			}
 		}
-		if ours, known := b.pipelines[0].own.Most(first, last); last.Closures-first.Closures != 1 || ours != 0 || !known {
+		if ours, known := b.pipelines[0].counted.Traffic.Own.Most(first, last); last.Closures-first.Closures != 1 || ours != 0 || !known {
 			t.Errorf("%v closures, of which %v may be the pipeline's; want 1 and 0", last.Closures-first.Closures, ours)
 		}
 		b.broker.set(func(f *fakeSource) { f.channels.Channels = nil; f.lists = 0 })

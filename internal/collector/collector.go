@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -59,13 +61,6 @@ type Reporter interface {
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
 }
 
-// Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
-type Baselines interface {
-	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
-	// LowerBaseline lowers what the baseline that was made at the same time counts; a newer one stays as it is.
-	LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error
-}
-
 // Deps are what the collector reads from and writes to.
 type Deps struct {
 	Brokers   []source.Broker
@@ -75,14 +70,14 @@ type Deps struct {
 	// Live are the readers of live counts by broker; none for one that does not tell them.
 	Live map[string]LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
-	Baselines Baselines
+	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
-	Effects []EffectChecker
-	Records EffectRecords
+	Effects []effect.Checker
+	Records effect.Records
 	// Memory keeps how sources were over a restart; nil where nothing does.
-	Memory SourceRecords
+	Memory records.Sources
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
-	Marks  Marks
+	Marks  records.Marks
 	Series *series.DB
 	Log    *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
@@ -99,7 +94,7 @@ type Collector struct {
 	brokers   []*brokerWatch
 	stores    []*storeWatch
 	reports   []*reportWatch
-	effects   []*effectWatch
+	effects   []*effect.Watch
 	lives     []*liveWatch
 	pipelines []*pipeline
 	sources   []*source.Source
@@ -112,9 +107,9 @@ type Collector struct {
 	past         counter.Past
 	number       uint64
 	turns        *source.Turns
-	acknowledged acknowledged
-	marks        marked
-	memory       memory
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
 	misses map[string]uint64
@@ -145,7 +140,8 @@ func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) 
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper, c.marks.keeper, c.memory.keeper = deps.Baselines, deps.Marks, deps.Memory
+	c.acknowledged = records.NewAcknowledged(deps.Baselines, &c.beside, c.log)
+	c.marks, c.memory = records.NewMarked(deps.Marks, &c.beside, c.log), records.NewMemory(deps.Memory, &c.beside, c.log)
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
@@ -173,16 +169,19 @@ func (c *Collector) wire(deps Deps) error {
 	}
 	for _, cfg := range deps.Pipelines {
 		p := newPipeline(cfg, c.book)
+		p.counted.Interval = c.cfg.Interval
 		if p.broker = brokers[cfg.Broker]; p.broker == nil {
 			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
 		}
-		p.own = p.broker.owners.Follow(cfg.Vhost, p.refs)
+		p.counted.Traffic.Own = p.broker.owners.Follow(cfg.Vhost, p.refs)
+		p.counted.Traffic.Loss = &p.broker.loss
 		if cfg.Store != "" {
 			if p.store = stores[cfg.Store]; p.store == nil {
 				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
 			}
 			p.store.pipelines = append(p.store.pipelines, cfg.Name)
 			p.store.users = append(p.store.users, p)
+			p.count(p.store)
 		}
 		if cfg.Lock != "" {
 			lock := stores[cfg.Lock]
@@ -218,8 +217,8 @@ func (c *Collector) wireEffects(deps Deps) error {
 		if i < 0 {
 			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
 		}
-		w := newEffectWatch(check, deps.Records, c.log, c.wakeUp)
-		c.pipelines[i].effects = w
+		w := effect.NewWatch(check, deps.Records, c.log, c.wakeUp)
+		c.pipelines[i].effects, c.pipelines[i].counted.Doubled = w, w.Since
 		c.effects = append(c.effects, w)
 	}
 	return nil
@@ -237,11 +236,11 @@ func (c *Collector) pair() {
 		}
 		for _, other := range p.store.pipelines {
 			if other != p.Name {
-				p.partner = other
+				p.counted.Partner = other
 				break
 			}
 		}
-		if m, ok := p.store.store.(source.Meter); ok && p.partner == "" {
+		if m, ok := p.store.store.(source.Meter); ok && p.counted.Partner == "" {
 			p.broker.read.Live.Meet(p.Name, m)
 		}
 	}
@@ -249,7 +248,12 @@ func (c *Collector) pair() {
 
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
-	c.memory.recall(ctx, c.sources, c.log)
+	earlier := c.memory.Recall(ctx)
+	for _, s := range c.sources {
+		if r, ok := earlier.Of(s.Name, s.Place); ok {
+			s.Resume(r, earlier.Gone)
+		}
+	}
 	var running sync.WaitGroup
 	for _, s := range c.sources {
 		running.Go(func() { s.Run(ctx) })
@@ -261,11 +265,11 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { l.src.Run(ctx) })
 	}
 	for _, e := range c.effects {
-		running.Go(func() { e.run(ctx) })
+		running.Go(func() { e.Run(ctx) })
 	}
 	c.rounds(ctx)
-	c.acknowledged.last(ctx, &c.beside, c.log)
-	if !settled(&c.beside, 2*asideTimeout) {
+	c.acknowledged.Last(ctx)
+	if !records.Settled(&c.beside) {
 		c.log.Error("the database on this machine does not answer: acknowledged dead letters that fell last may not be kept")
 	}
 	running.Wait()

@@ -2,12 +2,10 @@ package collector
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -122,34 +120,4 @@ func (d *deaths) sum(p *counter.Past, why string, unit dedup.Unit, chosen func(d
 	}
 	f.Low, f.High = f.Value, f.Value
 	return f
-}
-
-// discarding are the queues of the pipeline whose dead letters count as discarded when there are any: its sources without a working
-// dead-letter exchange, and dead-letter queues that lose messages by themselves.
-func (p *pipeline) discarding() []dedup.QueueRef {
-	var refs []dedup.QueueRef
-	for _, ref := range p.refs {
-		if p.broker.index.Discards(p.broker.queues[ref]) {
-			refs = append(refs, ref)
-		}
-	}
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; topology.DiesUnaided(q, "") && p.broker.index.Discards(q) {
-			refs = append(refs, t.QueueRef)
-		}
-	}
-	return refs
-}
-
-// discardingElsewhere counts the queues of others in which messages can die, by themselves or by a consumer, and are discarded then.
-func (p *pipeline) discardingElsewhere() int {
-	n, dead := 0, p.deadRefs()
-	for ref, q := range p.broker.queues {
-		own := slices.Contains(p.refs, ref) || slices.Contains(dead, ref)
-		consumed := q.Consumers == nil || *q.Consumers > 0
-		if !own && (consumed || topology.DiesUnaided(q, "")) && p.broker.index.Discards(q) {
-			n++
-		}
-	}
-	return n
 }

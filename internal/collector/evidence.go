@@ -110,15 +110,15 @@ func (s *storeQueues) noteConsumers(at time.Time) {
 func (s *storeQueues) deadLetterQueues() []dedup.QueueRef {
 	var all []dedup.QueueRef
 	for _, p := range s.users {
-		if !p.found.Complete || len(p.targets) == 0 {
+		if !p.dead.Found.Complete || len(p.dead.Targets) == 0 {
 			return nil
 		}
-		for _, t := range p.targets {
+		for _, t := range p.dead.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				all = append(all, t.QueueRef)
 			}
 		}
-		for _, t := range p.found.Targets {
+		for _, t := range p.dead.Found.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				return nil
 			}
@@ -213,13 +213,13 @@ func (p *pipeline) autoAcked() bool {
 	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
 		return true
 	}
-	f := p.frames
+	f := p.counted.Traffic.Frames
 	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
 }
 
 // redelivering reports whether messages of the pipeline were redelivered in the last minute.
 func (p *pipeline) redelivering(now time.Time) bool {
-	frames := p.frames
+	frames := p.counted.Traffic.Frames
 	if len(frames) == 0 || now.Sub(frames[len(frames)-1].Began) > time.Minute {
 		return false
 	}

@@ -36,20 +36,14 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	sample, _ := p.broker.read.Sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
-	if len(out) > 0 || len(p.targets) == 0 {
+	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
 	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
-	out = append(out, p.found.Findings...)
-	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil {
-			out = append(out, finding.DeadLetterConsumers(t.Name, q.Consumers)...)
-			out = append(out, topology.Drops(q)...)
-			out = append(out, topology.Limits(q, sample.Info.Version)...)
-		}
-	}
-	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
+	listed := p.broker.listed()
+	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
+	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.dead.Discarding(listed), elsewhere)...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
@@ -74,15 +68,15 @@ func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
 // storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.
 func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.Finding {
 	out := finding.OfMarkers(finding.Markers{
-		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.growth, EvictedAt: p.store.evictedAt, Now: v.now,
+		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.told.Growth, EvictedAt: p.store.evictedAt, Now: v.now,
 		MaxProcessing: p.MaxProcessing, IDFrom: p.IDFrom, Listed: p.DeadLetterQueues,
 	})
-	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Anew()}
+	use := finding.SchemeUse{Store: p.Store, Partner: p.counted.Partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Events.Anew()}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
 		use.Work = w.WorkP99
 	}
 	if v.brokerDown == "" {
-		use.Oldest = p.oldestDeadLetter(v.now)
+		use.Oldest = p.dead.Oldest(p.broker.listed(), v.now)
 		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
 	return append(out, finding.OfScheme(use)...)
@@ -103,7 +97,7 @@ func (p *pipeline) sharing() []dedup.QueueRef {
 // among business rows, which wait for their next step.
 func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	pass := v.stats.Pass
-	if p.store == nil || v.storeDown != "" || pass == nil || p.partner != "" || v.scheme.StuckAfter > 0 {
+	if p.store == nil || v.storeDown != "" || pass == nil || p.counted.Partner != "" || v.scheme.StuckAfter > 0 {
 		return nil
 	}
 	var held []dedup.Marker

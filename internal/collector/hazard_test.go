@@ -207,7 +207,7 @@ func TestMarkersThatHoldMessagesBack(t *testing.T) {
 		"not one that was claimed just now": {forever(dedup.Processing, -time.Minute), func(*pipeline, *view) {}, false},
 		"not by age when no limit is known": {overdue, func(p *pipeline, _ *view) { p.MaxProcessing = 0 }, false},
 		"not while the store is down":       {overdue, func(_ *pipeline, v *view) { v.storeDown = "refused" }, false},
-		"not when it may be another's":      {overdue, func(p *pipeline, _ *view) { p.partner = "emails" }, false},
+		"not when it may be another's":      {overdue, func(p *pipeline, _ *view) { p.counted.Partner = "emails" }, false},
 		"not a business row that waits":     {overdue, func(_ *pipeline, v *view) { v.scheme.StuckAfter = time.Minute }, false},
 		"not where no expiry is how it is":  {endless, func(_ *pipeline, v *view) { v.scheme.ProcessingTTL = 0 }, false},
 		"not without a pass":                {overdue, func(_ *pipeline, v *view) { v.stats.Pass = nil }, false},

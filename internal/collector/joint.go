@@ -174,7 +174,7 @@ func (c *Collector) wireLive(readers map[string]LiveReader) {
 			w.flows, watched = append(w.flows, p.flow), append(watched, p.refs...)
 			if store, ok := p.store.store.(eventful); ok {
 				p.live, p.joint = w, &jointPair{store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
-				p.flow.joint = p.joint
+				p.flow.joint, p.counted.Joined = p.joint, true
 			}
 		}
 		if len(w.flows) > 0 {

@@ -2,12 +2,14 @@ package collector
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -16,128 +18,46 @@ import (
 
 // discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
-	p.found = topology.Discover(p.broker.index, p.refs, topology.Pinned(p.Pipeline))
-	targets := topology.Targets(p.Pipeline, p.found)
-	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
+	if p.dead.Discover(p.broker.index) {
 		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
-		p.deadGaps++
 		p.events.AddSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
 	}
-	p.targets = targets
 }
 
-func sameTargets(a, b []topology.Target) bool {
-	if len(a) != len(b) {
-		return false
+// settleKeeping takes whether the dead letters are kept. Once they are, the newest frame is measured again if it is of this reading, whose
+// dead-letter queues were found only after it.
+func (p *pipeline) settleKeeping(now deadletter.Keeping, s *source.BrokerReading) {
+	n := len(p.counted.Traffic.Frames)
+	if !p.dead.Settle(now, p.counted.Traffic.Frames, p.broker.born) || n == 0 {
+		return
 	}
-	for i := range a {
-		if a[i].QueueRef != b[i].QueueRef {
-			return false
-		}
-	}
-	return true
-}
-
-// A keeping says whether every message that leaves the source queues other than by an ack is still to be seen in the
-// dead-letter queues: they are known for sure, belong to this pipeline alone, nobody consumes them and nothing removes
-// messages from them.
-type keeping uint8
-
-const (
-	keepsNot keeping = iota
-	// keepsPerhaps: the broker has not said yet whether anybody consumes them, as in the first seconds of a queue.
-	keepsPerhaps
-	keepsAll
-)
-
-func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
-	if !p.found.Complete || len(p.found.Targets) == 0 || p.refusesOrIsFed() {
-		return keepsNot
-	}
-	kept := keepsAll
-	known := make(map[dedup.QueueRef]bool)
-	for _, t := range p.targets {
-		known[t.QueueRef] = true
-		q := p.broker.queues[t.QueueRef]
-		switch {
-		case q == nil || users[t.QueueRef] > 1 || losesMessages(q):
-			return keepsNot
-		case q.Consumers == nil:
-			kept = keepsPerhaps
-		case *q.Consumers > 0:
-			return keepsNot
-		}
-	}
-	for _, t := range p.found.Targets {
-		if !known[t.QueueRef] {
-			return keepsNot
-		}
-	}
-	return kept
-}
-
-// refusesOrIsFed reports whether what is published to the source queues is not what enters them: a full queue refuses messages that
-// were counted already, and what dies elsewhere enters without being counted.
-func (p *pipeline) refusesOrIsFed() bool {
-	ix := p.broker.index
-	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && topology.Bounded(q) && strings.HasPrefix(topology.Overflow(q), "reject-publish") {
-			return true
-		}
-		if ix != nil && len(ix.Feeders(ref)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// settleKeeping takes what is now known of the dead letters, and decides with it about the frames so far.
-func (p *pipeline) settleKeeping(now keeping, s *source.BrokerReading) {
-	was := p.keeps
-	p.keeps = now
-	if now != keepsPerhaps {
-		p.frames.SettlePresumed(now == keepsAll)
-	}
-	if now == keepsAll && was != keepsAll {
-		p.settleUnborn()
-	}
-	if now != keepsNot && was == keepsNot {
-		p.completeFrame(s)
+	if f := &p.counted.Traffic.Frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+		p.measureDepths(f, s)
 	}
 }
 
-// settleUnborn completes the frames from before the queues of the pipeline were declared.
-func (p *pipeline) settleUnborn() {
-	var first time.Time
-	for _, t := range p.targets {
-		born, ok := p.broker.born[t.QueueRef]
-		if !ok {
-			return
-		}
-		if first.IsZero() || born.Before(first) {
-			first = born
-		}
-	}
-	p.frames.SettleUnborn(first)
-}
-
-// losesMessages reports whether messages can leave a queue without anybody taking them.
-func losesMessages(q *dedup.Queue) bool {
-	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires"} {
-		if _, ok := q.Arguments["x-"+key]; ok {
-			return true
-		}
-		if _, ok := q.Policy[key]; ok {
-			return true
+// measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
+func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
+	b := p.broker
+	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
+	f.Measure(p.refs, b.queues, b.complete, depths)
+	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	for _, a := range arrivals {
+		p.arrived.Open = true
+		switch shared := b.shared.Of(a.Queue); {
+		case shared != nil && shared.Lead == &p.dead:
+			b.sharedArrived[a.Queue].Open = true
+			b.sharedArrived[a.Queue].Total += a.N
+		case shared == nil && !a.Onward:
+			p.arrived.Total += a.N
 		}
 	}
-	return false
 }
 
 // vanishing reports whether messages can leave a source queue without being redelivered.
 func (p *pipeline) vanishing() bool {
 	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && losesMessages(q) {
+		if q := p.broker.queues[ref]; q != nil && topology.LosesMessages(q) {
 			return true
 		}
 	}
@@ -157,8 +77,8 @@ func (p *pipeline) keepBroker(into counter.Batch) {
 	into.Figure(series.QueueReady, sums.ready, "pipeline", p.Name)
 	into.Figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
 	into.Figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared[t.QueueRef] == nil {
+	for _, t := range p.dead.Targets {
+		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared.Of(t.QueueRef) == nil {
 			into.Add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
@@ -49,9 +50,9 @@ type runtime struct {
 }
 
 // live runs the collector once and returns the health of its broker at the end, and what happened to it.
-func (r runtime) live(t *testing.T, keeper SourceRecords) (dedup.SourceHealth, []dedup.Event) {
+func (r runtime) live(t *testing.T, keeper records.Sources) (dedup.SourceHealth, []dedup.Event) {
 	b := newBench(t, testInterval)
-	b.memory.keeper = keeper
+	b.memory = records.NewMemory(keeper, &b.beside, b.log)
 	b.brokers[0].read.Samples.Place = r.place
 	if r.broken {
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })
@@ -178,7 +179,7 @@ func TestAClockThatWasSetBackMakesNoOutageShorter(t *testing.T) {
 }
 
 func TestWithoutWhatWasKeptSourcesBeginAnew(t *testing.T) {
-	for name, keeper := range map[string]SourceRecords{
+	for name, keeper := range map[string]records.Sources{
 		"a first start": &fakeMemory{}, "a journal that fails": &fakeMemory{err: errors.New("disk full")}, "no journal": nil,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
-	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -23,21 +26,14 @@ type pipeline struct {
 	broker *brokerWatch // nil when the configuration names none that exists
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
-	// own tells which closed channels of the broker were of others.
-	own *sample.OwnClosures
+	// counted is what its figures are made of.
+	counted window.Pipeline
 	// effects is nil where no effect check is configured.
-	effects *effectWatch
-	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
-	live   *liveWatch
-	joint  *jointPair
-	joints sample.Joints
-	// flow takes its live counts alone, flows is what came of it.
+	effects *effect.Watch
+	// live reads the live counts of its broker, joint joins them with the store's, and flow takes them alone; nil where there are none.
+	live  *liveWatch
+	joint *jointPair
 	flow  *flowPair
-	flows sample.Live
-	// exports are what the consumers' framework counts.
-	exports exportTape
-	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
-	partner string
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
 	timeouts, restarted                                          *counter.Tally
@@ -50,24 +46,16 @@ type pipeline struct {
 	reportDroppedAt time.Time
 	badFields       []string
 	queues          map[dedup.QueueRef]*queueCounters
-	frames          sample.Frames
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	// deadGaps are those of a frame.
-	deadGaps       float64
-	prefetches     boundNotes // of one channel
-	capacities     boundNotes // of all consumers
-	consumers      int64
-	consumersKnown bool
-	deserted       map[dedup.QueueRef]finding.Desertion
-	targets        []topology.Target
-	found          topology.Discovery
-	dead           map[dedup.QueueRef]*deadQueue
-	keeps          keeping
-	lastActivity   time.Time
-	events         sample.EventLog
-	spark          spark
+	consumers            int64
+	consumersKnown       bool
+	deserted             map[dedup.QueueRef]finding.Desertion
+	dead                 deadletter.Watch
+	lastActivity         time.Time
+	events               event.Log
+	spark                spark
 }
 
 // queueCounters are the raw counters of one source queue.
@@ -88,25 +76,6 @@ func (q *queueCounters) awaitBirth() {
 			raw.Observe(nil)
 		}
 	}
-}
-
-// A deadQueue follows one dead-letter queue.
-type deadQueue struct {
-	ack, deliverNoAck, getNoAck, publish sample.Counter
-	settled, published                   float64
-	// there: the newest list had the queue.
-	there  bool
-	inflow sample.Inflow
-	head   deadHead
-}
-
-// unbounded is the prefetch of a channel that may hold any number of deliveries.
-const unbounded = -1
-
-// A prefetchNote is the most deliveries that a channel, or all of them, could hold from a time on: unbounded, or 0 without consumers.
-type prefetchNote struct {
-	at    time.Time
-	bound int64
 }
 
 // A histogram is a reported latency distribution as our counters: cumulated over its bounds.
@@ -165,19 +134,20 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
-		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
+		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
 		outcomes: make(map[string]*counter.Tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+		ack:      newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
+		work:     newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
+		queues:   make(map[dedup.QueueRef]*queueCounters),
 		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
+	out.dead = deadletter.NewWatch(p, out.refs)
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &sample.Counter{}
@@ -189,7 +159,7 @@ func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	p.present = p.present || r.Present
 	p.badFields = r.Bad
-	p.absorbExports(r.Exports)
+	p.counted.Exports.Absorb(r.Exports)
 	dropped := false
 	for outcome, raw := range p.rawOutcomes {
 		var value *int64
@@ -264,7 +234,7 @@ func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	f.ReportedDuplicates = p.reportedDuplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.read.Live.Of(p.Name)
-	p.frames.Add(f)
+	p.counted.Traffic.Frames.Add(f)
 }
 
 // countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
@@ -293,8 +263,8 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	}
 	take := func(raw *sample.Counter, value *int64, t *counter.Tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
-		st := p.observe(raw, value)
+		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.counted.Traffic.Frames) > 0
+		st := raw.ObserveFrom(value, p.broker.moved)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
 			t.Take(st)
@@ -313,13 +283,6 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	return dropped
 }
 
-func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
-	if p.broker.moved {
-		return raw.ObserveElsewhere(value)
-	}
-	return raw.Observe(value)
-}
-
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	if known && p.consumersKnown && n != p.consumers {
 		p.events.Add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
@@ -331,26 +294,12 @@ func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.prefetches.add(at, channelBound(p.sourceConsumers()))
+	p.counted.Traffic.Prefetches.Add(at, channelBound(p.sourceConsumers()))
 	all := p.capacity()
 	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
-		all = unbounded
+		all = sample.Unbounded
 	}
-	p.capacities.add(at, all)
-}
-
-// boundNotes are what bounded deliveries, in time order.
-type boundNotes []prefetchNote
-
-func (b *boundNotes) add(at time.Time, bound int64) {
-	if n := len(*b); n > 0 && (*b)[n-1].bound == bound {
-		return
-	}
-	const kept = 64
-	*b = append(*b, prefetchNote{at, bound})
-	if len(*b) > kept {
-		*b = slices.Delete(*b, 0, len(*b)-kept)
-	}
+	p.counted.Traffic.Capacities.Add(at, all)
 }
 
 func (p *pipeline) sourceConsumers() []dedup.Consumer {
@@ -371,28 +320,10 @@ func channelBound(consumers []dedup.Consumer) int64 {
 			continue
 		}
 		if c.Prefetch <= 0 {
-			return unbounded
+			return sample.Unbounded
 		}
 		sums[c.Channel] += c.Prefetch
 		most = max(most, sums[c.Channel])
-	}
-	return most
-}
-
-// prefetchSince is what one channel could hold at most since a time.
-func (p *pipeline) prefetchSince(from time.Time) int64 { return p.prefetches.since(from) }
-
-// since returns the largest bound that held at any time since from; 0 when there was none or it is not known.
-func (b boundNotes) since(from time.Time) int64 {
-	var most int64
-	for i, n := range b {
-		if i+1 < len(b) && b[i+1].at.Before(from) {
-			continue
-		}
-		if n.bound == unbounded {
-			return 0
-		}
-		most = max(most, n.bound)
 	}
 	return most
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -30,7 +32,7 @@ type restarts struct {
 	known bool
 	seen  map[dedup.QueueRef]map[consumerID]bool
 	gone  map[dedup.QueueRef]departures
-	burst sample.Burst
+	burst event.Burst
 }
 
 // departures are the consumers of a queue that ended not long ago.
@@ -171,7 +173,7 @@ func restartFigure(s restartSample) dedup.Figure {
 	f.Window, f.Source, f.Formula = s.Window, restartSource, restartFormula
 	switch {
 	case s.Why != "":
-	case !s.Restarted.Known || s.Restarted.Covered < shortestRate:
+	case !s.Restarted.Known || s.Restarted.Covered < figure.ShortestRate:
 		f.Why = "the history holds too little of this window yet"
 	default:
 		v := s.Restarted.Delta / s.Restarted.Covered.Hours()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
-	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -46,14 +46,15 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.resume(ctx, now)
 	c.past.Append(ctx, now, stored)
 	c.past.Refresh(ctx, now)
-	c.acknowledged.read(ctx, &c.beside, c.log)
-	c.marks.read(ctx, &c.beside, now, c.log)
-	c.memory.keep(ctx, &c.beside, c.sources, now, c.log)
+	c.acknowledged.Read(ctx)
+	c.marks.Read(ctx, now)
 
 	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
+	var kept []dedup.SourceRecord
 	for _, src := range c.sources {
-		s.Sources = append(s.Sources, src.Status(now))
+		s.Sources, kept = append(s.Sources, src.Status(now)), append(kept, src.Record(now))
 	}
+	c.memory.Keep(ctx, kept, now)
 	for _, b := range c.brokers {
 		s.Brokers = append(s.Brokers, b.status(&c.past, now))
 	}
@@ -80,8 +81,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, p := range c.pipelines {
 		c.changed("pipeline:" + p.Name)
 	}
-	if c.acknowledged.fell { // which must outlive a restart before the next round
-		c.acknowledged.read(ctx, &c.beside, c.log)
+	if c.acknowledged.Fell() {
+		c.acknowledged.Read(ctx)
 	}
 }
 
@@ -138,11 +139,11 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		p.followConsumers()
 		if p.joint != nil {
-			p.joints.Add(p.joint.drain(), now)
+			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
 		}
 		if p.flow != nil {
-			p.flows.Add(p.flow.drain(), now)
-			p.flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
+			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
+			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
@@ -154,13 +155,13 @@ func (c *Collector) absorb(now time.Time) {
 			p.report.absorbed = count
 			p.absorbReported(r, now)
 		}
-		p.settleExports(now)
+		p.counted.SettleExports(now, p.scheme())
 	}
 }
 
 // noteTurns notes an event, and logs a line, for each source that went down or came back.
 func (c *Collector) noteTurns(now time.Time) {
-	note := func(s *source.Source, l *sample.EventLog) {
+	note := func(s *source.Source, l *event.Log) {
 		turn := c.turns.Note(s, now)
 		switch {
 		case turn.Down:
@@ -192,14 +193,14 @@ func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time
 			continue
 		}
 		p.discover(now)
-		for _, t := range p.targets {
+		for _, t := range p.dead.Targets {
 			users[t.QueueRef]++
 		}
 	}
 	b.findShared(c.pipelines, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			p.settleKeeping(p.deadLettersKept(users), s)
+			p.settleKeeping(p.dead.Kept(b.listed(), users), s)
 		}
 	}
 }

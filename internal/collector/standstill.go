@@ -13,7 +13,7 @@ import (
 // beyond from.
 func (p *pipeline) goingRound(held holders, from time.Time) finding.Loop {
 	s := finding.Loop{Queues: p.refs}
-	frames := p.frames
+	frames := p.counted.Traffic.Frames
 	if len(frames) == 0 {
 		return s
 	}
@@ -67,7 +67,7 @@ func (p *pipeline) suspects(held holders, at time.Time, d time.Duration) []dedup
 func (p *pipeline) standstill(held holders, from time.Time, down *source.Outage) []dedup.Finding {
 	for _, s := range []time.Duration{finding.BlockSpan, max(finding.BlockSpan, p.MaxProcessing)} {
 		h := p.head(held, s, from)
-		if last := len(p.frames) - 1; down != nil && h.Span > 0 && !p.frames[last].Began.Add(-h.Span).Before(down.From) {
+		if last := len(p.counted.Traffic.Frames) - 1; down != nil && h.Span > 0 && !p.counted.Traffic.Frames[last].Began.Add(-h.Span).Before(down.From) {
 			h.Outage = down.Words()
 		}
 		if found := finding.HeadBlocked(h); found != nil {
@@ -80,7 +80,7 @@ func (p *pipeline) standstill(held holders, from time.Time, down *source.Outage)
 // head looks back over the newest readings of the broker.
 func (p *pipeline) head(held holders, least time.Duration, from time.Time) finding.Head {
 	h := finding.Head{Capacity: p.capacity(), MaxProcessing: p.MaxProcessing}
-	d, frames := p.depths(), p.frames
+	d, frames := p.depths(), p.counted.Traffic.Frames
 	if len(frames) == 0 || !d.ready.Known() || !d.unacked.Known() {
 		return h
 	}

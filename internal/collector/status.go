@@ -4,9 +4,10 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
-	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -21,15 +22,13 @@ type view struct {
 	unfit  string
 	scheme dedup.Scheme
 	stats  dedup.StoreStats
-	// several is that of the pipeline.
-	several string
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
 	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
-		v.scheme = p.store.store.Scheme()
+		v.scheme = p.scheme()
 		v.stats, _ = p.store.stats.Get()
 		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
@@ -40,7 +39,6 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 	if p.report != nil {
 		v.reportDown = source.WhyDown("what consumers report", p.report.src.Status(now))
 	}
-	v.several = p.several(v.scheme)
 	return v
 }
 
@@ -48,20 +46,21 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	v := c.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
+	seen := c.see(p, v)
 	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
+		st.Windows = append(st.Windows, p.effects.Figures(c.window(p, seen, w), now))
 	}
 	p.showQueues(&st, v)
 	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
 	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
 	st.PassAge, st.Coverage = m.Age, m.Seen
 	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
-	st.SharingUnknown = !p.sharingKnown()
-	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
-	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
+	st.SharingUnknown = p.broker.index == nil
+	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
+	st.Findings = append(c.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
 	missingWay(&st)
-	p.showEffects(&st, now)
-	st.Events = p.allEvents(c.marks.of(p.Name))
+	p.effects.Show(&st, now)
+	st.Events = p.allEvents(c.marks.Of(p.Name))
 	for _, s := range p.sources() {
 		h := s.Status(now)
 		st.Sources = append(st.Sources, h.Name)
@@ -89,89 +88,39 @@ func (p *pipeline) sources() []*source.Source {
 	return out
 }
 
-func (p *pipeline) allEvents(marks *sample.EventLog) []dedup.Event {
-	logs := []*sample.EventLog{&p.events, &p.broker.events, marks}
+func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
+	logs := []*event.Log{&p.events, &p.broker.events, marks, p.effects.Events()}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
 	}
-	if p.effects != nil {
-		logs = append(logs, p.effects.told())
+	return event.Merge(logs...)
+}
+
+// oldestWaiting is the age of the oldest message in the source queues.
+func (p *pipeline) oldestWaiting(v view) dedup.Figure {
+	if v.brokerDown != "" {
+		return dedup.Unknown(dedup.Seconds, v.brokerDown)
 	}
-	return sample.MergeEvents(logs...)
+	sample, _ := p.broker.read.Sample.Get()
+	var queues []*dedup.Queue
+	for _, ref := range p.refs {
+		queues = append(queues, p.broker.queues[ref])
+	}
+	return figure.OldestWaiting(queues, sample.At)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
-	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)
+	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
+	sample, _ := p.broker.read.Sample.Get()
+	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
-		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
-		for _, t := range p.targets {
-			st.DeadLetterQueues = append(st.DeadLetterQueues,
-				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown, Shared: p.sharedWith(t.QueueRef)})
-		}
+		st.Ready, st.Unacked, st.Consumers = unknown, unknown, unknown
 		return
 	}
 	d := p.depths()
 	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
-	newest, _ := p.broker.read.Sample.Get()
-	for _, t := range p.targets {
-		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, newest.At))
-	}
-	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, newest.At)
-}
-
-// deadLetterDepth is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
-func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time) dedup.Figure {
-	if len(queues) == 0 {
-		return dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
-	}
-	var own, shared float64
-	for _, q := range queues {
-		switch {
-		case !q.Depth.Known():
-			return dedup.Unknown(dedup.Count, q.Depth.Why)
-		case q.Shared.Any():
-			shared += q.Depth.Value
-		default:
-			own += q.Depth.Value
-		}
-	}
-	f := dedup.Exact(dedup.Measured, dedup.Count, own, at, "depth of the dead-letter queues")
-	if shared > 0 {
-		f.Quality, f.High, f.Why = dedup.Derived, own+shared, p.sharedWords()
-	}
-	return f
-}
-
-func (p *pipeline) noDeadLetterQueue() string {
-	t, _ := p.broker.read.Topology.Get()
-	switch {
-	case t.Err != "" && p.broker.index == nil:
-		return "dead-letter queues cannot be found: " + t.Err
-	case p.broker.index == nil:
-		return "dead-letter queues are being looked for"
-	}
-	return "no dead-letter queue is listed, and none was found"
-}
-
-func (p *pipeline) deadLetterQueue(t topology.Target, at time.Time) dedup.DeadLetterQueue {
-	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
-	q := p.broker.queues[t.QueueRef]
-	if q == nil {
-		out.Depth = dedup.Unknown(dedup.Count, finding.QueueNotFound(t.Name, p.Broker))
-		out.Consumers = out.Depth
-		return out
-	}
-	out.Type = q.Type
-	exact := func(n *int64) dedup.Figure {
-		if n == nil {
-			return dedup.Unknown(dedup.Count, "the broker does not say for queue "+name(t.Name))
-		}
-		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
-	}
-	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
-	return out
 }
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
-	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -32,29 +33,20 @@ type storeWatch struct {
 
 	// The rest belongs to the round.
 	absorbed uint64
-	earlier  []rate.PassNote
-	growth   finding.Growth
-	inserts  sample.Inserts
-	// statements is what the server counted of those on the table.
-	statements sample.Statements
+	// told is what the store told over time.
+	told window.Store
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
 	evicted    sample.Counter
 	evictions  *counter.Tally
-	// first is when the store was first read in this run.
-	first time.Time
-	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
-	disturbed    time.Time
-	disturbedWhy string
-	evictedAt    time.Time
-	// told is what the store's events told.
-	told      sample.Events
+	// evictedAt is when any markers were last evicted.
+	evictedAt time.Time
 	pipelines []string
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
 	queues []*storeQueues
-	events sample.EventLog
+	events event.Log
 }
 
 func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWatch {
@@ -86,8 +78,8 @@ func (w *storeWatch) absorb(now time.Time) {
 		return
 	}
 	w.absorbed = count
-	if w.first.IsZero() {
-		w.first = now
+	if w.told.First.IsZero() {
+		w.told.First = now
 	}
 	h := stats.Health
 	at := h.At
@@ -95,7 +87,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		at = now
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
-		w.disturbed, w.disturbedWhy = at, "the store was restarted in the window and may have lost markers"
+		w.told.Disturbed, w.told.DisturbedWhy = at, "the store was restarted in the window and may have lost markers"
 		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
 	}
 	if h.RunID != "" {
@@ -104,15 +96,15 @@ func (w *storeWatch) absorb(now time.Time) {
 	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
 		w.evictions.Take(step)
 		if step.Delta > 0 {
-			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
+			w.told.Disturbed, w.told.DisturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
 			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
-	w.inserts.Add(stats.Inserts)
-	w.statements.Add(stats.Statements)
-	w.told.Add(stats.Events)
+	w.told.Inserts.Add(stats.Inserts)
+	w.told.Statements.Add(stats.Statements)
+	w.told.Events.Add(stats.Events)
 }
 
 // recallEvictions learns from the history when the store was last seen to evict keys, so that the finding of it outlives a
@@ -152,18 +144,18 @@ func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	if p == nil {
 		return
 	}
-	if n := len(w.earlier); n > 0 && !p.Ended.After(w.earlier[n-1].Ended) {
+	if n := len(w.told.Earlier); n > 0 && !p.Ended.After(w.told.Earlier[n-1].Ended) {
 		return
 	}
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
-	w.growth.Take(p)
-	if n := len(w.earlier); n > 0 && w.earlier[n-1].Deleted(p, doneLife) {
-		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
+	w.told.Growth.Take(p)
+	if n := len(w.told.Earlier); n > 0 && w.told.Earlier[n-1].Deleted(p, doneLife) {
+		w.told.Disturbed, w.told.DisturbedWhy = p.Ended, "done markers were deleted from the store in the window"
 	}
-	w.earlier = append(w.earlier, rate.NotePass(p))
-	if len(w.earlier) > passesKept {
-		w.earlier = w.earlier[len(w.earlier)-passesKept:]
+	w.told.Earlier = append(w.told.Earlier, rate.NotePass(p))
+	if len(w.told.Earlier) > passesKept {
+		w.told.Earlier = w.told.Earlier[len(w.told.Earlier)-passesKept:]
 	}
 }
 
@@ -181,7 +173,7 @@ func givenFromHere(p *dedup.Pass) int64 {
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
 	stats, _ := w.stats.Get()
 	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.Status(now), Stats: stats,
-		Events: sample.MergeEvents(&w.events), Pipelines: w.pipelines}
+		Events: event.Merge(&w.events), Pipelines: w.pipelines}
 }
 
 // keep adds what is kept of the store itself.

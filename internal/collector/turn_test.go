@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -46,7 +47,7 @@ func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
 	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
 		t.Errorf("a figure says %q, want %q", got, want)
 	}
-	if e := b.brokers[0].events.Events; len(e) != 1 || e[0].Text != want {
+	if e := event.Merge(&b.brokers[0].events); len(e) != 1 || e[0].Text != want {
 		t.Errorf("events %+v, want %q", e, want)
 	}
 }
@@ -84,7 +85,7 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 	read := func(after time.Duration, more int64) []dedup.Event {
 		closed += more
 		b.countClosures(&dedup.BrokerSample{At: start.Add(after), ChannelsClosed: ptr(closed)})
-		return b.events.Events
+		return event.Merge(&b.events)
 	}
 	read(-time.Minute, 0)
 	const first = "Broker main: 1 channel was closed"

@@ -36,7 +36,7 @@ type Broker interface {
 // A BrokerReading is a sample of the broker with the newest live depths from before it.
 type BrokerReading struct {
 	dedup.BrokerSample
-	Depths LiveDepths
+	Depths sample.LiveDepths
 }
 
 // Counting reports whether the broker gives counters.

@@ -22,7 +22,7 @@ type Occupancy struct {
 	meters map[string]Meter            // of stores that belong to one pipeline alone; fixed once made
 	totals map[string]estimate.Held
 	out    map[string][]sample.OutSample // since the last round
-	last   LiveDepths
+	last   sample.LiveDepths
 	calms  map[string]*sample.Calms // by store
 }
 
@@ -68,7 +68,7 @@ func (o *Occupancy) absorb(t dedup.QueueTotals) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queues, o.last = len(t.Queues), LiveDepths{t.At, queues}
+	o.queues, o.last = len(t.Queues), sample.LiveDepths{At: t.At, Queues: queues}
 	for _, s := range o.calms {
 		s.Take(queues, t.At, ended, false)
 	}
@@ -103,7 +103,7 @@ func (o *Occupancy) Of(pipeline string) estimate.Held {
 }
 
 // newest returns the depths of the last reading.
-func (o *Occupancy) newest() LiveDepths {
+func (o *Occupancy) newest() sample.LiveDepths {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last
@@ -113,23 +113,6 @@ func (o *Occupancy) size() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.queues
-}
-
-// LiveDepths are the depths of queues as their own processes told them when they were asked, unlike those of a sample,
-// which are up to sample.DepthLag old. The map is never changed once made.
-type LiveDepths struct {
-	At     time.Time // when they were asked; zero when they never were
-	Queues map[dedup.QueueRef]*dedup.Queue
-}
-
-// Of returns the live depth of a queue, and false when there is none. Only a classic queue is asked itself: the broker
-// answers for the others from tables that they renew every few seconds.
-func (l LiveDepths) Of(q *dedup.Queue) (*dedup.Queue, bool) {
-	if q.Type != "classic" {
-		return nil, false
-	}
-	live, ok := l.Queues[q.QueueRef]
-	return live, ok && live.Messages != nil && live.Unacked != nil
 }
 
 // mostOutSamples bounds the samples of one pipeline that wait for the round.
