@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/consumer"
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/event"
@@ -86,7 +87,7 @@ type brokerWatch struct {
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
 	deaths      deaths
-	timeouts    ackTimeouts
+	timeouts    consumer.Timeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
 	burst  event.Burst
@@ -178,7 +179,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		}
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
-		b.noteTimeouts(&sample.BrokerSample)
+		b.timeouts.Note(&sample.BrokerSample, &b.events)
 		b.loss.Absorb(&sample.BrokerSample, sample.counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
@@ -314,13 +315,13 @@ func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.Broker
 func (b *brokerWatch) store(into counter.Batch) {
 	into.Tallies(b.closures)
 	b.deaths.store(into)
-	b.timeouts.store(into)
+	b.timeouts.Store(into)
 	b.keepShared(into)
 }
 
 func newBrokerWatch(br Broker, cfg Config, bk *counter.Book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: consumer.NewTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
 	patience := source.StaleAfter * cfg.Interval
 	b.samples = &source.Source{Name: "broker " + br.Name(), Kind: "broker", Interval: cfg.Interval, Timeout: cfg.Timeout,
 		Patience: patience, Read: b.readSample, Turned: turned, Place: source.PlaceOf(br)}

@@ -212,7 +212,7 @@ func (s *storeQueues) testify(e *dedup.Evidence, first bool) {
 
 // autoAcked reports whether any delivery of the pipeline is acked when it is sent, as far as the readings reach back.
 func (p *pipeline) autoAcked() bool {
-	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
+	if p.subscribers().AutoAcks() {
 		return true
 	}
 	f := p.counted.Traffic.Frames

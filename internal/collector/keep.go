@@ -66,12 +66,7 @@ func (p *pipeline) vanishing() bool {
 // keepBroker adds what is stored of the pipeline's queues.
 func (p *pipeline) keepBroker(into counter.Batch) {
 	into.Tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
-	if p.broker.timeouts.asked && p.broker.timeouts.why == "" {
-		into.Tallies(p.timeouts)
-	}
-	if p.restarts.known {
-		into.Tallies(p.restarted)
-	}
+	p.consumers.Store(into, &p.broker.timeouts)
 	sums := p.depths()
 	into.Figure(series.QueueReady, sums.ready, "pipeline", p.Name)
 	into.Figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)

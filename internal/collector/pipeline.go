@@ -1,17 +1,16 @@
 package collector
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/consumer"
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
-	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
@@ -35,8 +34,6 @@ type pipeline struct {
 	flow  *flowPair
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
-	timeouts, restarted                                          *counter.Tally
-	restarts                                                     restarts
 
 	outcomes        map[string]*counter.Tally
 	ack, work       histogram
@@ -48,9 +45,7 @@ type pipeline struct {
 	gaps, gets      float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	consumers            int64
-	consumersKnown       bool
-	deserted             map[dedup.QueueRef]finding.Desertion
+	consumers            *consumer.Watch
 	dead                 deadletter.Watch
 	lastActivity         time.Time
 	events               event.Log
@@ -136,17 +131,15 @@ func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
-		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
 		outcomes: make(map[string]*counter.Tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:      newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:     newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues:   make(map[dedup.QueueRef]*queueCounters),
-		deserted: make(map[dedup.QueueRef]finding.Desertion),
+		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
+		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
+		queues: make(map[dedup.QueueRef]*queueCounters),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
-	out.dead = deadletter.NewWatch(p, out.refs)
+	out.dead, out.consumers = deadletter.NewWatch(p, out.refs), consumer.NewWatch(p.Name, out.refs, b, &out.events)
 	for _, o := range dedup.ReportedOutcomes() {
 		out.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
 		out.rawOutcomes[o] = &sample.Counter{}
@@ -218,9 +211,11 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	}
 	f.Unborn = unborn == len(p.refs)
 	f.Consumers, f.ConsumersKnown = float64(consumers), consumersKnown
-	p.noteConsumers(consumers, consumersKnown, s.At)
-	p.noteDesertion(s)
-	p.countTimeouts(s.At)
+	p.consumers.Note(consumers, consumersKnown, s.At)
+	if !late(&s.BrokerSample) {
+		p.consumers.NoteQueues(p.broker.queues, s.At)
+	}
+	p.consumers.NoteTimeouts(&p.broker.timeouts, s.At)
 	if dropped {
 		p.gaps++
 		p.events.AddSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
@@ -282,47 +277,16 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	return dropped
 }
 
-func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
-	if known && p.consumersKnown && n != p.consumers {
-		p.events.Add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
-	}
-	if known {
-		p.consumers, p.consumersKnown = n, true
-	}
-}
-
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.counted.Traffic.Prefetches.Add(at, channelBound(p.sourceConsumers()))
-	all := p.capacity()
-	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
+	listed := p.subscribers()
+	p.counted.Traffic.Prefetches.Add(at, listed.ChannelBound())
+	all := listed.Capacity(p.refs, p.broker.queues)
+	if all == 0 && !p.consumers.None() {
 		all = sample.Unbounded
 	}
 	p.counted.Traffic.Capacities.Add(at, all)
 }
 
-func (p *pipeline) sourceConsumers() []dedup.Consumer {
-	var all []dedup.Consumer
-	for _, ref := range p.refs {
-		all = append(all, p.broker.consumers[ref]...)
-	}
-	return all
-}
-
-// channelBound is the most unacked deliveries that one channel may hold: the sum of its consumers' prefetch. It is 0
-// when no consumer is known.
-func channelBound(consumers []dedup.Consumer) int64 {
-	sums := make(map[string]int64)
-	var most int64
-	for _, c := range consumers {
-		if !c.AckRequired {
-			continue
-		}
-		if c.Prefetch <= 0 {
-			return sample.Unbounded
-		}
-		sums[c.Channel] += c.Prefetch
-		most = max(most, sums[c.Channel])
-	}
-	return most
-}
+// subscribers are the consumers of the source queues, as the newest topology told them.
+func (p *pipeline) subscribers() consumer.List { return consumer.Of(p.refs, p.broker.consumers) }

@@ -137,7 +137,8 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
-		p.followConsumers()
+		read, version := p.broker.topology.Get()
+		p.consumers.Follow(&read.topology, version, read.err)
 		if p.joint != nil {
 			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
 		}

@@ -33,7 +33,7 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
 		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.acks.Open, CountsDeliveries: p.deliveries.Open,
-		Capacity: p.capacity(), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
+		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
 		Reports: window.Reports{Known: p.report != nil, Present: p.present, Dropped: p.reportDroppedAt, Duplicates: p.reportedDuplicates()},
 	}
 	for _, ref := range p.refs {
@@ -57,7 +57,10 @@ func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup
 	out := p.counted.Figures(seen, c.gains(p, w))
 	if seen.BrokerDown == "" {
 		out.DeadLetterInflow = c.deadLetterInflow(p, w)
-		out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, seen.Now, w), c.consumerRestarts(p, w)
+		read, _ := p.broker.topology.Get()
+		closed := figure.Restarts{Window: w, Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, &c.past, seen.Info, p.broker.index, seen.Now, w)
+		out.ConsumerRestarts = p.consumers.Restarts(closed, &c.past, &read.topology, read.err)
 	}
 	return out
 }
