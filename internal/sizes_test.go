@@ -32,9 +32,9 @@ var moreFiles = map[string]int{"internal/dedup": 40, "internal/journal": 40}
 var oversize = map[string]int{
 	"files of internal/collector":                    45,
 	"files of internal/dedup":                        46,
-	"lines of internal/collector":                    6600,
+	"lines of internal/collector":                    6700,
 	"methods of internal/broker.Client":              47,
-	"methods of internal/collector.pipeline":         64,
+	"methods of internal/collector.pipeline":         62,
 	"methods of internal/markers/sql.store":          51,
 	"lines of func internal/markers/exports.recipes": 81,
 }

@@ -199,14 +199,14 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first := newBench(t, testInterval)
 		first.round(t.Context(), time.Now())
 		one := first.pipelines[0]
-		one.outcomes["processed"].take(sample.Step{Delta: 40})
+		one.reported.outcomes["processed"].take(sample.Step{Delta: 40})
 		one.report.src.finish(time.Now(), 0, nil)
 		first.round(t.Context(), time.Now().Add(time.Second))
 
 		second := newBench(t, testInterval)
 		second.Collector.history = first.history
 		second.round(t.Context(), time.Now().Add(time.Minute))
-		if got := second.pipelines[0].outcomes["processed"].total; got != 40 {
+		if got := second.pipelines[0].reported.outcomes["processed"].total; got != 40 {
 			t.Errorf("the counter goes on from %v, want 40", got)
 		}
 	})

@@ -190,16 +190,6 @@ func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figu
 	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
 }
 
-func (p *pipeline) keepReported(into batch) {
-	for _, o := range dedup.ReportedOutcomes() {
-		into.tallies(p.outcomes[o])
-	}
-	for _, h := range []*histogram{&p.ack, &p.work} {
-		into.tallies(h.counts...)
-		into.tallies(h.sum)
-	}
-}
-
 func (p *pipeline) keepMarkers(into batch, now time.Time) {
 	stats, _ := p.store.stats.get()
 	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()

@@ -2,9 +2,6 @@ package collector
 
 import (
 	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
@@ -35,14 +32,9 @@ type pipeline struct {
 	timeouts, restarted                                          *tally
 	restarts                                                     restarts
 
-	outcomes        map[string]*tally
-	ack, work       histogram
-	rawOutcomes     map[string]*sample.Counter
-	present         bool
-	reportDroppedAt time.Time
-	badFields       []string
-	queues          map[dedup.QueueRef]*queueCounters
-	gaps, gets      float64
+	reported   reported
+	queues     map[dedup.QueueRef]*queueCounters
+	gaps, gets float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
 	// deadGaps are those of a frame.
@@ -89,59 +81,6 @@ type deadQueue struct {
 	head   deadHead
 }
 
-// A histogram is a reported latency distribution as our counters: cumulated over its bounds.
-type histogram struct {
-	raw    []sample.Counter
-	rawSum sample.Counter
-	counts []*tally
-	sum    *tally
-}
-
-func newHistogram(b *book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
-	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
-	}
-	return h
-}
-
-// boundLabel writes an upper bound the way Prometheus does.
-func boundLabel(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(bound, 'f', -1, 64)
-}
-
-// observe takes one reading; nil buckets mean that none was reported. It reports whether counts were dropped.
-func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
-	reported := len(c.Buckets) == len(h.raw)
-	for i := range h.raw {
-		var raw *int64
-		if reported {
-			raw = &c.Buckets[i]
-		}
-		st := h.raw[i].Observe(raw)
-		dropped = dropped || st.Dropped
-		if !reported {
-			continue
-		}
-		for _, t := range h.counts[i:] {
-			t.take(st)
-		}
-	}
-	var sum *int64
-	if reported {
-		sum = &c.Sum
-	}
-	st := h.rawSum.Observe(sum)
-	if reported {
-		h.sum.open = true
-		h.sum.total += float64(st.Delta) / 1e6
-	}
-	return dropped || st.Dropped
-}
-
 func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
@@ -149,53 +88,25 @@ func newPipeline(p dedup.Pipeline, b *book) *pipeline {
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
-		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+		reported: newReported(b, p.Name),
+		queues:   make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
 		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
-	}
-	for _, o := range dedup.ReportedOutcomes() {
-		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
-		out.rawOutcomes[o] = &sample.Counter{}
 	}
 	return out
 }
 
 // absorbReported takes one reading of the reported counters.
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
-	p.present = p.present || r.Present
-	p.badFields = r.Bad
 	p.counted.Exports.Absorb(r.Exports)
-	dropped := false
-	for outcome, raw := range p.rawOutcomes {
-		var value *int64
-		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
-			value = &v
-		}
-		st := raw.Observe(value)
-		dropped = dropped || st.Dropped
-		if value != nil {
-			p.outcomes[outcome].take(st)
-			p.acked(settles(outcome) && st.Delta > 0, at)
-		}
-	}
-	ack, work := r.Ack, r.Work
-	if !r.Present {
-		ack, work = dedup.LatencyCounts{}, dedup.LatencyCounts{}
-	}
-	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
-	if dropped || droppedAck || droppedWork {
-		p.reportDroppedAt = at
+	acked, dropped := p.reported.absorb(r, at)
+	p.acked(acked, at)
+	if dropped {
 		p.events.addSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
-
-// settles reports whether a delivery with the reported outcome was acked in every scheme.
-func settles(outcome string) bool { return outcome == "processed" || outcome == "duplicate_done" }
 
 // acked notes when a message was last seen to be acked. Deliveries alone are no progress: a message that cannot proceed is
 // delivered again and again.
@@ -241,7 +152,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
-	f.ReportedDuplicates = p.reportedDuplicates()
+	f.ReportedDuplicates = p.reported.duplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
 	p.counted.Traffic.Frames.Add(f)

@@ -224,7 +224,7 @@ func (c *Collector) collect(into batch, now time.Time) {
 			p.keepBroker(into)
 		}
 		if p.report != nil && p.report.src.status(now).OK {
-			p.keepReported(into)
+			p.reported.keep(into)
 		}
 		if p.store != nil && p.store.src.status(now).OK {
 			p.keepMarkers(into, now)
