@@ -148,11 +148,10 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	effects, err := a.openEffectChecks(cfg.Effects)
-	if err != nil {
+	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
+	if err := a.openEffectChecks(&deps, cfg.Effects); err != nil {
 		return nil, nil, nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -235,18 +234,17 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 	return watched, acting, nil
 }
 
-// openEffectChecks opens the checks for double effects.
-func (a *App) openEffectChecks(configured []effect.Config) ([]collector.EffectChecker, error) {
-	var checks []collector.EffectChecker
+// openEffectChecks opens the checks for double effects, which the collector then runs.
+func (a *App) openEffectChecks(deps *collector.Deps, configured []effect.Config) error {
 	for _, cfg := range configured {
 		check, err := effect.Open(cfg)
 		if err != nil {
-			return nil, unusable("%w", err)
+			return unusable("%w", err)
 		}
 		a.teardown.add("effect check of "+cfg.Pipeline, func(context.Context) error { return check.Close() })
-		checks = append(checks, check)
+		deps.Effects = append(deps.Effects, check)
 	}
-	return checks, nil
+	return nil
 }
 
 // Addr returns the bound address.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -34,13 +35,13 @@ type ackTimeouts struct {
 	count  int64
 	// gained are the timeouts of each queue since the reading before.
 	gained       map[dedup.QueueRef]int64
-	all, unnamed *tally
+	all, unnamed *counter.Tally
 }
 
-func newAckTimeouts(b *book, broker string) ackTimeouts {
+func newAckTimeouts(b *counter.Book, broker string) ackTimeouts {
 	return ackTimeouts{
-		all:     b.tally(series.BrokerAckTimeouts, "broker", broker, "named", "any"),
-		unnamed: b.tally(series.BrokerAckTimeouts, "broker", broker, "named", "no"),
+		all:     b.Tally(series.BrokerAckTimeouts, "broker", broker, "named", "any"),
+		unnamed: b.Tally(series.BrokerAckTimeouts, "broker", broker, "named", "no"),
 	}
 }
 
@@ -76,10 +77,10 @@ func (a *ackTimeouts) absorb(s *dedup.BrokerSample) (gained int64) {
 	unnamed := max(0, l.Unnamed-a.count)
 	a.named, a.count = l.Named, l.Unnamed
 	gained += unnamed
-	a.unnamed.total += float64(unnamed)
-	a.all.total += float64(gained)
+	a.unnamed.Total += float64(unnamed)
+	a.all.Total += float64(gained)
 	if l.Listening {
-		a.unnamed.open, a.all.open = true, true
+		a.unnamed.Open, a.all.Open = true, true
 	}
 	return gained
 }
@@ -108,9 +109,9 @@ func silentNodes(l *dedup.BrokerLog, nodes []dedup.Node) string {
 }
 
 // store adds the counters, while the log is followed.
-func (a *ackTimeouts) store(into batch) {
+func (a *ackTimeouts) store(into counter.Batch) {
 	if a.asked && a.why == "" {
-		into.tallies(a.all, a.unnamed)
+		into.Tallies(a.all, a.unnamed)
 	}
 }
 
@@ -120,31 +121,31 @@ func (p *pipeline) countTimeouts(at time.Time) {
 	if !a.asked {
 		return
 	}
-	p.timeouts.open = p.timeouts.open || a.all.open
+	p.timeouts.Open = p.timeouts.Open || a.all.Open
 	for _, ref := range p.refs {
 		n := a.gained[ref]
 		if n == 0 {
 			continue
 		}
-		p.timeouts.total += float64(n)
-		p.events.addCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
+		p.timeouts.Total += float64(n)
+		p.events.AddCounted(at, "ack_timeout", n, fmt.Sprintf("%s of queue %s held a delivery for longer than consumer_timeout: the broker closed the channel and delivers again", counted(n, "consumer"), name(ref.Name)))
 	}
 }
 
 // noteTimeouts tells of timeouts whose queue the log does not name.
 func (b *brokerWatch) noteTimeouts(s *dedup.BrokerSample) {
-	was := b.timeouts.unnamed.total
+	was := b.timeouts.unnamed.Total
 	b.timeouts.absorb(s)
-	if n := int64(b.timeouts.unnamed.total - was); n > 0 {
-		b.events.addCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
+	if n := int64(b.timeouts.unnamed.Total - was); n > 0 {
+		b.events.AddCounted(s.At, "ack_timeout", n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", name(b.broker.Name()), counted(n, "consumer")))
 	}
 }
 
 func (c *Collector) ackTimeouts(p *pipeline, now time.Time, w time.Duration) dedup.Figure {
 	a := &p.broker.timeouts
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	s := figure.AckTimeouts{
-		Now: now, Window: w, Own: c.past.gain(w, p.timeouts), All: c.past.gain(w, a.all), Unnamed: c.past.gain(w, a.unnamed),
+		Now: now, Window: w, Own: c.past.Gain(w, p.timeouts), All: c.past.Gain(w, a.all), Unnamed: c.past.Gain(w, a.unnamed),
 		Named: sample.Info.TimeoutsNamed(), Logged: sample.Info.TimeoutsLogged(), Gap: a.gapAt, Overran: a.overran, Silent: a.silent, Why: a.why, Better: a.better,
 	}
 	if !a.asked {

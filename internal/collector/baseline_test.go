@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -105,29 +107,14 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 	})
 }
 
-func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
-	at := findingNow
-	a := acknowledged{keeper: &fakeBaselines{}, lines: map[string]dedup.Baseline{"orders": {Count: 9, At: at}}}
-	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topology.Index{}}}
-	depth := func(n float64, at time.Time) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, n, at, "") }
-	for _, tt := range []struct {
-		depth dedup.Figure
-		want  int64
-	}{{depth(3, at.Add(-time.Second)), 9}, {dedup.Unknown(dedup.Count, "down"), 9}, {depth(12, at.Add(time.Second)), 9}, {depth(3, at.Add(time.Second)), 3}} {
-		if got := a.of(p, tt.depth); got == nil || got.Count != tt.want {
-			t.Errorf("with %+v the baseline is %+v, want %d", tt.depth, got, tt.want)
-		}
-	}
-}
-
 // TestABaselineThatFellIsKeptInItsRound, so that a restart before the next one does not raise it again.
 func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}
 		b := newBench(t, testInterval)
-		b.acknowledged.keeper = disk
+		b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log)
 		for _, s := range b.sources {
-			s.attempt(t.Context())
+			s.Attempt(t.Context())
 		}
 		b.brokers[0].readTopology(t.Context())
 		pass(time.Second)
@@ -144,7 +131,7 @@ func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 // TestABaselineThatFellLastIsKeptWhenTheProgramEnds: what the disk refused in the last round is tried once more.
 func TestABaselineThatFellLastIsKeptWhenTheProgramEnds(t *testing.T) {
 	disk := &refusingDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}, refuses: true}
-	duringFrom(t, func(b *testBench) { b.acknowledged.keeper = disk }, func(t *testing.T, b *testBench) {
+	duringFrom(t, func(b *testBench) { b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log) }, func(t *testing.T, b *testBench) {
 		pass(testInterval)
 		disk.change(func() {
 			if kept := disk.lines["orders"].Count; kept != 9 {
@@ -188,7 +175,9 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 	duringFrom(t, func(b *testBench) {
 		deadShared("legacy")(b)
 		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
-		b.pipelines[0].targets = topology.Targets(b.pipelines[0].Pipeline, topology.Discovery{})
+		p := b.pipelines[0]
+		p.dead = deadletter.NewWatch(p.Pipeline, p.refs)
+		p.dead.Targets = topology.Targets(p.Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)
 		b.keeper.change(func() { b.keeper.lines["orders"] = line })

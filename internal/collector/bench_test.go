@@ -40,7 +40,7 @@ func BenchmarkRound(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := time.Now().Add(-time.Hour)
-	c.brokers[0].topology.set(topologyReading{topology: dedup.Topology{At: now}})
+	c.brokers[0].topology.Set(topologyReading{topology: dedup.Topology{At: now}})
 	read := func() {
 		now = now.Add(testInterval)
 		feedRound(c, source, now)
@@ -70,22 +70,22 @@ func feedRound(c *Collector, source *fakeSource, at time.Time) {
 	for i := range sample.Queues {
 		sample.Queues[i].Counters = dedup.QueueCounters{Publish: &n, Ack: &n, Deliver: &n, Redeliver: &n}
 	}
-	c.brokers[0].sample.set(brokerReading{BrokerSample: sample})
-	c.brokers[0].samples.finish(at, 0, nil)
+	c.brokers[0].sample.Set(brokerReading{BrokerSample: sample})
+	c.brokers[0].samples.Finish(at, 0, nil)
 	pass := &dedup.Pass{Started: at, Ended: at.Add(time.Second), States: map[dedup.State]int64{dedup.Done: n}}
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()
 	for _, w := range c.stores {
-		w.stats.set(dedup.StoreStats{Pass: pass})
-		w.src.finish(at, 0, nil)
+		w.stats.Set(dedup.StoreStats{Pass: pass})
+		w.src.Finish(at, 0, nil)
 	}
 	buckets := make([]int64, len(dedup.LatencyBounds()))
 	for i := range buckets {
 		buckets[i] = n
 	}
 	for _, w := range c.reports {
-		w.readings.set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
+		w.readings.Set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
 			Ack: dedup.LatencyCounts{Buckets: buckets, Sum: n}, Work: dedup.LatencyCounts{Buckets: buckets, Sum: n}})
-		w.src.finish(at, 0, nil)
+		w.src.Finish(at, 0, nil)
 	}
 }

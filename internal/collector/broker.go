@@ -8,7 +8,11 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -30,7 +34,7 @@ const (
 // A brokerReading is a sample of the broker with the newest live depths from before it.
 type brokerReading struct {
 	dedup.BrokerSample
-	depths liveDepths
+	depths sample.LiveDepths
 }
 
 // counting reports whether the broker gives counters.
@@ -45,12 +49,12 @@ type brokerWatch struct {
 	timeout time.Duration
 	// gate holds a token while one of the broker's methods runs: it may be called one at a time.
 	gate    chan struct{}
-	samples *source
-	totals  *source
-	lists   *source
+	samples *source.Source
+	totals  *source.Source
+	lists   *source.Source
 
-	sample   reading[brokerReading]
-	topology reading[topologyReading]
+	sample   source.Reading[brokerReading]
+	topology source.Reading[topologyReading]
 	wanted   chan struct{}
 	// turned asks for a round at once.
 	turned func()
@@ -73,11 +77,11 @@ type brokerWatch struct {
 	born      map[dedup.QueueRef]time.Time
 	index     *topology.Index
 	consumers map[dedup.QueueRef][]dedup.Consumer
-	links     links
+	links     sample.Links
 	node      string
 	moved     bool
 	closed    sample.Counter
-	closures  *tally
+	closures  *counter.Tally
 	owners    sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
@@ -85,12 +89,12 @@ type brokerWatch struct {
 	timeouts    ackTimeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
-	burst  burst
+	burst  event.Burst
 	alarms map[string]bool
-	events eventLog
-	// shared are the dead-letter queues whose messages may be of several, sharedOrder the same in the order of the configuration.
-	shared      map[dedup.QueueRef]*sharedQueue
-	sharedOrder []*sharedQueue
+	events event.Log
+	// shared are the dead-letter queues whose messages may be of several, sharedArrived what arrived in each.
+	shared        deadletter.Sharing
+	sharedArrived map[dedup.QueueRef]*counter.Tally
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {
@@ -98,7 +102,7 @@ func (b *brokerWatch) acquire(ctx context.Context) error {
 	case b.gate <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return errBusy
+		return source.ErrBusy
 	}
 }
 
@@ -117,7 +121,7 @@ func (b *brokerWatch) readSample(ctx context.Context) error {
 		b.lister.lose()
 		return err
 	}
-	b.sample.set(brokerReading{sample, depths})
+	b.sample.Set(brokerReading{sample, depths})
 	b.turned() // a round that comes later could find the next sample in its place
 	set, replacing := b.hash(sample.Queues), b.replacing(&sample)
 	b.lister.saw(&sample, set != b.queueSet || b.closedAt.Equal(sample.At))
@@ -136,7 +140,7 @@ func (b *brokerWatch) readTotals(ctx context.Context) error {
 	select {
 	case b.gate <- struct{}{}:
 	default:
-		return errBusy
+		return source.ErrBusy
 	}
 	totals, err := b.broker.Totals(ctx)
 	b.release()
@@ -157,7 +161,7 @@ func (b *brokerWatch) pace(took time.Duration) time.Duration {
 
 // absorb takes a new sample, if there is one, and reports whether there was.
 func (b *brokerWatch) absorb() (*brokerReading, bool) {
-	sample, count := b.sample.get()
+	sample, count := b.sample.Get()
 	if count == 0 {
 		return nil, false
 	}
@@ -186,14 +190,14 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 	was := b.closed
 	st := b.closed.Observe(s.ChannelsClosed)
 	if b.closed.Known() {
-		b.closures.take(st)
+		b.closures.Take(st)
 	}
 	if st.Dropped {
 		b.owners.Restart()
 		b.closureGaps++
 	}
 	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
-		b.events.add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
+		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
 	return st.Dropped
@@ -207,11 +211,11 @@ func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 	text := func(n int64, which string) string {
 		return fmt.Sprintf("Broker %s: %s %s closed", name(b.broker.Name()), counted(n, which), verb(n, "was", "were"))
 	}
-	if more, from, last := b.burst.close(at); more > 0 {
-		b.events.addCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
+	if more, from, last := b.burst.Close(at); more > 0 {
+		b.events.AddCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
 	}
-	if n > 0 && b.burst.add(n, at) {
-		b.events.addCounted(at, kind, n, text(n, "channel"))
+	if n > 0 && b.burst.Add(n, at) {
+		b.events.AddCounted(at, kind, n, text(n, "channel"))
 	}
 }
 
@@ -229,12 +233,12 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 	}
 	for what := range now {
 		if !b.alarms[what] {
-			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
 		}
 	}
 	for what := range b.alarms {
 		if !now[what] {
-			b.events.add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
 		}
 	}
 	b.alarms = now
@@ -242,7 +246,7 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 
 // reindex arranges queues and topology for lookups when either changed.
 func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
-	read, version := b.topology.get()
+	read, version := b.topology.Get()
 	if b.indexed == [2]uint64{count, version} {
 		return
 	}
@@ -266,7 +270,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 		return
 	}
 	if fresh {
-		b.links.take(&read.topology)
+		b.links.Take(&read.topology)
 	}
 	b.index = topology.NewIndex(b.queues, &read.topology, s.Info.Version)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
@@ -276,63 +280,52 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 }
 
 // status is the broker's part of a snapshot.
-func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
-	sample, count := b.sample.get()
-	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.status(now), Events: mergeEvents(&b.events)}
+func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus {
+	newest, count := b.sample.Get()
+	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.Status(now), Events: event.Merge(&b.events)}
 	if count == 0 {
 		return st
 	}
-	st.Info = sample.Info
-	st.Problems = append(st.Problems, sample.Problems...)
+	st.Info = newest.Info
+	st.Problems = append(st.Problems, newest.Problems...)
 	st.Deaths = b.deathFigures(p, now)
-	if t, _ := b.topology.get(); t.err != "" {
+	if t, _ := b.topology.Get(); t.err != "" {
 		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.err,
 			Mend: "Let the watching account read exchanges, bindings and consumers."})
 	}
 	if st.Health.OK {
-		st.State = sample.State
-		n := int64(len(sample.Queues))
+		st.State = newest.State
+		n := int64(len(newest.Queues))
 		st.Queues = &n
 	}
 	return st
 }
 
 // deathFigures are the dead letters by reason; nil where nobody is asked for them.
-func (b *brokerWatch) deathFigures(p *past, now time.Time) *dedup.BrokerDeaths {
-	why := down("broker "+name(b.broker.Name()), b.samples.status(now))
+func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.BrokerDeaths {
+	why := source.WhyDown("broker "+name(b.broker.Name()), b.samples.Status(now))
 	if why == "" {
-		why = p.failure
+		why = p.Failure
 	}
 	return b.deaths.figures(p, why)
 }
 
 // store adds what is kept of the broker itself.
-func (b *brokerWatch) store(into batch) {
-	into.tallies(b.closures)
+func (b *brokerWatch) store(into counter.Batch) {
+	into.Tallies(b.closures)
 	b.deaths.store(into)
 	b.timeouts.store(into)
 	b.keepShared(into)
 }
 
-func newBrokerWatch(br Broker, cfg Config, bk *book, log *slog.Logger, turned func()) *brokerWatch {
+func newBrokerWatch(br Broker, cfg Config, bk *counter.Book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
-	patience := staleAfter * cfg.Interval
-	b.samples = &source{name: "broker " + br.Name(), kind: "broker", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: patience, read: b.readSample, turned: turned, place: placeOf(br)}
-	b.totals = &source{name: "totals " + br.Name(), kind: "totals", interval: totalsInterval, timeout: min(cfg.Timeout, totalsSlowest),
-		patience: patience, read: b.readTotals, pace: b.pace, sway: totalsSway, place: placeOf(br)}
-	b.lists = &source{name: "channels " + br.Name(), kind: "channels", interval: listEach, timeout: min(cfg.Timeout, 2*sample.ListSlowest), patience: patience, read: b.readChannels}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: newAckTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
+	patience := source.StaleAfter * cfg.Interval
+	b.samples = &source.Source{Name: "broker " + br.Name(), Kind: "broker", Interval: cfg.Interval, Timeout: cfg.Timeout,
+		Patience: patience, Read: b.readSample, Turned: turned, Place: source.PlaceOf(br)}
+	b.totals = &source.Source{Name: "totals " + br.Name(), Kind: "totals", Interval: totalsInterval, Timeout: min(cfg.Timeout, totalsSlowest),
+		Patience: patience, Read: b.readTotals, Pace: b.pace, Sway: totalsSway, Place: source.PlaceOf(br)}
+	b.lists = &source.Source{Name: "channels " + br.Name(), Kind: "channels", Interval: listEach, Timeout: min(cfg.Timeout, 2*sample.ListSlowest), Patience: patience, Read: b.readChannels}
 	return b
-}
-
-// down returns why a source's values cannot be shown, and an empty string when they can.
-func down(what string, h dedup.SourceHealth) string {
-	switch {
-	case !h.Tried:
-		return what + " has not been read yet"
-	case !h.OK:
-		return what + " cannot be read: " + h.Err
-	}
-	return ""
 }

@@ -10,8 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -68,13 +72,6 @@ type Reporter interface {
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
 }
 
-// Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
-type Baselines interface {
-	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
-	// LowerBaseline lowers what the baseline that was made at the same time counts; a newer one stays as it is.
-	LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error
-}
-
 // Deps are what the collector reads from and writes to.
 type Deps struct {
 	Brokers   []Broker
@@ -84,14 +81,14 @@ type Deps struct {
 	// Live are the readers of live counts by broker; none for one that does not tell them.
 	Live map[string]LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
-	Baselines Baselines
+	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
-	Effects []EffectChecker
-	Records EffectRecords
+	Effects []effect.Checker
+	Records effect.Records
 	// Memory keeps how sources were over a restart; nil where nothing does.
-	Memory SourceRecords
+	Memory records.Sources
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
-	Marks  Marks
+	Marks  records.Marks
 	Series *series.DB
 	Log    *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
@@ -103,32 +100,30 @@ type Collector struct {
 	cfg     Config
 	log     *slog.Logger
 	changed func(topic string)
-	history history
+	history counter.History
 
 	brokers   []*brokerWatch
 	stores    []*storeWatch
 	reports   []*reportWatch
-	effects   []*effectWatch
+	effects   []*effect.Watch
 	lives     []*liveWatch
 	pipelines []*pipeline
-	sources   []*source
+	sources   []*source.Source
 	wake      chan struct{}
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
 	// The rest belongs to the round, which is one goroutine, and to whoever has the turn.
 	turn         sync.Mutex
-	book         *book
-	past         past
+	book         *counter.Book
+	past         counter.Past
 	number       uint64
-	up           map[string]bool
-	acknowledged acknowledged
-	marks        marked
-	memory       memory
+	turns        *source.Turns
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
-	// outages are those of each source that was ever down.
-	outages map[string]*outageLog
-	misses  map[string]uint64
+	misses map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -139,23 +134,25 @@ func New(cfg Config, deps Deps) (*Collector, error) {
 	return newCollector(cfg, deps, deps.Series)
 }
 
-func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
+func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
-		wake: make(chan struct{}, 1), up: make(map[string]bool), outages: make(map[string]*outageLog), misses: make(map[string]uint64)}
+	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: counter.NewBook(),
+		wake: make(chan struct{}, 1), turns: source.NewTurns(), misses: make(map[string]uint64)}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.changed == nil {
 		c.changed = func(string) {}
 	}
+	c.past = counter.NewPast(c.book, h, cfg.Interval, cfg.Windows, c.log)
 	if err := c.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper, c.marks.keeper, c.memory.keeper = deps.Baselines, deps.Marks, deps.Memory
+	c.acknowledged = records.NewAcknowledged(deps.Baselines, &c.beside, c.log)
+	c.marks, c.memory = records.NewMarked(deps.Marks, &c.beside, c.log), records.NewMemory(deps.Memory, &c.beside, c.log)
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
@@ -231,8 +228,8 @@ func (c *Collector) wireEffects(deps Deps) error {
 		if i < 0 {
 			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
 		}
-		w := newEffectWatch(check, deps.Records, c.log, c.wakeUp)
-		c.pipelines[i].effects, c.pipelines[i].counted.Doubled = w, w.since
+		w := effect.NewWatch(check, deps.Records, c.log, c.wakeUp)
+		c.pipelines[i].effects, c.pipelines[i].counted.Doubled = w, w.Since
 		c.effects = append(c.effects, w)
 	}
 	return nil
@@ -269,24 +266,29 @@ func (c *Collector) pair() {
 
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
-	c.memory.recall(ctx, c.sources, c.log)
+	earlier := c.memory.Recall(ctx)
+	for _, s := range c.sources {
+		if r, ok := earlier.Of(s.Name, s.Place); ok {
+			s.Resume(r, earlier.Gone)
+		}
+	}
 	var running sync.WaitGroup
 	for _, s := range c.sources {
-		running.Go(func() { s.run(ctx) })
+		running.Go(func() { s.Run(ctx) })
 	}
 	for _, b := range c.brokers {
 		running.Go(func() { b.watchTopology(ctx) })
-		running.Go(func() { b.lists.run(ctx) })
+		running.Go(func() { b.lists.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.run(ctx) })
+		running.Go(func() { l.src.Run(ctx) })
 	}
 	for _, e := range c.effects {
-		running.Go(func() { e.run(ctx) })
+		running.Go(func() { e.Run(ctx) })
 	}
 	c.rounds(ctx)
-	c.acknowledged.last(ctx, &c.beside, c.log)
-	if !settled(&c.beside, 2*asideTimeout) {
+	c.acknowledged.Last(ctx)
+	if !records.Settled(&c.beside) {
 		c.log.Error("the database on this machine does not answer: acknowledged dead letters that fell last may not be kept")
 	}
 	running.Wait()
@@ -300,7 +302,7 @@ func (c *Collector) Snapshot() *dedup.Snapshot { return c.snapshot.Load() }
 func (c *Collector) Tried() bool {
 	now := time.Now()
 	for _, s := range c.sources {
-		if !s.status(now).Tried {
+		if !s.Status(now).Tried {
 			return false
 		}
 	}
@@ -313,7 +315,7 @@ func (c *Collector) Refresh(ctx context.Context, until func(*dedup.Snapshot) boo
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for c.wakeUp(); !until(c.Snapshot()); c.wakeUp() {
-		if !waitUntil(ctx, time.Now().Add(often)) {
+		if !source.WaitUntil(ctx, time.Now().Add(often)) {
 			return
 		}
 	}

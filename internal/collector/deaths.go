@@ -2,11 +2,10 @@ package collector
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -17,17 +16,17 @@ const deathsWindow = time.Hour
 // deaths follow the dead letters of a whole broker by reason and strategy, which each node counts by itself.
 type deaths struct {
 	nodes map[string]map[dedup.DeathKey]*sample.Counter
-	sums  map[dedup.DeathKey]*tally
+	sums  map[dedup.DeathKey]*counter.Tally
 	// asked: the broker's nodes are asked. missing says why the newest counts are not those of all nodes.
 	asked   bool
 	missing string
 }
 
-func newDeaths(b *book, broker string) deaths {
-	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*tally)}
+func newDeaths(b *counter.Book, broker string) deaths {
+	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*counter.Tally)}
 	for _, reason := range dedup.DeathReasons() {
 		for _, strategy := range dedup.DeathStrategies() {
-			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
+			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.Tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
 		}
 	}
 	return d
@@ -55,7 +54,7 @@ func (d *deaths) absorb(s *dedup.BrokerSample) {
 				value = &v
 			}
 			if st := of[key].Observe(value); of[key].Known() {
-				sum.take(st)
+				sum.Take(st)
 			}
 		}
 	}
@@ -65,17 +64,17 @@ func (d *deaths) absorb(s *dedup.BrokerSample) {
 }
 
 // store adds the counters, while they are those of all nodes.
-func (d *deaths) store(into batch) {
+func (d *deaths) store(into counter.Batch) {
 	if !d.asked || d.missing != "" {
 		return
 	}
 	for _, sum := range d.sums {
-		into.tallies(sum)
+		into.Tallies(sum)
 	}
 }
 
 // figures are the dead letters of the last hour; nil where nobody is asked. why says why they cannot be shown, "" when they can.
-func (d *deaths) figures(p *past, why string) *dedup.BrokerDeaths {
+func (d *deaths) figures(p *counter.Past, why string) *dedup.BrokerDeaths {
 	if !d.asked {
 		return nil
 	}
@@ -91,7 +90,7 @@ func (d *deaths) figures(p *past, why string) *dedup.BrokerDeaths {
 }
 
 // sum adds what the chosen counters gained.
-func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.DeathKey) bool) dedup.Figure {
+func (d *deaths) sum(p *counter.Past, why string, unit dedup.Unit, chosen func(dedup.DeathKey) bool) dedup.Figure {
 	const shortest = 30 * time.Second
 	f := dedup.Unknown(unit, why)
 	f.Window, f.Source, f.Formula = deathsWindow, "Prometheus plugin of the broker", "messages that died, of the whole broker"
@@ -100,10 +99,10 @@ func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.Dea
 	}
 	f.Covered = deathsWindow
 	for key, sum := range d.sums {
-		if !chosen(key) || !sum.open {
+		if !chosen(key) || !sum.Open {
 			continue
 		}
-		g := p.gain(deathsWindow, sum)
+		g := p.Gain(deathsWindow, sum)
 		if !g.Known || g.Covered < shortest {
 			continue
 		}
@@ -121,34 +120,4 @@ func (d *deaths) sum(p *past, why string, unit dedup.Unit, chosen func(dedup.Dea
 	}
 	f.Low, f.High = f.Value, f.Value
 	return f
-}
-
-// discarding are the queues of the pipeline whose dead letters count as discarded when there are any: its sources without a working
-// dead-letter exchange, and dead-letter queues that lose messages by themselves.
-func (p *pipeline) discarding() []dedup.QueueRef {
-	var refs []dedup.QueueRef
-	for _, ref := range p.refs {
-		if p.broker.index.Discards(p.broker.queues[ref]) {
-			refs = append(refs, ref)
-		}
-	}
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; topology.DiesUnaided(q, "") && p.broker.index.Discards(q) {
-			refs = append(refs, t.QueueRef)
-		}
-	}
-	return refs
-}
-
-// discardingElsewhere counts the queues of others in which messages can die, by themselves or by a consumer, and are discarded then.
-func (p *pipeline) discardingElsewhere() int {
-	n, dead := 0, p.deadRefs()
-	for ref, q := range p.broker.queues {
-		own := slices.Contains(p.refs, ref) || slices.Contains(dead, ref)
-		consumed := q.Consumers == nil || *q.Consumers > 0
-		if !own && (consumed || topology.DiesUnaided(q, "")) && p.broker.index.Discards(q) {
-			n++
-		}
-	}
-	return n
 }

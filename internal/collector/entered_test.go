@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
@@ -53,7 +54,7 @@ func TestAnIdleQueueThatIsDeclaredAgainSpoilsNoOtherCount(t *testing.T) {
 	elsewhere.Node = "n2"
 	var c enteredCounter
 	gaps := 0
-	p := newPipeline(dedup.Pipeline{Name: "idle"}, newBook())
+	p := newPipeline(dedup.Pipeline{Name: "idle"}, counter.NewBook())
 	p.broker = &brokerWatch{complete: true}
 	for _, listed := range []*dedup.Queue{&q, &q, nil, &q, &elsewhere} {
 		if p.countQueue(q.QueueRef, listed, time.Unix(1_800_000_000, 0)) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -15,7 +16,7 @@ type storeQueues struct {
 	users    []*pipeline
 	calms    *sample.Calms
 	sampled  uint64
-	closings closings
+	closings sample.Closings
 	// gets: messages of the queues are or were taken by basic.get. ungot is up to when it is known that none was.
 	gets      bool
 	ungot     time.Time
@@ -46,7 +47,7 @@ func (w *storeWatch) findQueues() {
 // absorb takes the newest sample and topology of the broker.
 func (s *storeQueues) absorb(now time.Time) {
 	b := s.broker
-	sample, count := b.sample.get()
+	sample, count := b.sample.Get()
 	if count == 0 {
 		return
 	}
@@ -54,7 +55,7 @@ func (s *storeQueues) absorb(now time.Time) {
 	b.live.mu.Lock()
 	s.calms.Dead = dead
 	// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
-	if count != s.sampled && !b.totals.status(now).OK && !late(&sample.BrokerSample) {
+	if count != s.sampled && !b.totals.Status(now).OK && !late(&sample.BrokerSample) {
 		s.calms.Take(b.queues, sample.At, sample.At.Add(sample.Took), true)
 	}
 	b.live.mu.Unlock()
@@ -64,7 +65,7 @@ func (s *storeQueues) absorb(now time.Time) {
 	}
 	s.sampled = count
 	if !s.gets {
-		s.closings.take(b.links.closing(s.calms.Sources, b.queues))
+		s.closings.Take(b.links.Closing(s.calms.Sources, b.queues))
 	}
 }
 
@@ -86,7 +87,7 @@ func (s *storeQueues) noteGets(queues map[dedup.QueueRef]*dedup.Queue, at time.T
 	}
 	switch {
 	case s.gets:
-		s.closings.forget()
+		s.closings.Forget()
 		s.ungot = time.Time{}
 	case counting:
 		s.ungot = at.Add(-sample.CounterLag).Round(0)
@@ -111,15 +112,15 @@ func (s *storeQueues) noteConsumers(at time.Time) {
 func (s *storeQueues) deadLetterQueues() []dedup.QueueRef {
 	var all []dedup.QueueRef
 	for _, p := range s.users {
-		if !p.found.Complete || len(p.targets) == 0 {
+		if !p.dead.Found.Complete || len(p.dead.Targets) == 0 {
 			return nil
 		}
-		for _, t := range p.targets {
+		for _, t := range p.dead.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				all = append(all, t.QueueRef)
 			}
 		}
-		for _, t := range p.found.Targets {
+		for _, t := range p.dead.Found.Targets {
 			if !slices.Contains(all, t.QueueRef) {
 				return nil
 			}
@@ -132,7 +133,7 @@ func (s *storeQueues) deadLetterQueues() []dedup.QueueRef {
 // was seen before, so that one which ended meanwhile is not taken for a dead one.
 func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.PipelineStatus) dedup.Evidence {
 	e := dedup.Evidence{At: now.Round(0), SetsExpiry: w.setsExpiry}
-	if stats, _ := w.stats.get(); stats.Pass != nil {
+	if stats, _ := w.stats.Get(); stats.Pass != nil {
 		e.Met = stats.Met
 		e.ClockOffset = stats.Pass.ClockOffset
 		if stats.Pass.Started.Before(now) {
@@ -164,11 +165,11 @@ func (w *storeWatch) missing(now time.Time) string {
 		return "no pipeline keeps its markers in this store"
 	}
 	for _, s := range w.queues {
-		if why := down("broker "+name(s.broker.broker.Name()), s.broker.samples.status(now)); why != "" {
+		if why := source.WhyDown("broker "+name(s.broker.broker.Name()), s.broker.samples.Status(now)); why != "" {
 			return why
 		}
-		t, _ := s.broker.topology.get()
-		sample, _ := s.broker.sample.get()
+		t, _ := s.broker.topology.Get()
+		sample, _ := s.broker.sample.Get()
 		switch {
 		case s.broker.index == nil && t.err != "":
 			return "how consumers ack cannot be read: " + t.err
@@ -187,7 +188,7 @@ func (s *storeQueues) testify(e *dedup.Evidence, first bool) {
 	s.broker.live.mu.Lock()
 	still, last := s.calms.Until(e.At), s.calms.Last
 	s.broker.live.mu.Unlock()
-	closed := s.closings.until(e.At, s.ungot)
+	closed := s.closings.Until(e.At, s.ungot)
 	if first {
 		e.NothingOut, e.Empty, e.DeadLetters = still.NothingOut, still.Empty, still.Dead
 		e.Closed, e.ClosedSince, e.NoConsumersSince = closed.At, closed.Since, s.deserted

@@ -56,14 +56,14 @@ func TestClosedConnectionsSayNothingOfAWorkerThatGets(t *testing.T) {
 // The broker's counters are late: that nobody took a message by basic.get is only known of the time before sample.CounterLag.
 func TestClosingsWaitForTheCountersOfGets(t *testing.T) {
 	since := at(100)
-	s := &storeQueues{closings: closings{all: []closing{{At: at(90), Since: at(5)}, {At: at(101), Since: since}}, trusted: true}, calms: newCalms()}
+	s := &storeQueues{closings: sample.Closings{All: []sample.Closing{{At: at(90), Since: at(5)}, {At: at(101), Since: since}}, Trusted: true}, calms: newCalms()}
 	queues := brokerWith(0, 0, 0, nil)
 	for _, tt := range []struct {
 		second float64
 		want   time.Time
 	}{{50, at(5)}, {102, at(5)}, {105, at(5)}, {106, since}, {200, since}} {
 		s.noteGets(queues, at(tt.second), true)
-		if got := s.closings.until(at(300), s.ungot); !got.Since.Equal(tt.want) {
+		if got := s.closings.Until(at(300), s.ungot); !got.Since.Equal(tt.want) {
 			t.Errorf("a reading at %v s: closed since %s, want %s", tt.second, got.Since, tt.want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestClosingsWaitForTheCountersOfGets(t *testing.T) {
 	s.noteGets(queues, at(500), true)
 	queues[ordersRef()].Counters.Get = ptr(0) // deleted and declared anew
 	s.noteGets(queues, at(600), true)
-	if got := s.closings.until(at(700), s.ungot); !got.Since.IsZero() {
+	if got := s.closings.Until(at(700), s.ungot); !got.Since.IsZero() {
 		t.Errorf("what was learned before somebody got a message testifies again: %+v", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -44,7 +45,7 @@ func (h *fakeHistory) put(at time.Time, samples []series.Sample, stale bool) err
 		return h.err
 	}
 	for _, s := range samples {
-		key := seriesKey(s.Name, s.Labels)
+		key := counter.Key(s.Name, s.Labels)
 		h.labels[key] = s
 		points := append(h.samples[key], fakePoint{at, s.Value, stale})
 		sort.SliceStable(points, func(i, j int) bool { return points[i].at.Before(points[j].at) })
@@ -127,8 +128,8 @@ func (h *fakeHistory) QueryRange(_ context.Context, metric string, from, to time
 func (h *fakeHistory) current(metric string, labels ...string) (float64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := batch{}
-	b.add(metric, 0, labels...)
+	b := counter.Batch{}
+	b.Add(metric, 0, labels...)
 	for key := range b {
 		if p := h.samples[key]; len(p) > 0 {
 			return p[len(p)-1].value, !p[len(p)-1].stale

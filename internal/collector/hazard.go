@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -31,35 +34,33 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	sample, _ := p.broker.sample.get()
+	sample, _ := p.broker.sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
-	if len(out) > 0 || len(p.targets) == 0 {
+	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
 	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
-	out = append(out, p.found.Findings...)
-	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil {
-			out = append(out, finding.DeadLetterConsumers(t.Name, q.Consumers)...)
-			out = append(out, topology.Drops(q)...)
-			out = append(out, topology.Limits(q, sample.Info.Version)...)
-		}
-	}
-	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
+	listed := p.broker.listed()
+	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
+	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.dead.Discarding(listed), elsewhere)...)
 	out = append(out, p.backlogFindings()...)
 	return append(out, c.blockFindings(p, v)...)
 }
 
 // blockFindings are the messages that do not get on, by what happened since the last outage.
 func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+	held, from := holders{markers: p.heldMarkers(v)}, c.turns.Since(sample.CounterLag, p.watched()...)
+	var down *source.Outage
+	if p.store != nil {
+		down = c.turns.Open(p.store.src)
+	}
 	if v.stats.Pass != nil {
 		held.offset = v.stats.Pass.ClockOffset
 	}
 	loop := p.goingRound(held, from)
 	if down != nil {
-		loop.Outage = down.words()
+		loop.Outage = down.Words()
 	}
 	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
 }
@@ -75,7 +76,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 		use.Work = w.WorkP99
 	}
 	if v.brokerDown == "" {
-		use.Oldest = p.oldestDeadLetter(v.now)
+		use.Oldest = p.dead.Oldest(p.broker.listed(), v.now)
 		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
 	return append(out, finding.OfScheme(use)...)
@@ -120,7 +121,7 @@ func worstFirst(s *dedup.Snapshot) {
 }
 
 // keepFindings adds the findings, counted by kind and tier.
-func keepFindings(into batch, s *dedup.PipelineStatus) {
+func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 	type class struct {
 		kind string
 		tier dedup.Tier
@@ -130,6 +131,6 @@ func keepFindings(into batch, s *dedup.PipelineStatus) {
 		counts[class{f.Kind, f.Tier}]++
 	}
 	for c, n := range counts {
-		into.add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
+		into.Add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
 }

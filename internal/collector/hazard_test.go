@@ -3,12 +3,14 @@ package collector
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -259,15 +261,15 @@ func TestAnEvictionIsRememberedAcrossARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, testInterval)
-				now, kept := time.Now(), batch{}
+				now, kept := time.Now(), counter.Batch{}
 				for at := now.Add(-27 * time.Hour); !at.After(now.Add(-tt.stopped)); at = at.Add(20 * time.Second) {
 					n := 0.0
 					if !at.Before(now.Add(-tt.evicted)) {
 						n = 7
 					}
-					kept.add(series.StoreEvictedKeys, n, "store", "orders")
-					kept.add(series.StoreEvictedKeys, 0, "store", "emails")
-					if err := b.history.Append(t.Context(), at, kept.list()); err != nil {
+					kept.Add(series.StoreEvictedKeys, n, "store", "orders")
+					kept.Add(series.StoreEvictedKeys, 0, "store", "emails")
+					if err := b.history.Append(t.Context(), at, slices.Collect(maps.Values(kept))); err != nil {
 						t.Fatal(err)
 					}
 				}

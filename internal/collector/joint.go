@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -37,7 +38,7 @@ const (
 // A liveWatch takes a broker's live counts together with what the stores of its pipelines came to at the same moment.
 type liveWatch struct {
 	reader LiveReader
-	src    *source
+	src    *source.Source
 	// next is how long the broker asks to be left alone.
 	next time.Duration
 	// flows are fixed once made.
@@ -73,9 +74,9 @@ type jointRun struct {
 
 func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveWatch {
 	w := &liveWatch{reader: r}
-	w.src = &source{name: "live counts " + broker, kind: "live", interval: liveInterval, timeout: min(cfg.Timeout, liveTimeout),
-		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r), read: w.read,
-		pace: func(time.Duration) time.Duration { return w.next }}
+	w.src = &source.Source{Name: "live counts " + broker, Kind: "live", Interval: liveInterval, Timeout: min(cfg.Timeout, liveTimeout),
+		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(r), Read: w.read,
+		Pace: func(time.Duration) time.Duration { return w.next }}
 	return w
 }
 

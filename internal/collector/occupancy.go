@@ -22,7 +22,7 @@ type occupancy struct {
 	meters map[string]meter            // of stores that belong to one pipeline alone; fixed once made
 	totals map[string]estimate.Held
 	out    map[string][]sample.OutSample // since the last round
-	last   liveDepths
+	last   sample.LiveDepths
 	calms  map[string]*sample.Calms // by store
 }
 
@@ -34,7 +34,7 @@ func (o *occupancy) absorb(t dedup.QueueTotals) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queues, o.last = len(t.Queues), liveDepths{t.At, queues}
+	o.queues, o.last = len(t.Queues), sample.LiveDepths{At: t.At, Queues: queues}
 	for _, s := range o.calms {
 		s.Take(queues, t.At, ended, false)
 	}
@@ -68,7 +68,7 @@ func (o *occupancy) of(pipeline string) estimate.Held {
 }
 
 // newest returns the depths of the last reading.
-func (o *occupancy) newest() liveDepths {
+func (o *occupancy) newest() sample.LiveDepths {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.last

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -22,14 +25,14 @@ type pipeline struct {
 	// counted is what its figures are made of.
 	counted window.Pipeline
 	// effects is nil where no effect check is configured.
-	effects *effectWatch
+	effects *effect.Watch
 	// live reads the live counts of its broker, joint joins them with the store's, and flow takes them alone; nil where there are none.
 	live  *liveWatch
 	joint *jointPair
 	flow  *flowPair
 
-	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
-	timeouts, restarted                                          *tally
+	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
+	timeouts, restarted                                          *counter.Tally
 	restarts                                                     restarts
 
 	reported   reported
@@ -37,18 +40,13 @@ type pipeline struct {
 	gaps, gets float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	// deadGaps are those of a frame.
-	deadGaps       float64
-	consumers      int64
-	consumersKnown bool
-	deserted       map[dedup.QueueRef]finding.Desertion
-	targets        []topology.Target
-	found          topology.Discovery
-	dead           map[dedup.QueueRef]*deadQueue
-	keeps          keeping
-	lastActivity   time.Time
-	events         eventLog
-	spark          spark
+	consumers            int64
+	consumersKnown       bool
+	deserted             map[dedup.QueueRef]finding.Desertion
+	dead                 deadletter.Watch
+	lastActivity         time.Time
+	events               event.Log
+	spark                spark
 }
 
 // queueCounters are the raw counters of one source queue.
@@ -71,30 +69,21 @@ func (q *queueCounters) awaitBirth() {
 	}
 }
 
-// A deadQueue follows one dead-letter queue.
-type deadQueue struct {
-	ack, deliverNoAck, getNoAck, publish sample.Counter
-	settled, published                   float64
-	// there: the newest list had the queue.
-	there  bool
-	inflow inflow
-	head   deadHead
-}
-
-func newPipeline(p dedup.Pipeline, b *book) *pipeline {
-	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
+func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
+	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
 		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
 		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
 		reported: newReported(b, p.Name),
-		queues:   make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
+		queues:   make(map[dedup.QueueRef]*queueCounters),
 		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
+	out.dead = deadletter.NewWatch(p, out.refs)
 	return out
 }
 
@@ -104,7 +93,7 @@ func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
 	acked, dropped := p.reported.absorb(r, at)
 	p.acked(acked, at)
 	if dropped {
-		p.events.addSpaced(at, "counter_reset", "The counters that consumers report were reset")
+		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
 
@@ -145,15 +134,15 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.countTimeouts(s.At)
 	if dropped {
 		p.gaps++
-		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
+		p.events.AddSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
 	}
 	p.measureDepths(&f, s)
 	p.notePrefetch(s.At)
-	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
-	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
+	f.Acks, f.Redeliveries, f.Deliveries = p.acks.Total, p.redeliveries.Total, p.deliveries.Total
+	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.Total, p.publishes.Total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reported.duplicates()
-	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
+	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
 	p.counted.Traffic.Frames.Add(f)
 }
@@ -182,13 +171,13 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	if q.Node != "" {
 		c.node = q.Node
 	}
-	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
+	take := func(raw *sample.Counter, value *int64, t *counter.Tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
 		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.counted.Traffic.Frames) > 0
-		st := p.observe(raw, value)
+		st := raw.ObserveFrom(value, p.broker.moved)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
-			t.take(st)
+			t.Take(st)
 		}
 		p.acked((t == p.acks || t == p.autoAcks) && st.Delta > 0, at)
 		return st
@@ -204,16 +193,9 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	return dropped
 }
 
-func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
-	if p.broker.moved {
-		return raw.ObserveElsewhere(value)
-	}
-	return raw.Observe(value)
-}
-
 func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
 	if known && p.consumersKnown && n != p.consumers {
-		p.events.add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
+		p.events.Add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
 	}
 	if known {
 		p.consumers, p.consumersKnown = n, true

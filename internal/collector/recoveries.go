@@ -12,8 +12,8 @@ func (c *Collector) recoveries(p *pipeline, v view) []dedup.Finding {
 		ready = p.depths().ready
 	}
 	var out []dedup.Finding
-	for _, l := range c.outagesOf(p) {
-		out = append(out, finding.Recovering(l.last.source, l.last.lasted(v.now), l.last.until, ready, v.now)...)
+	for _, o := range c.turns.Ended(p.watched()...) {
+		out = append(out, finding.Recovering(o.Source, o.Lasted(v.now), o.Until, ready, v.now)...)
 	}
 	return out
 }

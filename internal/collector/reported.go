@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
@@ -14,7 +15,7 @@ import (
 
 // A reported is what the consumers of one pipeline report, as our counters. It belongs to the round.
 type reported struct {
-	outcomes  map[string]*tally
+	outcomes  map[string]*counter.Tally
 	raw       map[string]*sample.Counter
 	ack, work histogram
 	// present: counters were there at least once. bad are fields that could not be read.
@@ -24,14 +25,14 @@ type reported struct {
 	dropped time.Time
 }
 
-func newReported(b *book, pipeline string) reported {
+func newReported(b *counter.Book, pipeline string) reported {
 	r := reported{
-		outcomes: make(map[string]*tally), raw: make(map[string]*sample.Counter),
+		outcomes: make(map[string]*counter.Tally), raw: make(map[string]*sample.Counter),
 		ack:  newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, pipeline),
 		work: newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, pipeline),
 	}
 	for _, o := range dedup.ReportedOutcomes() {
-		r.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", pipeline, "outcome", o)
+		r.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", pipeline, "outcome", o)
 		r.raw[o] = &sample.Counter{}
 	}
 	return r
@@ -49,7 +50,7 @@ func (r *reported) absorb(x dedup.Reported, at time.Time) (acked, dropped bool) 
 		st := raw.Observe(value)
 		dropped = dropped || st.Dropped
 		if value != nil {
-			r.outcomes[outcome].take(st)
+			r.outcomes[outcome].Take(st)
 			acked = acked || settles(outcome) && st.Delta > 0
 		}
 	}
@@ -70,15 +71,15 @@ func settles(outcome string) bool { return outcome == "processed" || outcome == 
 // duplicates is how many duplicates consumers have reported since the dashboard started.
 func (r *reported) duplicates() float64 {
 	if t := r.outcomes["duplicate_done"]; t != nil {
-		return t.total
+		return t.Total
 	}
 	return 0
 }
 
 // keep adds what is stored of them.
-func (r *reported) keep(into batch) {
+func (r *reported) keep(into counter.Batch) {
 	for _, o := range dedup.ReportedOutcomes() {
-		into.tallies(r.outcomes[o])
+		into.Tallies(r.outcomes[o])
 	}
 	r.ack.keep(into)
 	r.work.keep(into)
@@ -88,27 +89,27 @@ func (r *reported) keep(into batch) {
 type histogram struct {
 	raw    []sample.Counter
 	rawSum sample.Counter
-	counts []*tally
-	sum    *tally
+	counts []*counter.Tally
+	sum    *counter.Tally
 }
 
-func newHistogram(b *book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
+func newHistogram(b *counter.Book, bucket, sum, pipeline string) histogram {
+	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.Tally(sum, "pipeline", pipeline)}
 	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
+		h.counts = append(h.counts, b.Tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
 	}
 	return h
 }
 
 // keep adds the counters.
-func (h *histogram) keep(into batch) {
-	into.tallies(h.counts...)
-	into.tallies(h.sum)
+func (h *histogram) keep(into counter.Batch) {
+	into.Tallies(h.counts...)
+	into.Tallies(h.sum)
 }
 
 // gains are what the histogram gained, of which gain tells of each counter.
-func (h *histogram) gains(gain func(*tally) sample.Increase) window.Histogram {
-	out := window.Histogram{Known: h.sum.open, Sum: gain(h.sum)}
+func (h *histogram) gains(gain func(*counter.Tally) sample.Increase) window.Histogram {
+	out := window.Histogram{Known: h.sum.Open, Sum: gain(h.sum)}
 	for _, t := range h.counts {
 		out.Buckets = append(out.Buckets, gain(t))
 	}
@@ -137,7 +138,7 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 			continue
 		}
 		for _, t := range h.counts[i:] {
-			t.take(st)
+			t.Take(st)
 		}
 	}
 	var sum *int64
@@ -146,8 +147,8 @@ func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
 	}
 	st := h.rawSum.Observe(sum)
 	if reported {
-		h.sum.open = true
-		h.sum.total += float64(st.Delta) / 1e6
+		h.sum.Open = true
+		h.sum.Total += float64(st.Delta) / 1e6
 	}
 	return dropped || st.Dropped
 }

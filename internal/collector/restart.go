@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
@@ -31,7 +32,7 @@ type restarts struct {
 	known bool
 	seen  map[dedup.QueueRef]map[consumerID]bool
 	gone  map[dedup.QueueRef]departures
-	burst burst
+	burst event.Burst
 }
 
 // departures are the consumers of a queue that ended not long ago.
@@ -128,7 +129,7 @@ func (gone departures) replace(n int) int {
 
 // followConsumers takes the newest topology, if there is one.
 func (p *pipeline) followConsumers() {
-	t, version := p.broker.topology.get()
+	t, version := p.broker.topology.Get()
 	if version == p.restarts.version || t.topology.At.IsZero() {
 		return
 	}
@@ -138,8 +139,8 @@ func (p *pipeline) followConsumers() {
 		return
 	}
 	n := p.restarts.take(p.refs, &t.topology)
-	p.restarted.open = p.restarted.open || p.restarts.known
-	p.restarted.total += float64(n)
+	p.restarted.Open = p.restarted.Open || p.restarts.known
+	p.restarted.Total += float64(n)
 	p.noteRestarts(n, t.topology.At)
 }
 
@@ -147,11 +148,11 @@ func (p *pipeline) followConsumers() {
 func (p *pipeline) noteRestarts(n int64, at time.Time) {
 	const kind = "consumer_restart"
 	r := &p.restarts
-	if more, from, last := r.burst.close(at); more > 0 {
-		p.events.addCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
+	if more, from, last := r.burst.Close(at); more > 0 {
+		p.events.AddCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
 	}
-	if n > 0 && r.burst.add(n, at) {
-		p.events.addCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
+	if n > 0 && r.burst.Add(n, at) {
+		p.events.AddCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
 	}
 }
 
@@ -187,8 +188,8 @@ func restartFigure(s restartSample) dedup.Figure {
 }
 
 func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
-	s := restartSample{Window: w, Restarted: c.past.gain(w, p.restarted), Closed: c.past.gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
-	t, _ := p.broker.topology.get()
+	s := restartSample{Window: w, Restarted: c.past.Gain(w, p.restarted), Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+	t, _ := p.broker.topology.Get()
 	switch {
 	case t.err != "":
 		s.Why = "consumers cannot be listed: " + t.err

@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -63,11 +64,11 @@ func (p *pipeline) suspects(held holders, at time.Time, d time.Duration) []dedup
 
 // standstill looks for a blocked head over a minute, which is enough when messages go round, and over the longest time
 // that honest work takes. It looks no further back than from; down is the outage of the store that goes on.
-func (p *pipeline) standstill(held holders, from time.Time, down *outage) []dedup.Finding {
+func (p *pipeline) standstill(held holders, from time.Time, down *source.Outage) []dedup.Finding {
 	for _, s := range []time.Duration{finding.BlockSpan, max(finding.BlockSpan, p.MaxProcessing)} {
 		h := p.head(held, s, from)
-		if last := len(p.counted.Traffic.Frames) - 1; down != nil && h.Span > 0 && !p.counted.Traffic.Frames[last].Began.Add(-h.Span).Before(down.from) {
-			h.Outage = down.words()
+		if last := len(p.counted.Traffic.Frames) - 1; down != nil && h.Span > 0 && !p.counted.Traffic.Frames[last].Began.Add(-h.Span).Before(down.From) {
+			h.Outage = down.Words()
 		}
 		if found := finding.HeadBlocked(h); found != nil {
 			return found

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -58,15 +59,15 @@ func (b *brokerWatch) replacing(s *dedup.BrokerSample) bool {
 		}
 		b.closedRaw = n
 	}
-	t, _ := b.topology.get()
+	t, _ := b.topology.Get()
 	return !b.closedAt.IsZero() && !t.topology.At.After(b.closedAt.Add(sample.DepthLag))
 }
 
 // wantNews asks for the topology before its time, unless it was read just before, reading it takes long, or it could not
 // be read: that has a timer of its own.
 func (b *brokerWatch) wantNews(now time.Time) {
-	t, _ := b.topology.get()
-	if t.err == "" && now.Sub(t.topology.At) > max(2*b.samples.interval, newsCost*t.topology.Took) {
+	t, _ := b.topology.Get()
+	if t.err == "" && now.Sub(t.topology.At) > max(2*b.samples.Interval, newsCost*t.topology.Took) {
 		b.wantTopology()
 	}
 }
@@ -87,12 +88,12 @@ func (b *brokerWatch) watchTopology(ctx context.Context) {
 		if err := b.readTopology(ctx); err != nil && ctx.Err() == nil {
 			next = topologyRetry
 			b.log.Warn("topology of the broker could not be read", "broker", b.broker.Name(), "err", err)
-			last, _ := b.topology.get()
-			last.err = words(err, b.timeout)
-			b.topology.set(last)
+			last, _ := b.topology.Get()
+			last.err = source.Words(err, b.timeout)
+			b.topology.Set(last)
 		}
 		timer.Reset(next)
-		if !waitUntil(ctx, time.Now().Add(b.samples.interval)) {
+		if !source.WaitUntil(ctx, time.Now().Add(b.samples.Interval)) {
 			return
 		}
 	}
@@ -109,7 +110,7 @@ func (b *brokerWatch) readTopology(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.topology.set(topologyReading{topology: t})
+	b.topology.Set(topologyReading{topology: t})
 	b.turned() // the newest sample is measured again with new dead-letter queues, before the next one comes
 	return nil
 }

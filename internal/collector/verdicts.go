@@ -4,7 +4,9 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -18,7 +20,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 	for i, w := range c.stores {
 		st := &s.Stores[i]
 		st.Evidence = w.evidence(s.At, statuses)
-		count, why := finding.Verdicts{}, down("store "+name(st.Name), st.Health)
+		count, why := finding.Verdicts{}, source.WhyDown("store "+name(st.Name), st.Health)
 		switch {
 		case why != "":
 		case st.Stats.Pass == nil:
@@ -68,8 +70,8 @@ func (w *storeWatch) wantTopologies(now time.Time) {
 func verdictLabel(v dedup.Verdict) string { return strings.ReplaceAll(string(v), " ", "_") }
 
 // keepVerdicts adds the verdicts as they were judged.
-func keepVerdicts(into batch, s *dedup.PipelineStatus) {
+func keepVerdicts(into counter.Batch, s *dedup.PipelineStatus) {
 	for v, f := range s.Verdicts {
-		into.figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
+		into.Figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 )
@@ -27,18 +30,18 @@ func (p *pipeline) scheme() dedup.Scheme {
 
 // see is what the windows of a pipeline are seen by in a round.
 func (c *Collector) see(p *pipeline, v view) window.View {
-	read, _ := p.broker.sample.get()
+	read, _ := p.broker.sample.Get()
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
-		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.acks.open, CountsDeliveries: p.deliveries.open,
-		Capacity: p.capacity(), Vanishing: p.vanishing(), DeadKnown: p.found.Complete,
+		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.acks.Open, CountsDeliveries: p.deliveries.Open,
+		Capacity: p.capacity(), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
 		Reports: window.Reports{Known: p.report != nil, Present: p.reported.present, Dropped: p.reported.dropped, Duplicates: p.reported.duplicates()},
 	}
 	for _, ref := range p.refs {
 		seen.Queues = append(seen.Queues, p.broker.queues[ref])
 	}
 	if p.joint != nil {
-		seen.Live.Down = down("the broker's live counts", p.live.src.status(v.now))
+		seen.Live.Down = source.WhyDown("the broker's live counts", p.live.src.Status(v.now))
 		seen.Live.Why, seen.Live.Better = p.live.told()
 	}
 	if p.store != nil {
@@ -49,8 +52,8 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 
 // window computes the figures of one pipeline over one span.
 func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup.WindowFigures {
-	if c.past.failure != "" {
-		return figure.UnknownWindow(w, c.past.failure)
+	if c.past.Failure != "" {
+		return figure.UnknownWindow(w, c.past.Failure)
 	}
 	out := p.counted.Figures(seen, c.gains(p, w))
 	if seen.BrokerDown == "" {
@@ -77,9 +80,9 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 
 // gains are what the counters of a pipeline gained over a window.
 func (c *Collector) gains(p *pipeline, w time.Duration) *window.Gains {
-	gain := func(t *tally) sample.Increase { return c.past.gain(w, t) }
+	gain := func(t *counter.Tally) sample.Increase { return c.past.Gain(w, t) }
 	g := &window.Gains{
-		Window: w, Span: c.past.span(w), Acks: gain(p.acks), AutoAcks: gain(p.autoAcks), Deliveries: gain(p.deliveries),
+		Window: w, Span: c.past.Span(w), Acks: gain(p.acks), AutoAcks: gain(p.autoAcks), Deliveries: gain(p.deliveries),
 		Redeliveries: gain(p.redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
 		Outcomes: make(map[string]sample.Increase),
 	}
@@ -106,18 +109,18 @@ func (c *Collector) sharers(w *storeWatch) []string {
 
 // deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
 func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
-	if len(p.targets) == 0 {
-		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
+	f := figure.ArrivalRate(c.past.Gain(w, p.arrived), w)
+	if len(p.dead.Targets) == 0 {
+		f.Quality, f.Why = dedup.QualityUnknown, deadletter.None(p.broker.listed())
 		return f
 	}
 	shared, known := p.sharedArrivals(&c.past, w)
 	switch {
 	case !f.Known():
 	case !known:
-		f.AtLeast, f.Why = true, p.sharedWords()
+		f.AtLeast, f.Why = true, p.dead.SharedWords(p.broker.shared)
 	case shared > 0:
-		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.sharedWords()
+		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.dead.SharedWords(p.broker.shared)
 	}
 	return f
 }

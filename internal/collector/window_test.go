@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -24,7 +25,7 @@ func (silentReader) Live(context.Context) (dedup.LiveCounts, error) {
 }
 
 // A doubleCheck is an effect check that is never run.
-type doubleCheck struct{ EffectChecker }
+type doubleCheck struct{ effect.Checker }
 
 func (doubleCheck) Pipeline() string { return "orders" }
 func (doubleCheck) Query() string    { return "q" }
@@ -38,7 +39,7 @@ func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
 	c, err := newCollector(Config{Interval: testInterval}, Deps{
 		Brokers: []Broker{source}, Stores: []Store{eventStore{namedStore{source, "events"}}, namedStore{source, "rows"}},
 		Pipelines: []dedup.Pipeline{pipeline("orders", "events"), pipeline("emails", "rows"), pipeline("returns", "events"), pipeline("bare", "")},
-		Live:      map[string]LiveReader{"main": silentReader{}}, Effects: []EffectChecker{doubleCheck{}},
+		Live:      map[string]LiveReader{"main": silentReader{}}, Effects: []effect.Checker{doubleCheck{}},
 	}, newFakeHistory())
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +63,7 @@ func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	expiring := queue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
 	p.refs = append(p.refs, ref("gone"))
 	p.broker.queues = map[dedup.QueueRef]*dedup.Queue{ref("orders"): &expiring}
-	p.acks.open, p.reported.present, p.found.Complete = true, true, true
+	p.acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
 	now := time.Now()
 	seen := b.see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
 	if len(seen.Queues) != 2 || seen.Queues[0] != &expiring || seen.Queues[1] != nil || !seen.Vanishing || !seen.CountsAcks || seen.CountsDeliveries || !seen.DeadKnown {
