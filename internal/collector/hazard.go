@@ -21,7 +21,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 		out = append(out, c.queueFindings(p, v)...)
 	}
 	if v.reportDown == "" {
-		out = append(out, finding.ReportUnreadable(p.Name, p.badFields)...)
+		out = append(out, finding.ReportUnreadable(p.Name, p.reported.bad)...)
 	}
 	if v.unfit != "" {
 		out = append(out, finding.IDMisfits(p.Store, v.stats.Pass)...)

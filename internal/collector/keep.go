@@ -106,16 +106,6 @@ func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figu
 	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
 }
 
-func (p *pipeline) keepReported(into counter.Batch) {
-	for _, o := range dedup.ReportedOutcomes() {
-		into.Tallies(p.outcomes[o])
-	}
-	for _, h := range []*histogram{&p.ack, &p.work} {
-		into.Tallies(h.counts...)
-		into.Tallies(h.sum)
-	}
-}
-
 func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {
 	stats, _ := p.store.stats.Get()
 	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()

@@ -1,9 +1,6 @@
 package collector
 
 import (
-	"math"
-	"slices"
-	"strconv"
 	"time"
 
 	"dedup-dashboard/internal/collector/consumer"
@@ -35,14 +32,9 @@ type pipeline struct {
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
 
-	outcomes        map[string]*counter.Tally
-	ack, work       histogram
-	rawOutcomes     map[string]*sample.Counter
-	present         bool
-	reportDroppedAt time.Time
-	badFields       []string
-	queues          map[dedup.QueueRef]*queueCounters
-	gaps, gets      float64
+	reported   reported
+	queues     map[dedup.QueueRef]*queueCounters
+	gaps, gets float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
 	consumers            *consumer.Watch
@@ -72,112 +64,31 @@ func (q *queueCounters) awaitBirth() {
 	}
 }
 
-// A histogram is a reported latency distribution as our counters: cumulated over its bounds.
-type histogram struct {
-	raw    []sample.Counter
-	rawSum sample.Counter
-	counts []*counter.Tally
-	sum    *counter.Tally
-}
-
-func newHistogram(b *counter.Book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.Tally(sum, "pipeline", pipeline)}
-	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.Tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
-	}
-	return h
-}
-
-// boundLabel writes an upper bound the way Prometheus does.
-func boundLabel(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(bound, 'f', -1, 64)
-}
-
-// observe takes one reading; nil buckets mean that none was reported. It reports whether counts were dropped.
-func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
-	reported := len(c.Buckets) == len(h.raw)
-	for i := range h.raw {
-		var raw *int64
-		if reported {
-			raw = &c.Buckets[i]
-		}
-		st := h.raw[i].Observe(raw)
-		dropped = dropped || st.Dropped
-		if !reported {
-			continue
-		}
-		for _, t := range h.counts[i:] {
-			t.Take(st)
-		}
-	}
-	var sum *int64
-	if reported {
-		sum = &c.Sum
-	}
-	st := h.rawSum.Observe(sum)
-	if reported {
-		h.sum.Open = true
-		h.sum.Total += float64(st.Delta) / 1e6
-	}
-	return dropped || st.Dropped
-}
-
 func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
 		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
-		outcomes: make(map[string]*counter.Tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues: make(map[dedup.QueueRef]*queueCounters),
+		reported: newReported(b, p.Name),
+		queues:   make(map[dedup.QueueRef]*queueCounters),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
 	out.dead, out.consumers = deadletter.NewWatch(p, out.refs), consumer.NewWatch(p.Name, out.refs, b, &out.events)
-	for _, o := range dedup.ReportedOutcomes() {
-		out.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
-		out.rawOutcomes[o] = &sample.Counter{}
-	}
 	return out
 }
 
 // absorbReported takes one reading of the reported counters.
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
-	p.present = p.present || r.Present
-	p.badFields = r.Bad
 	p.counted.Exports.Absorb(r.Exports)
-	dropped := false
-	for outcome, raw := range p.rawOutcomes {
-		var value *int64
-		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
-			value = &v
-		}
-		st := raw.Observe(value)
-		dropped = dropped || st.Dropped
-		if value != nil {
-			p.outcomes[outcome].Take(st)
-			p.acked(settles(outcome) && st.Delta > 0, at)
-		}
-	}
-	ack, work := r.Ack, r.Work
-	if !r.Present {
-		ack, work = dedup.LatencyCounts{}, dedup.LatencyCounts{}
-	}
-	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
-	if dropped || droppedAck || droppedWork {
-		p.reportDroppedAt = at
+	acked, dropped := p.reported.absorb(r, at)
+	p.acked(acked, at)
+	if dropped {
 		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
-
-// settles reports whether a delivery with the reported outcome was acked in every scheme.
-func settles(outcome string) bool { return outcome == "processed" || outcome == "duplicate_done" }
 
 // acked notes when a message was last seen to be acked. Deliveries alone are no progress: a message that cannot proceed is
 // delivered again and again.
@@ -225,7 +136,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.Total, p.redeliveries.Total, p.deliveries.Total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.Total, p.publishes.Total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
-	f.ReportedDuplicates = p.reportedDuplicates()
+	f.ReportedDuplicates = p.reported.duplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.live.of(p.Name)
 	p.counted.Traffic.Frames.Add(f)

@@ -239,7 +239,7 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 			p.keepBroker(into)
 		}
 		if p.report != nil && p.report.src.Status(now).OK {
-			p.keepReported(into)
+			p.reported.keep(into)
 		}
 		if p.store != nil && p.store.src.Status(now).OK {
 			p.keepMarkers(into, now)
