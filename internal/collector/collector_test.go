@@ -205,7 +205,7 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first.round(t.Context(), time.Now().Add(time.Second))
 
 		second := newBench(t, testInterval)
-		second.Collector.history = first.history
+		second.goOnFrom(first.history)
 		second.round(t.Context(), time.Now().Add(time.Minute))
 		if got := second.pipelines[0].reported.outcomes["processed"].Total; got != 40 {
 			t.Errorf("the counter goes on from %v, want 40", got)
