@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
@@ -175,9 +174,9 @@ func TestWhatIsAcknowledgedStaysWhileNobodyKnowsWhichQueuesAreShared(t *testing.
 func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 	duringFrom(t, func(b *testBench) {
 		deadShared("legacy")(b)
-		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
 		p := b.pipelines[0]
-		p.dead = deadletter.NewWatch(p.Pipeline, p.refs)
+		p.DiscoverDeadLetters = false
+		p.list("orders.dlq")
 		p.dead.Targets = topology.Targets(p.Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"dedup-dashboard/internal/collector/consumer"
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/event"
@@ -37,7 +38,7 @@ type brokerWatch struct {
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
 	deaths      deaths
-	timeouts    ackTimeouts
+	timeouts    consumer.Timeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
 	burst  event.Burst
@@ -67,7 +68,7 @@ func (b *brokerWatch) absorb() (*source.BrokerReading, bool) {
 		}
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.absorb(&sample.BrokerSample)
-		b.noteTimeouts(&sample.BrokerSample)
+		b.timeouts.Note(&sample.BrokerSample, &b.events)
 		b.loss.Absorb(&sample.BrokerSample, sample.Counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
@@ -203,11 +204,11 @@ func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.Broker
 func (b *brokerWatch) store(into counter.Batch) {
 	into.Tallies(b.closures)
 	b.deaths.store(into)
-	b.timeouts.store(into)
+	b.timeouts.Store(into)
 	b.keepShared(into)
 }
 
 func newBrokerWatch(read *source.BrokerReader, bk *counter.Book) *brokerWatch {
 	return &brokerWatch{read: read, born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", read.Name()),
-		deaths: newDeaths(bk, read.Name()), timeouts: newAckTimeouts(bk, read.Name()), loss: sample.NewLossMeter()}
+		deaths: newDeaths(bk, read.Name()), timeouts: consumer.NewTimeouts(bk, read.Name()), loss: sample.NewLossMeter()}
 }

@@ -200,14 +200,14 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first := newBench(t, testInterval)
 		first.round(t.Context(), time.Now())
 		one := first.pipelines[0]
-		one.outcomes["processed"].Take(sample.Step{Delta: 40})
+		one.reported.outcomes["processed"].Take(sample.Step{Delta: 40})
 		one.report.src.Finish(time.Now(), 0, nil)
 		first.round(t.Context(), time.Now().Add(time.Second))
 
 		second := newBench(t, testInterval)
-		second.Collector.history = first.history
+		second.goOnFrom(first.history)
 		second.round(t.Context(), time.Now().Add(time.Minute))
-		if got := second.pipelines[0].outcomes["processed"].Total; got != 40 {
+		if got := second.pipelines[0].reported.outcomes["processed"].Total; got != 40 {
 			t.Errorf("the counter goes on from %v, want 40", got)
 		}
 	})

@@ -140,8 +140,9 @@ func (w *storeWatch) evidence(now time.Time, statuses map[string]*dedup.Pipeline
 	}
 	for _, p := range w.users {
 		e.MaxProcessing = max(e.MaxProcessing, p.MaxProcessing)
-		e.AutoAck = e.AutoAck || p.autoAcked()
-		e.Redelivering = e.Redelivering || p.redelivering(now)
+		// Deliveries may be acked when they are sent, as far as the readings reach back.
+		e.AutoAck = e.AutoAck || p.counted.Traffic.AutoAcked() || p.subscribers().AutoAcks()
+		e.Redelivering = e.Redelivering || p.counted.Traffic.Redelivering(now)
 		if st := statuses[p.Name]; st != nil {
 			for _, window := range st.Windows {
 				e.WorkP99 = max(e.WorkP99, time.Duration(window.WorkP99.Value*float64(time.Second)))
@@ -206,28 +207,6 @@ func (s *storeQueues) testify(e *dedup.Evidence, first bool) {
 	}
 	e.Consumers, e.Ready, e.Unacked = both(e.Consumers, s.consumers), both(e.Ready, last.Ready), both(e.Unacked, last.Unacked)
 	e.DeadLetters, e.DeadLettersNow = both(e.DeadLetters, still.Dead), both(e.DeadLettersNow, last.Dead)
-}
-
-// autoAcked reports whether any delivery of the pipeline is acked when it is sent, as far as the readings reach back.
-func (p *pipeline) autoAcked() bool {
-	if slices.ContainsFunc(p.sourceConsumers(), func(c dedup.Consumer) bool { return !c.AckRequired }) {
-		return true
-	}
-	f := p.counted.Traffic.Frames
-	return len(f) > 0 && f[len(f)-1].AutoAcks > f[0].AutoAcks
-}
-
-// redelivering reports whether messages of the pipeline were redelivered in the last minute.
-func (p *pipeline) redelivering(now time.Time) bool {
-	frames := p.counted.Traffic.Frames
-	if len(frames) == 0 || now.Sub(frames[len(frames)-1].Began) > time.Minute {
-		return false
-	}
-	last, first := frames[len(frames)-1], frames[len(frames)-1]
-	for i := len(frames) - 1; i >= 0 && last.Began.Sub(frames[i].Began) <= time.Minute && frames[i].Gaps == last.Gaps; i-- {
-		first = frames[i]
-	}
-	return last.Redeliveries > first.Redeliveries
 }
 
 // earlier returns the earlier of two times, zero when one of them is.

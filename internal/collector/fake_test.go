@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -306,6 +307,18 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 	}
 	b.Collector = c
 	return b
+}
+
+// goOnFrom lets the collector write to a history that another one wrote to before.
+func (b *testBench) goOnFrom(h *fakeHistory) {
+	b.history, b.Collector.history = h, h
+	b.past = counter.NewPast(b.book, h, b.cfg.Interval, b.cfg.Windows, b.log)
+}
+
+// list lets the configuration of a pipeline list its dead-letter queues.
+func (p *pipeline) list(queues ...string) {
+	p.DeadLetterQueues = queues
+	p.dead = deadletter.NewWatch(p.Pipeline, p.refs)
 }
 
 func (b *testBench) pipeline(t *testing.T, name string) *dedup.PipelineStatus {

@@ -6,8 +6,8 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/progress"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -21,7 +21,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 		out = append(out, c.queueFindings(p, v)...)
 	}
 	if v.reportDown == "" {
-		out = append(out, finding.ReportUnreadable(p.Name, p.badFields)...)
+		out = append(out, finding.ReportUnreadable(p.Name, p.reported.bad)...)
 	}
 	if v.unfit != "" {
 		out = append(out, finding.IDMisfits(p.Store, v.stats.Pass)...)
@@ -39,30 +39,32 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
-	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
+	out = append(out, finding.AutoAckConsumers(p.subscribers())...)
 	listed := p.broker.listed()
 	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
 	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
 	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.dead.Discarding(listed), elsewhere)...)
-	out = append(out, p.backlogFindings()...)
-	return append(out, c.blockFindings(p, v)...)
+	m := c.messages(p, v)
+	if deserted := p.consumers.Findings(); len(deserted) > 0 {
+		out = append(out, deserted...) // of whose backlog nothing more need be said
+	} else {
+		out = append(out, m.Growing()...)
+	}
+	return append(out, m.Blocked()...)
 }
 
-// blockFindings are the messages that do not get on, by what happened since the last outage.
-func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from := holders{markers: p.heldMarkers(v)}, c.turns.Since(sample.CounterLag, p.watched()...)
-	var down *source.Outage
+// messages are those of the source queues, and the markers and the outage that may hold them back.
+func (c *Collector) messages(p *pipeline, v view) progress.Messages {
+	d := p.depths()
+	m := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.ready, Unacked: d.unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
+		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: c.turns.Since(sample.CounterLag, p.watched()...)}
 	if p.store != nil {
-		down = c.turns.Open(p.store.src)
+		m.Down = c.turns.Open(p.store.src)
 	}
 	if v.stats.Pass != nil {
-		held.offset = v.stats.Pass.ClockOffset
+		m.Offset = v.stats.Pass.ClockOffset
 	}
-	loop := p.goingRound(held, from)
-	if down != nil {
-		loop.Outage = down.Words()
-	}
-	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
+	return m
 }
 
 // storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.

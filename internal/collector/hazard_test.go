@@ -78,7 +78,7 @@ func kindsOf(p *dedup.PipelineStatus) []string {
 // TestFindingsComeAndGoWithTheirSources runs the collector over sources in which everything is wrong at once.
 func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
-		b.pipelines[0].DeadLetterQueues = []string{"orders.dlq"}
+		b.pipelines[0].list("orders.dlq")
 		b.stores[0].queues[0].calms.Sources = append(b.stores[0].queues[0].calms.Sources, ref("more"))
 		everythingWrong(b)
 		b.brokers[0].read.WantTopology()

@@ -67,12 +67,7 @@ func (p *pipeline) vanishing() bool {
 // keepBroker adds what is stored of the pipeline's queues.
 func (p *pipeline) keepBroker(into counter.Batch) {
 	into.Tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
-	if p.broker.timeouts.asked && p.broker.timeouts.why == "" {
-		into.Tallies(p.timeouts)
-	}
-	if p.restarts.known {
-		into.Tallies(p.restarted)
-	}
+	p.consumers.Store(into, &p.broker.timeouts)
 	sums := p.depths()
 	into.Figure(series.QueueReady, sums.ready, "pipeline", p.Name)
 	into.Figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
@@ -110,16 +105,6 @@ func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figu
 		sum += *n
 	}
 	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
-}
-
-func (p *pipeline) keepReported(into counter.Batch) {
-	for _, o := range dedup.ReportedOutcomes() {
-		into.Tallies(p.outcomes[o])
-	}
-	for _, h := range []*histogram{&p.ack, &p.work} {
-		into.Tallies(h.counts...)
-		into.Tallies(h.sum)
-	}
 }
 
 func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {

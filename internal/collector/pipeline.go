@@ -1,17 +1,13 @@
 package collector
 
 import (
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"time"
 
+	"dedup-dashboard/internal/collector/consumer"
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
-	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
@@ -36,22 +32,13 @@ type pipeline struct {
 	flow  *flowPair
 
 	publishes, acks, deliveries, redeliveries, autoAcks, arrived *counter.Tally
-	timeouts, restarted                                          *counter.Tally
-	restarts                                                     restarts
 
-	outcomes        map[string]*counter.Tally
-	ack, work       histogram
-	rawOutcomes     map[string]*sample.Counter
-	present         bool
-	reportDroppedAt time.Time
-	badFields       []string
-	queues          map[dedup.QueueRef]*queueCounters
-	gaps, gets      float64
+	reported   reported
+	queues     map[dedup.QueueRef]*queueCounters
+	gaps, gets float64
 	// entered and its gaps are those of a frame.
 	entered, enteredGaps float64
-	consumers            int64
-	consumersKnown       bool
-	deserted             map[dedup.QueueRef]finding.Desertion
+	consumers            *consumer.Watch
 	dead                 deadletter.Watch
 	lastActivity         time.Time
 	events               event.Log
@@ -78,114 +65,31 @@ func (q *queueCounters) awaitBirth() {
 	}
 }
 
-// A histogram is a reported latency distribution as our counters: cumulated over its bounds.
-type histogram struct {
-	raw    []sample.Counter
-	rawSum sample.Counter
-	counts []*counter.Tally
-	sum    *counter.Tally
-}
-
-func newHistogram(b *counter.Book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.Tally(sum, "pipeline", pipeline)}
-	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.Tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
-	}
-	return h
-}
-
-// boundLabel writes an upper bound the way Prometheus does.
-func boundLabel(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(bound, 'f', -1, 64)
-}
-
-// observe takes one reading; nil buckets mean that none was reported. It reports whether counts were dropped.
-func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
-	reported := len(c.Buckets) == len(h.raw)
-	for i := range h.raw {
-		var raw *int64
-		if reported {
-			raw = &c.Buckets[i]
-		}
-		st := h.raw[i].Observe(raw)
-		dropped = dropped || st.Dropped
-		if !reported {
-			continue
-		}
-		for _, t := range h.counts[i:] {
-			t.Take(st)
-		}
-	}
-	var sum *int64
-	if reported {
-		sum = &c.Sum
-	}
-	st := h.rawSum.Observe(sum)
-	if reported {
-		h.sum.Open = true
-		h.sum.Total += float64(st.Delta) / 1e6
-	}
-	return dropped || st.Dropped
-}
-
 func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 	total := func(metric string) *counter.Tally { return b.Tally(metric, "pipeline", p.Name) }
 	out := &pipeline{
 		Pipeline: p, counted: window.Pipeline{Config: p}, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
 		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
 		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
-		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
-		outcomes: make(map[string]*counter.Tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:      newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:     newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
+		reported: newReported(b, p.Name),
 		queues:   make(map[dedup.QueueRef]*queueCounters),
-		deserted: make(map[dedup.QueueRef]finding.Desertion),
 	}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
-	out.dead = deadletter.NewWatch(p, out.refs)
-	for _, o := range dedup.ReportedOutcomes() {
-		out.outcomes[o] = b.Tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
-		out.rawOutcomes[o] = &sample.Counter{}
-	}
+	out.dead, out.consumers = deadletter.NewWatch(p, out.refs), consumer.NewWatch(p.Name, out.refs, b, &out.events)
 	return out
 }
 
 // absorbReported takes one reading of the reported counters.
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
-	p.present = p.present || r.Present
-	p.badFields = r.Bad
 	p.counted.Exports.Absorb(r.Exports)
-	dropped := false
-	for outcome, raw := range p.rawOutcomes {
-		var value *int64
-		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
-			value = &v
-		}
-		st := raw.Observe(value)
-		dropped = dropped || st.Dropped
-		if value != nil {
-			p.outcomes[outcome].Take(st)
-			p.acked(settles(outcome) && st.Delta > 0, at)
-		}
-	}
-	ack, work := r.Ack, r.Work
-	if !r.Present {
-		ack, work = dedup.LatencyCounts{}, dedup.LatencyCounts{}
-	}
-	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
-	if dropped || droppedAck || droppedWork {
-		p.reportDroppedAt = at
+	acked, dropped := p.reported.absorb(r, at)
+	p.acked(acked, at)
+	if dropped {
 		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
-
-// settles reports whether a delivery with the reported outcome was acked in every scheme.
-func settles(outcome string) bool { return outcome == "processed" || outcome == "duplicate_done" }
 
 // acked notes when a message was last seen to be acked. Deliveries alone are no progress: a message that cannot proceed is
 // delivered again and again.
@@ -219,9 +123,11 @@ func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	}
 	f.Unborn = unborn == len(p.refs)
 	f.Consumers, f.ConsumersKnown = float64(consumers), consumersKnown
-	p.noteConsumers(consumers, consumersKnown, s.At)
-	p.noteDesertion(s)
-	p.countTimeouts(s.At)
+	p.consumers.Note(consumers, consumersKnown, s.At)
+	if !late(&s.BrokerSample) {
+		p.consumers.NoteQueues(p.broker.queues, s.At)
+	}
+	p.consumers.NoteTimeouts(&p.broker.timeouts, s.At)
 	if dropped {
 		p.gaps++
 		p.events.AddSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
@@ -231,7 +137,7 @@ func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	f.Acks, f.Redeliveries, f.Deliveries = p.acks.Total, p.redeliveries.Total, p.deliveries.Total
 	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.Total, p.publishes.Total, p.gaps, p.gets
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
-	f.ReportedDuplicates = p.reportedDuplicates()
+	f.ReportedDuplicates = p.reported.duplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
 	f.Held = p.broker.read.Live.Of(p.Name)
 	p.counted.Traffic.Frames.Add(f)
@@ -283,47 +189,16 @@ func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) 
 	return dropped
 }
 
-func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
-	if known && p.consumersKnown && n != p.consumers {
-		p.events.Add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
-	}
-	if known {
-		p.consumers, p.consumersKnown = n, true
-	}
-}
-
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.counted.Traffic.Prefetches.Add(at, channelBound(p.sourceConsumers()))
-	all := p.capacity()
-	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
+	listed := p.subscribers()
+	p.counted.Traffic.Prefetches.Add(at, listed.ChannelBound())
+	all := listed.Capacity(p.refs, p.broker.queues)
+	if all == 0 && !p.consumers.None() {
 		all = sample.Unbounded
 	}
 	p.counted.Traffic.Capacities.Add(at, all)
 }
 
-func (p *pipeline) sourceConsumers() []dedup.Consumer {
-	var all []dedup.Consumer
-	for _, ref := range p.refs {
-		all = append(all, p.broker.consumers[ref]...)
-	}
-	return all
-}
-
-// channelBound is the most unacked deliveries that one channel may hold: the sum of its consumers' prefetch. It is 0
-// when no consumer is known.
-func channelBound(consumers []dedup.Consumer) int64 {
-	sums := make(map[string]int64)
-	var most int64
-	for _, c := range consumers {
-		if !c.AckRequired {
-			continue
-		}
-		if c.Prefetch <= 0 {
-			return sample.Unbounded
-		}
-		sums[c.Channel] += c.Prefetch
-		most = max(most, sums[c.Channel])
-	}
-	return most
-}
+// subscribers are the consumers of the source queues, as the newest topology told them.
+func (p *pipeline) subscribers() consumer.List { return consumer.Of(p.refs, p.broker.consumers) }

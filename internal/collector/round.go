@@ -137,7 +137,8 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
-		p.followConsumers()
+		read, version := p.broker.read.Topology.Get()
+		p.consumers.Follow(&read.Topology, version, read.Err)
 		if p.joint != nil {
 			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
 		}
@@ -238,7 +239,7 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 			p.keepBroker(into)
 		}
 		if p.report != nil && p.report.src.Status(now).OK {
-			p.keepReported(into)
+			p.reported.keep(into)
 		}
 		if p.store != nil && p.store.src.Status(now).OK {
 			p.keepMarkers(into, now)

@@ -144,7 +144,7 @@ func TestWhatArrivedInASharedQueueIsNotForgottenByARestart(t *testing.T) {
 	count := func(arrive int64, want float64) {
 		duringFrom(t, func(b *testBench) {
 			deadShared("")(b)
-			b.history, b.Collector.history = h, h
+			b.goOnFrom(h)
 		}, func(t *testing.T, b *testBench) {
 			holdDead(b, 4+arrive)
 			for range 5 {

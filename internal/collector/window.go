@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
@@ -33,8 +34,8 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
 		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.acks.Open, CountsDeliveries: p.deliveries.Open,
-		Capacity: p.capacity(), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
-		Reports: window.Reports{Known: p.report != nil, Present: p.present, Dropped: p.reportDroppedAt, Duplicates: p.reportedDuplicates()},
+		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
+		Reports: window.Reports{Known: p.report != nil, Present: p.reported.present, Dropped: p.reported.dropped, Duplicates: p.reported.duplicates()},
 	}
 	for _, ref := range p.refs {
 		seen.Queues = append(seen.Queues, p.broker.queues[ref])
@@ -57,27 +58,38 @@ func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup
 	out := p.counted.Figures(seen, c.gains(p, w))
 	if seen.BrokerDown == "" {
 		out.DeadLetterInflow = c.deadLetterInflow(p, w)
-		out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, seen.Now, w), c.consumerRestarts(p, w)
+		read, _ := p.broker.read.Topology.Get()
+		closed := figure.Restarts{Window: w, Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, &c.past, seen.Info, p.broker.index, seen.Now, w)
+		out.ConsumerRestarts = p.consumers.Restarts(closed, &c.past, &read.Topology, read.Err)
 	}
 	return out
+}
+
+// LiveRate is what live counts say of the duplicate rate of one pipeline between two times, for comparing with what was counted exactly. It is
+// not ok where they say nothing of at least half of it. It waits for the round under way.
+func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration, bool) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == name })
+	if i < 0 || c.pipelines[i].joint == nil {
+		return dedup.Calibration{}, false
+	}
+	p := c.pipelines[i]
+	now := time.Now()
+	p.counted.Traffic.Joints.Add(p.joint.drain(), now)
+	return p.counted.LiveRate(c.see(p, c.view(p, now)), from, to)
 }
 
 // gains are what the counters of a pipeline gained over a window.
 func (c *Collector) gains(p *pipeline, w time.Duration) *window.Gains {
 	gain := func(t *counter.Tally) sample.Increase { return c.past.Gain(w, t) }
-	histogram := func(h *histogram) window.Histogram {
-		out := window.Histogram{Known: h.sum.Open, Sum: gain(h.sum)}
-		for _, t := range h.counts {
-			out.Buckets = append(out.Buckets, gain(t))
-		}
-		return out
-	}
 	g := &window.Gains{
 		Window: w, Span: c.past.Span(w), Acks: gain(p.acks), AutoAcks: gain(p.autoAcks), Deliveries: gain(p.deliveries),
-		Redeliveries: gain(p.redeliveries), Closures: gain(p.broker.closures), Ack: histogram(&p.ack), Work: histogram(&p.work),
+		Redeliveries: gain(p.redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
 		Outcomes: make(map[string]sample.Increase),
 	}
-	for o, t := range p.outcomes {
+	for o, t := range p.reported.outcomes {
 		g.Outcomes[o] = gain(t)
 	}
 	return g
@@ -114,12 +126,4 @@ func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure 
 		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.dead.SharedWords(p.broker.shared)
 	}
 	return f
-}
-
-// reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
-func (p *pipeline) reportedDuplicates() float64 {
-	if t := p.outcomes["duplicate_done"]; t != nil {
-		return t.Total
-	}
-	return 0
 }

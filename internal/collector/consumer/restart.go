@@ -1,20 +1,14 @@
-package collector
+package consumer
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"dedup-dashboard/internal/collector/event"
-	"dedup-dashboard/internal/collector/figure"
-	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 )
 
 const (
-	restartSource  = "consumers listed by the broker"
-	restartFormula = "consumers that ended and whose place another one took, per hour"
 	// replacedWithin is how soon another consumer must come for the one that ended to count as restarted, and not as taken away.
 	replacedWithin = 10 * time.Minute
 	// maxGone bounds the ended consumers of a queue that may still be replaced.
@@ -26,13 +20,10 @@ type consumerID struct{ channel, tag string }
 
 // restarts follow the consumers of a pipeline's queues from one topology to the next.
 type restarts struct {
-	// version is that of the topology that was read last.
-	version uint64
 	// known: the newest topology told the consumers of every queue.
 	known bool
 	seen  map[dedup.QueueRef]map[consumerID]bool
 	gone  map[dedup.QueueRef]departures
-	burst event.Burst
 }
 
 // departures are the consumers of a queue that ended not long ago.
@@ -125,78 +116,4 @@ func (gone departures) replace(n int) int {
 		gone[id] = departure{at: gone[id].at, replaced: true}
 	}
 	return len(open)
-}
-
-// followConsumers takes the newest topology, if there is one.
-func (p *pipeline) followConsumers() {
-	t, version := p.broker.read.Topology.Get()
-	if version == p.restarts.version || t.Topology.At.IsZero() {
-		return
-	}
-	p.restarts.version = version
-	if t.Err != "" { // the topology is an old one
-		p.restarts.known = false
-		return
-	}
-	n := p.restarts.take(p.refs, &t.Topology)
-	p.restarted.Open = p.restarted.Open || p.restarts.known
-	p.restarted.Total += float64(n)
-	p.noteRestarts(n, t.Topology.At)
-}
-
-// noteRestarts tells of restarts: of the first at once, and of those of the next minutes together when these are over.
-func (p *pipeline) noteRestarts(n int64, at time.Time) {
-	const kind = "consumer_restart"
-	r := &p.restarts
-	if more, from, last := r.burst.Close(at); more > 0 {
-		p.events.AddCounted(last, kind, more, fmt.Sprintf("%s %s restarted from %s to %s", counted(more, "more consumer"), verb(more, "was", "were"), from.UTC().Format("15:04"), clock(last, at)))
-	}
-	if n > 0 && r.burst.Add(n, at) {
-		p.events.AddCounted(at, kind, n, fmt.Sprintf("%s %s restarted: others took their place", counted(n, "consumer"), verb(n, "was", "were")))
-	}
-}
-
-// A restartSample is what the figure of consumer restarts is computed from.
-type restartSample struct {
-	Window time.Duration
-	// Why says why they cannot be told; empty when they can.
-	Why       string
-	Restarted sample.Increase
-	// Closed are the channels that were closed in the whole broker; Blind is true where it does not count them.
-	Closed sample.Increase
-	Blind  bool
-}
-
-// restartFigure computes the consumer restarts per hour.
-func restartFigure(s restartSample) dedup.Figure {
-	f := dedup.Unknown(dedup.PerHour, s.Why)
-	f.Window, f.Source, f.Formula = s.Window, restartSource, restartFormula
-	switch {
-	case s.Why != "":
-	case !s.Restarted.Known || s.Restarted.Covered < figure.ShortestRate:
-		f.Why = "the history holds too little of this window yet"
-	default:
-		v := s.Restarted.Delta / s.Restarted.Covered.Hours()
-		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, v, v, v, s.Restarted.Delta
-		f.Covered, f.At = s.Restarted.Covered, s.Restarted.At
-		// While no channel is closed no consumer can come back as another one.
-		if s.Blind || !s.Closed.Known || s.Closed.Delta > 0 {
-			f.AtLeast, f.Why = true, "at least: consumers are listed every few minutes and when channels were closed; of one that restarts several times in between, one restart is seen"
-		}
-	}
-	return f
-}
-
-func (c *Collector) consumerRestarts(p *pipeline, w time.Duration) dedup.Figure {
-	s := restartSample{Window: w, Restarted: c.past.Gain(w, p.restarted), Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
-	t, _ := p.broker.read.Topology.Get()
-	switch {
-	case t.Err != "":
-		s.Why = "consumers cannot be listed: " + t.Err
-	case t.Topology.At.IsZero():
-		s.Why = "consumers have not been listed yet"
-	case !p.restarts.known:
-		s.Why = "the broker does not list consumers: its statistics are disabled, or the watching account may not see them"
-	}
-	return restartFigure(s)
 }

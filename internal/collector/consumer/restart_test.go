@@ -1,7 +1,6 @@
-package collector
+package consumer
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -77,44 +76,6 @@ func TestNoMoreRestartsAreCountedThanThereWere(t *testing.T) {
 		}
 		if read(living); counted > truth || (truth > 0) != (counted > 0) {
 			t.Fatalf("counted %d of %d", counted, truth)
-		}
-	})
-}
-
-func TestRestartsAreAtLeastOnlyWhereChannelsWereClosed(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		sample  restartSample
-		known   bool
-		value   float64
-		atLeast bool
-		words   string
-	}{
-		{"none, and no channel was closed", restartSample{Restarted: known(0), Closed: known(0)}, true, 0, false, ""},
-		{"two, and channels were closed", restartSample{Restarted: known(2), Closed: known(9)}, true, 8, true, "at least"},
-		{"a broker that counts no channels", restartSample{Restarted: known(0), Closed: known(0), Blind: true}, true, 0, true, "at least"},
-		{"consumers that cannot be listed", restartSample{Why: "statistics are disabled"}, false, 0, false, "statistics are disabled"},
-		{"no history", restartSample{}, false, 0, false, "too little"},
-	} {
-		if f := restartFigure(tt.sample); f.Known() != tt.known || f.Value != tt.value || f.AtLeast != tt.atLeast || !strings.Contains(f.Why, tt.words) {
-			t.Errorf("%s: %+v", tt.name, f)
-		}
-	}
-}
-
-func TestConsumersThatTheBrokerWithholdsMakeTheRestartsUnknown(t *testing.T) {
-	duringFrom(t, func(b *testBench) { b.broker.topology.Consumers = subscribed("a", "b") }, func(t *testing.T, b *testBench) {
-		pass(2 * time.Minute)
-		b.broker.set(func(f *fakeSource) { f.topology.Consumers, f.sample.ChannelsClosed = subscribed("a", "c"), ptr(1) })
-		pass(2 * time.Minute)
-		f := b.pipeline(t, "orders").Windows[0].ConsumerRestarts
-		if f.N != 1 || !f.AtLeast || f.Quality != dedup.Derived || !hasEvent(b.pipeline(t, "orders"), "consumer_restart", "1 consumer was restarted") {
-			t.Errorf("%+v, %+v", f, b.pipeline(t, "orders").Events)
-		}
-		b.broker.set(func(f *fakeSource) { f.topology.Consumers = nil })
-		pass(4 * time.Minute)
-		if f := b.pipeline(t, "orders").Windows[0].ConsumerRestarts; f.Known() || !strings.Contains(f.Why, "does not list consumers") {
-			t.Errorf("%+v", f)
 		}
 	})
 }
