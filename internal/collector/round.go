@@ -139,11 +139,9 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		read, version := p.broker.read.Topology.Get()
 		p.consumers.Follow(&read.Topology, version, read.Err)
-		if p.joint != nil {
-			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
-		}
 		if p.flow != nil {
-			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
+			p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
+			p.counted.Traffic.Flows.Add(p.flow.Drain(), now)
 			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
