@@ -86,16 +86,15 @@ type brokerWatch struct {
 	owners    sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
-	deaths      deaths
+	deaths      deadletter.Deaths
 	timeouts    consumer.Timeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
 	burst  event.Burst
 	alarms map[string]bool
 	events event.Log
-	// shared are the dead-letter queues whose messages may be of several, sharedArrived what arrived in each.
-	shared        deadletter.Sharing
-	sharedArrived map[dedup.QueueRef]*counter.Tally
+	// shared are the dead-letter queues whose messages may be of several.
+	shared deadletter.Sharing
 }
 
 func (b *brokerWatch) acquire(ctx context.Context) error {
@@ -178,7 +177,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 			}
 		}
 		b.noteAlarms(&sample.BrokerSample)
-		b.deaths.absorb(&sample.BrokerSample)
+		b.deaths.Absorb(&sample.BrokerSample)
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
 		b.loss.Absorb(&sample.BrokerSample, sample.counting(), b.moved)
 	}
@@ -308,20 +307,20 @@ func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.Broker
 	if why == "" {
 		why = p.Failure
 	}
-	return b.deaths.figures(p, why)
+	return b.deaths.Figures(p, why)
 }
 
 // store adds what is kept of the broker itself.
 func (b *brokerWatch) store(into counter.Batch) {
 	into.Tallies(b.closures)
-	b.deaths.store(into)
+	b.deaths.Store(into)
 	b.timeouts.Store(into)
-	b.keepShared(into)
+	b.shared.Store(into, b.broker.Name(), b.queues)
 }
 
 func newBrokerWatch(br Broker, cfg Config, bk *counter.Book, log *slog.Logger, turned func()) *brokerWatch {
 	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: newDeaths(bk, br.Name()), timeouts: consumer.NewTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
+		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: deadletter.NewDeaths(bk, br.Name()), timeouts: consumer.NewTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
 	patience := source.StaleAfter * cfg.Interval
 	b.samples = &source.Source{Name: "broker " + br.Name(), Kind: "broker", Interval: cfg.Interval, Timeout: cfg.Timeout,
 		Patience: patience, Read: b.readSample, Turned: turned, Place: source.PlaceOf(br)}

@@ -60,10 +60,10 @@ func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
 func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	b := newBench(t, testInterval)
 	p := b.pipelines[0]
-	expiring := queue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
+	expiring := newQueue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
 	p.refs = append(p.refs, ref("gone"))
 	p.broker.queues = map[dedup.QueueRef]*dedup.Queue{ref("orders"): &expiring}
-	p.acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
+	p.counts.Acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
 	now := time.Now()
 	seen := b.see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
 	if len(seen.Queues) != 2 || seen.Queues[0] != &expiring || seen.Queues[1] != nil || !seen.Vanishing || !seen.CountsAcks || seen.CountsDeliveries || !seen.DeadKnown {
