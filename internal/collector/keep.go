@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -25,7 +26,7 @@ func (p *pipeline) discover(now time.Time) {
 
 // settleKeeping takes whether the dead letters are kept. Once they are, the newest frame is measured again if it is of this reading, whose
 // dead-letter queues were found only after it.
-func (p *pipeline) settleKeeping(now deadletter.Keeping, s *brokerReading) {
+func (p *pipeline) settleKeeping(now deadletter.Keeping, s *source.BrokerReading) {
 	n := len(p.counted.Traffic.Frames)
 	if !p.dead.Settle(now, p.counted.Traffic.Frames, p.broker.born) || n == 0 {
 		return
@@ -36,11 +37,11 @@ func (p *pipeline) settleKeeping(now deadletter.Keeping, s *brokerReading) {
 }
 
 // measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
-func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
+func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 	b := p.broker
-	depths := sample.DepthsOf(s.depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
+	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
 	f.Measure(p.refs, b.queues, b.complete, depths)
-	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	for _, a := range arrivals {
 		p.arrived.Open = true
 		switch shared := b.shared.Of(a.Queue); {
@@ -82,7 +83,7 @@ func (p *pipeline) keepBroker(into counter.Batch) {
 type depths struct{ ready, unacked, consumers dedup.Figure }
 
 func (p *pipeline) depths() depths {
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	return depths{
 		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
 		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/effect"
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -99,8 +100,8 @@ func (p *pipeline) acked(some bool, at time.Time) {
 }
 
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
-func (p *pipeline) absorbSample(s *brokerReading) {
-	counting := s.counting()
+func (p *pipeline) absorbSample(s *source.BrokerReading) {
+	counting := s.Counting()
 	f := sample.Frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
 	dropped, unborn := false, 0
 	consumers, consumersKnown := int64(0), true
@@ -138,7 +139,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
 	f.ReportedDuplicates = p.reported.duplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.Total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
-	f.Held = p.broker.live.of(p.Name)
+	f.Held = p.broker.read.Live.Of(p.Name)
 	p.counted.Traffic.Frames.Add(f)
 }
 

@@ -13,8 +13,8 @@ import (
 
 // listed is what the newest readings tell of the broker's queues.
 func (b *brokerWatch) listed() deadletter.Broker {
-	t, _ := b.topology.Get()
-	return deadletter.Broker{Name: b.broker.Name(), Queues: b.queues, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.err, Moved: b.moved, Shared: b.shared}
+	t, _ := b.read.Topology.Get()
+	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, Moved: b.moved, Shared: b.shared}
 }
 
 // findShared finds the dead-letter queues of the broker that several pipelines have, or that are fed by queues of none.
@@ -27,7 +27,7 @@ func (b *brokerWatch) findShared(all []*pipeline, bk *counter.Book) {
 	}
 	b.shared, b.sharedArrived = deadletter.FindShared(b.index, users), make(map[dedup.QueueRef]*counter.Tally)
 	for _, s := range b.shared.All {
-		b.sharedArrived[s.QueueRef] = bk.Tally(series.SharedArrived, "broker", b.broker.Name(), "vhost", s.Vhost, "queue", s.Name)
+		b.sharedArrived[s.QueueRef] = bk.Tally(series.SharedArrived, "broker", b.read.Name(), "vhost", s.Vhost, "queue", s.Name)
 	}
 }
 
@@ -47,11 +47,11 @@ func (p *pipeline) sharedArrivals(past *counter.Past, w time.Duration) (n float6
 func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
 	for _, b := range c.brokers {
-		h, listed := b.samples.Status(now), b.listed()
-		sample, _ := b.sample.Get()
-		why := source.WhyDown("broker "+name(b.broker.Name()), h)
+		h, listed := b.read.Samples.Status(now), b.listed()
+		sample, _ := b.read.Sample.Get()
+		why := source.WhyDown("broker "+name(b.read.Name()), h)
 		for _, shared := range b.shared.All {
-			q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.broker.Name(), Queues: shared.Strangers, Pipelines: shared.Pipelines()}
+			q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.read.Name(), Queues: shared.Strangers, Pipelines: shared.Pipelines()}
 			if why != "" {
 				q.Depth, q.Inflow, q.Down = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.PerHour, why), []dedup.SourceHealth{h}
 			} else {
@@ -79,7 +79,7 @@ func (b *brokerWatch) keepShared(into counter.Batch) {
 	for _, s := range b.shared.All {
 		into.Tallies(b.sharedArrived[s.QueueRef])
 		if q := b.queues[s.QueueRef]; q != nil && q.Messages != nil {
-			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.broker.Name(), "vhost", s.Vhost, "queue", s.Name)
+			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", b.read.Name(), "vhost", s.Vhost, "queue", s.Name)
 		}
 	}
 }
