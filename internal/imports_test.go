@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"internal/collector/finding":       {"internal/dedup", "internal/text"},
 	"internal/collector/rate":          {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/sample":        {"internal/collector/estimate", "internal/dedup", "internal/text"},
-	"internal/collector/source":        {"internal/dedup", "internal/text"},
+	"internal/collector/source":        {"internal/collector/estimate", "internal/collector/sample", "internal/dedup", "internal/text"},
 	"internal/collector/topology":      {"internal/dedup", "internal/text"},
 	"internal/collector/session":       {"internal/dedup", "internal/collector/estimate"},
 	"internal/collector/window":        {"internal/collector/estimate", "internal/collector/figure", "internal/collector/finding", "internal/collector/rate", "internal/collector/sample", "internal/collector/topology", "internal/dedup", "internal/text"},

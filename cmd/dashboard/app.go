@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"dedup-dashboard/internal/admin/marker"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
@@ -188,8 +188,8 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 }
 
 // openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
-func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[string]collector.LiveReader, error) {
-	var brokers []collector.Broker
+func (a *App) openBrokers(configured []broker.Config) ([]source.Broker, map[string]collector.LiveReader, error) {
+	var brokers []source.Broker
 	lives := make(map[string]collector.LiveReader)
 	for _, b := range configured {
 		client, err := broker.New(b)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -115,7 +116,7 @@ func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 		for _, s := range b.sources {
 			s.Attempt(t.Context())
 		}
-		b.brokers[0].readTopology(t.Context())
+		b.brokers[0].read.ReadTopology(t.Context())
 		pass(time.Second)
 		b.round(t.Context(), time.Now())
 		b.beside.Wait()
@@ -206,7 +207,7 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 		} else {
 			b.broker.set(func(f *fakeSource) { f.topologyErr = nil })
 		}
-		pass(topologyRetry)
+		pass(source.TopologyRetry)
 		check("the topology was read", 3, own, 0)
 		if p := b.pipeline(t, "orders"); p.SharingUnknown || p.DeadLetters.IsInterval() != (line.Own == 0) {
 			t.Errorf("dead letters %+v, sharing unknown: %t", p.DeadLetters, p.SharingUnknown)

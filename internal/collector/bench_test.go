@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -13,13 +14,13 @@ import (
 // BenchmarkRound times one round of 200 pipelines over the real history, with an hour of readings behind it.
 func BenchmarkRound(b *testing.B) {
 	const pipelines = 200
-	source, store := &fakeSource{}, &fakeSource{scheme: nackScheme}
-	deps := Deps{Brokers: []Broker{source}, Log: slog.New(slog.DiscardHandler)}
-	source.sample.Info = dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}
-	source.sample.ChannelsClosed, source.sample.QueuesTotal = ptr(1), ptr(2*pipelines)
+	broker, store := &fakeSource{}, &fakeSource{scheme: nackScheme}
+	deps := Deps{Brokers: []source.Broker{broker}, Log: slog.New(slog.DiscardHandler)}
+	broker.sample.Info = dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}
+	broker.sample.ChannelsClosed, broker.sample.QueuesTotal = ptr(1), ptr(2*pipelines)
 	for i := range pipelines {
 		name := fmt.Sprintf("p%03d", i)
-		source.sample.Queues = append(source.sample.Queues,
+		broker.sample.Queues = append(broker.sample.Queues,
 			newQueue(name, func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + ".dead"}
 			}), newQueue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
@@ -40,10 +41,10 @@ func BenchmarkRound(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := time.Now().Add(-time.Hour)
-	c.brokers[0].topology.Set(topologyReading{topology: dedup.Topology{At: now}})
+	c.brokers[0].read.Topology.Set(source.TopologyReading{Topology: dedup.Topology{At: now}})
 	read := func() {
 		now = now.Add(testInterval)
-		feedRound(c, source, now)
+		feedRound(c, broker, now)
 	}
 	for range 200 {
 		read()
@@ -62,16 +63,16 @@ func BenchmarkRound(b *testing.B) {
 }
 
 // feedRound gives every source a reading with new events.
-func feedRound(c *Collector, source *fakeSource, at time.Time) {
-	sample := source.sample
+func feedRound(c *Collector, broker *fakeSource, at time.Time) {
+	sample := broker.sample
 	sample.At, sample.Took = at, 10*time.Millisecond
 	sample.Queues = append([]dedup.Queue(nil), sample.Queues...)
 	n := at.Unix()
 	for i := range sample.Queues {
 		sample.Queues[i].Counters = dedup.QueueCounters{Publish: &n, Ack: &n, Deliver: &n, Redeliver: &n}
 	}
-	c.brokers[0].sample.Set(brokerReading{BrokerSample: sample})
-	c.brokers[0].samples.Finish(at, 0, nil)
+	c.brokers[0].read.Sample.Set(source.BrokerReading{BrokerSample: sample})
+	c.brokers[0].read.Samples.Finish(at, 0, nil)
 	pass := &dedup.Pass{Started: at, Ended: at.Add(time.Second), States: map[dedup.State]int64{dedup.Done: n}}
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()

@@ -1,10 +1,7 @@
 package collector
 
 import (
-	"context"
 	"fmt"
-	"hash/maphash"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -19,56 +16,10 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// How often the live totals are read.
-const (
-	totalsInterval = time.Second
-	// totalsSway keeps work that is done on a beat, as once a second, from being met by every sample or by none.
-	totalsSway = 0.2
-	// totalsSlowest is the interval that a slow or large broker is left alone for.
-	totalsSlowest = 5 * time.Second
-	// totalsQueues is the number of queues up to which live totals are read each second.
-	totalsQueues = 500
-	// totalsCost is the share of the time that reading totals may take: 20 ms of each second.
-	totalsCost = 50
-)
-
-// A brokerReading is a sample of the broker with the newest live depths from before it.
-type brokerReading struct {
-	dedup.BrokerSample
-	depths sample.LiveDepths
-}
-
-// counting reports whether the broker gives counters.
-func (r *brokerReading) counting() bool {
-	return !r.Info.StatsDisabled && r.Info.RatesMode != "none"
-}
-
-// A brokerWatch reads one broker and remembers what its pipelines need between two readings.
+// A brokerWatch remembers of one broker what its pipelines need between two readings. It belongs to the round.
 type brokerWatch struct {
-	broker  Broker
-	log     *slog.Logger
-	timeout time.Duration
-	// gate holds a token while one of the broker's methods runs: it may be called one at a time.
-	gate    chan struct{}
-	samples *source.Source
-	totals  *source.Source
-	lists   *source.Source
+	read *source.BrokerReader
 
-	sample   source.Reading[brokerReading]
-	topology source.Reading[topologyReading]
-	wanted   chan struct{}
-	// turned asks for a round at once.
-	turned func()
-	live   occupancy
-	seed   maphash.Seed
-	// Of the sampling goroutine: the set of queues and consumers, the raw count of closed channels, and when it last rose.
-	queueSet  uint64
-	closedRaw *int64
-	closedAt  time.Time
-	// lister has a lock of its own: samples, lists and rounds use it.
-	lister channelLister
-
-	// The rest belongs to the round.
 	absorbed uint64
 	indexed  [2]uint64
 	queues   map[dedup.QueueRef]*dedup.Queue
@@ -97,71 +48,9 @@ type brokerWatch struct {
 	shared deadletter.Sharing
 }
 
-func (b *brokerWatch) acquire(ctx context.Context) error {
-	select {
-	case b.gate <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return source.ErrBusy
-	}
-}
-
-func (b *brokerWatch) release() { <-b.gate }
-
-// readSample reads the broker, and asks for the topology at the first success, whenever the set of queues or the number of
-// consumers of one changed, and when consumers may have been replaced by as many others.
-func (b *brokerWatch) readSample(ctx context.Context) error {
-	if err := b.acquire(ctx); err != nil {
-		return err
-	}
-	depths := b.live.newest()
-	sample, err := b.broker.Sample(ctx)
-	b.release()
-	if err != nil {
-		b.lister.lose()
-		return err
-	}
-	b.sample.Set(brokerReading{sample, depths})
-	b.turned() // a round that comes later could find the next sample in its place
-	set, replacing := b.hash(sample.Queues), b.replacing(&sample)
-	b.lister.saw(&sample, set != b.queueSet || b.closedAt.Equal(sample.At))
-	if set != b.queueSet {
-		b.queueSet = set
-		b.wantTopology()
-	}
-	if replacing {
-		b.wantNews(sample.At)
-	}
-	return nil
-}
-
-// readTotals samples the unacked messages. It gives way at once to any other reading of the broker.
-func (b *brokerWatch) readTotals(ctx context.Context) error {
-	select {
-	case b.gate <- struct{}{}:
-	default:
-		return source.ErrBusy
-	}
-	totals, err := b.broker.Totals(ctx)
-	b.release()
-	if err != nil {
-		return err
-	}
-	b.live.absorb(totals)
-	return nil
-}
-
-// pace stretches the interval of the totals so that they cost at most 2 % of the time.
-func (b *brokerWatch) pace(took time.Duration) time.Duration {
-	if b.live.size() > totalsQueues {
-		return totalsSlowest
-	}
-	return min(max(took*totalsCost, totalsInterval), totalsSlowest)
-}
-
 // absorb takes a new sample, if there is one, and reports whether there was.
-func (b *brokerWatch) absorb() (*brokerReading, bool) {
-	sample, count := b.sample.Get()
+func (b *brokerWatch) absorb() (*source.BrokerReading, bool) {
+	sample, count := b.read.Sample.Get()
 	if count == 0 {
 		return nil, false
 	}
@@ -171,7 +60,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
 		anew := b.countClosures(&sample.BrokerSample)
-		for _, list := range b.lister.take() {
+		for _, list := range b.read.ChannelLists() {
 			if !anew || list.At.After(sample.At) {
 				b.owners.Absorb(list)
 			}
@@ -179,7 +68,7 @@ func (b *brokerWatch) absorb() (*brokerReading, bool) {
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.Absorb(&sample.BrokerSample)
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
-		b.loss.Absorb(&sample.BrokerSample, sample.counting(), b.moved)
+		b.loss.Absorb(&sample.BrokerSample, sample.Counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh
@@ -197,7 +86,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 		b.closureGaps++
 	}
 	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
-		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.broker.Name())))
+		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.read.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
 	return st.Dropped
@@ -209,7 +98,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 	const kind = "channels_closed"
 	text := func(n int64, which string) string {
-		return fmt.Sprintf("Broker %s: %s %s closed", name(b.broker.Name()), counted(n, which), verb(n, "was", "were"))
+		return fmt.Sprintf("Broker %s: %s %s closed", name(b.read.Name()), counted(n, which), verb(n, "was", "were"))
 	}
 	if more, from, last := b.burst.Close(at); more > 0 {
 		b.events.AddCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
@@ -233,12 +122,12 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 	}
 	for what := range now {
 		if !b.alarms[what] {
-			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.read.Name()), what))
 		}
 	}
 	for what := range b.alarms {
 		if !now[what] {
-			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.broker.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.read.Name()), what))
 		}
 	}
 	b.alarms = now
@@ -246,11 +135,11 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 
 // reindex arranges queues and topology for lookups when either changed.
 func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
-	read, version := b.topology.Get()
+	read, version := b.read.Topology.Get()
 	if b.indexed == [2]uint64{count, version} {
 		return
 	}
-	fresh := version != b.indexed[1] && read.err == ""
+	fresh := version != b.indexed[1] && read.Err == ""
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
 	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
@@ -265,32 +154,32 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	if b.complete { // queues that come and go, as replies do, must not be remembered for ever
 		maps.DeleteFunc(b.born, func(ref dedup.QueueRef, _ time.Time) bool { return b.queues[ref] == nil })
 	}
-	if read.topology.At.IsZero() {
+	if read.Topology.At.IsZero() {
 		b.index = nil
 		return
 	}
 	if fresh {
-		b.links.Take(&read.topology)
+		b.links.Take(&read.Topology)
 	}
-	b.index = topology.NewIndex(b.queues, &read.topology, s.Info.Version)
+	b.index = topology.NewIndex(b.queues, &read.Topology, s.Info.Version)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)
-	for _, c := range read.topology.Consumers {
+	for _, c := range read.Topology.Consumers {
 		b.consumers[c.Queue] = append(b.consumers[c.Queue], c)
 	}
 }
 
 // status is the broker's part of a snapshot.
 func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus {
-	newest, count := b.sample.Get()
-	st := dedup.BrokerStatus{Name: b.broker.Name(), Health: b.samples.Status(now), Events: event.Merge(&b.events)}
+	newest, count := b.read.Sample.Get()
+	st := dedup.BrokerStatus{Name: b.read.Name(), Health: b.read.Samples.Status(now), Events: event.Merge(&b.events)}
 	if count == 0 {
 		return st
 	}
 	st.Info = newest.Info
 	st.Problems = append(st.Problems, newest.Problems...)
 	st.Deaths = b.deathFigures(p, now)
-	if t, _ := b.topology.Get(); t.err != "" {
-		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.err,
+	if t, _ := b.read.Topology.Get(); t.Err != "" {
+		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.Err,
 			Mend: "Let the watching account read exchanges, bindings and consumers."})
 	}
 	if st.Health.OK {
@@ -303,7 +192,7 @@ func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus 
 
 // deathFigures are the dead letters by reason; nil where nobody is asked for them.
 func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.BrokerDeaths {
-	why := source.WhyDown("broker "+name(b.broker.Name()), b.samples.Status(now))
+	why := source.WhyDown("broker "+name(b.read.Name()), b.read.Samples.Status(now))
 	if why == "" {
 		why = p.Failure
 	}
@@ -315,17 +204,10 @@ func (b *brokerWatch) store(into counter.Batch) {
 	into.Tallies(b.closures)
 	b.deaths.Store(into)
 	b.timeouts.Store(into)
-	b.shared.Store(into, b.broker.Name(), b.queues)
+	b.shared.Store(into, b.read.Name(), b.queues)
 }
 
-func newBrokerWatch(br Broker, cfg Config, bk *counter.Book, log *slog.Logger, turned func()) *brokerWatch {
-	b := &brokerWatch{broker: br, log: log, timeout: cfg.Timeout, gate: make(chan struct{}, 1), wanted: make(chan struct{}, 1), turned: turned,
-		seed: maphash.MakeSeed(), born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", br.Name()), deaths: deadletter.NewDeaths(bk, br.Name()), timeouts: consumer.NewTimeouts(bk, br.Name()), loss: sample.NewLossMeter()}
-	patience := source.StaleAfter * cfg.Interval
-	b.samples = &source.Source{Name: "broker " + br.Name(), Kind: "broker", Interval: cfg.Interval, Timeout: cfg.Timeout,
-		Patience: patience, Read: b.readSample, Turned: turned, Place: source.PlaceOf(br)}
-	b.totals = &source.Source{Name: "totals " + br.Name(), Kind: "totals", Interval: totalsInterval, Timeout: min(cfg.Timeout, totalsSlowest),
-		Patience: patience, Read: b.readTotals, Pace: b.pace, Sway: totalsSway, Place: source.PlaceOf(br)}
-	b.lists = &source.Source{Name: "channels " + br.Name(), Kind: "channels", Interval: listEach, Timeout: min(cfg.Timeout, 2*sample.ListSlowest), Patience: patience, Read: b.readChannels}
-	return b
+func newBrokerWatch(read *source.BrokerReader, bk *counter.Book) *brokerWatch {
+	return &brokerWatch{read: read, born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", read.Name()),
+		deaths: deadletter.NewDeaths(bk, read.Name()), timeouts: consumer.NewTimeouts(bk, read.Name()), loss: sample.NewLossMeter()}
 }

@@ -12,9 +12,7 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/effect"
-	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/records"
-	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -50,15 +48,6 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Broker is the read side of one RabbitMQ cluster. Its methods honour ctx and may be called one at a time.
-type Broker interface {
-	Name() string
-	Sample(ctx context.Context) (dedup.BrokerSample, error)
-	Totals(ctx context.Context) (dedup.QueueTotals, error)
-	Topology(ctx context.Context) (dedup.Topology, error)
-	Channels(ctx context.Context) (dedup.ChannelList, error)
-}
-
 // Store is the read side of one dedup store. Stats fails when the store does not answer; its last pass is then stale.
 type Store interface {
 	Name() string
@@ -74,7 +63,7 @@ type Reporter interface {
 
 // Deps are what the collector reads from and writes to.
 type Deps struct {
-	Brokers   []Broker
+	Brokers   []source.Broker
 	Stores    []Store
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
@@ -162,10 +151,10 @@ func (c *Collector) wire(deps Deps) error {
 	turned := c.wakeUp
 	brokers := make(map[string]*brokerWatch)
 	for _, b := range deps.Brokers {
-		w := newBrokerWatch(b, c.cfg, c.book, c.log, turned)
+		w := newBrokerWatch(source.NewBrokerReader(b, c.cfg.Interval, c.cfg.Timeout, c.log, turned), c.book)
 		brokers[b.Name()] = w
 		c.brokers = append(c.brokers, w)
-		c.sources = append(c.sources, w.samples, w.totals)
+		c.sources = append(c.sources, w.read.Samples, w.read.Totals)
 	}
 	stores := make(map[string]*storeWatch)
 	for _, s := range deps.Stores {
@@ -237,18 +226,11 @@ func (c *Collector) wireEffects(deps Deps) error {
 
 // pair tells pipelines that share a store of each other, and brokers whose queues to sample each second.
 func (c *Collector) pair() {
-	for _, b := range c.brokers {
-		b.live.watch = make(map[string][]dedup.QueueRef)
-		b.live.totals = make(map[string]estimate.Held)
-		b.live.meters = make(map[string]meter)
-		b.live.out = make(map[string][]sample.OutSample)
-		b.live.calms = make(map[string]*sample.Calms)
-	}
 	for _, w := range c.stores {
 		w.findQueues()
 	}
 	for _, p := range c.pipelines {
-		p.broker.live.watch[p.Name] = p.refs
+		p.broker.read.Live.Follow(p.Name, p.refs)
 		if p.store == nil {
 			continue
 		}
@@ -258,8 +240,8 @@ func (c *Collector) pair() {
 				break
 			}
 		}
-		if m, ok := p.store.store.(meter); ok && p.counted.Partner == "" {
-			p.broker.live.meters[p.Name] = m
+		if m, ok := p.store.store.(source.Meter); ok && p.counted.Partner == "" {
+			p.broker.read.Live.Meet(p.Name, m)
 		}
 	}
 }
@@ -277,8 +259,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { s.Run(ctx) })
 	}
 	for _, b := range c.brokers {
-		running.Go(func() { b.watchTopology(ctx) })
-		running.Go(func() { b.lists.Run(ctx) })
+		running.Go(func() { b.read.Run(ctx) })
 	}
 	for _, l := range c.lives {
 		running.Go(func() { l.src.Run(ctx) })

@@ -30,9 +30,7 @@ func (w *storeWatch) findQueues() {
 		i := slices.IndexFunc(w.queues, func(s *storeQueues) bool { return s.broker == p.broker })
 		if i < 0 {
 			i = len(w.queues)
-			s := &storeQueues{broker: p.broker, calms: &sample.Calms{}}
-			w.queues = append(w.queues, s)
-			p.broker.live.calms[w.store.Name()] = s.calms
+			w.queues = append(w.queues, &storeQueues{broker: p.broker, calms: p.broker.read.Live.Calms(w.store.Name())})
 		}
 		s := w.queues[i]
 		s.users = append(s.users, p)
@@ -47,21 +45,21 @@ func (w *storeWatch) findQueues() {
 // absorb takes the newest sample and topology of the broker.
 func (s *storeQueues) absorb(now time.Time) {
 	b := s.broker
-	sample, count := b.sample.Get()
+	sample, count := b.read.Sample.Get()
 	if count == 0 {
 		return
 	}
 	dead := s.deadLetterQueues()
-	b.live.mu.Lock()
-	s.calms.Dead = dead
-	// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
-	if count != s.sampled && !b.totals.Status(now).OK && !late(&sample.BrokerSample) {
-		s.calms.Take(b.queues, sample.At, sample.At.Add(sample.Took), true)
-	}
-	b.live.mu.Unlock()
+	b.read.Live.Locked(func() {
+		s.calms.Dead = dead
+		// Without live totals the counts of the sample have to do; how old they are when its collector lags nobody can say.
+		if count != s.sampled && !b.read.Totals.Status(now).OK && !late(&sample.BrokerSample) {
+			s.calms.Take(b.queues, sample.At, sample.At.Add(sample.Took), true)
+		}
+	})
 	if count != s.sampled {
 		s.noteConsumers(sample.At)
-		s.noteGets(b.queues, sample.At, sample.counting())
+		s.noteGets(b.queues, sample.At, sample.Counting())
 	}
 	s.sampled = count
 	if !s.gets {
@@ -166,17 +164,17 @@ func (w *storeWatch) missing(now time.Time) string {
 		return "no pipeline keeps its markers in this store"
 	}
 	for _, s := range w.queues {
-		if why := source.WhyDown("broker "+name(s.broker.broker.Name()), s.broker.samples.Status(now)); why != "" {
+		if why := source.WhyDown("broker "+name(s.broker.read.Name()), s.broker.read.Samples.Status(now)); why != "" {
 			return why
 		}
-		t, _ := s.broker.topology.Get()
-		sample, _ := s.broker.sample.Get()
+		t, _ := s.broker.read.Topology.Get()
+		sample, _ := s.broker.read.Sample.Get()
 		switch {
-		case s.broker.index == nil && t.err != "":
-			return "how consumers ack cannot be read: " + t.err
+		case s.broker.index == nil && t.Err != "":
+			return "how consumers ack cannot be read: " + t.Err
 		case s.broker.index == nil:
 			return "how consumers ack has not been read yet"
-		case t.topology.Consumers == nil && sample.Info.StatsDisabled:
+		case t.Topology.Consumers == nil && sample.Info.StatsDisabled:
 			return "the broker's statistics are disabled, so that it does not tell whether consumers ack by hand"
 		}
 	}
@@ -186,9 +184,9 @@ func (w *storeWatch) missing(now time.Time) string {
 // testify adds what one broker says. A living owner holds its delivery on one of the brokers, so that moments of calm
 // need not be common to them: the earlier of each two counts.
 func (s *storeQueues) testify(e *dedup.Evidence, first bool) {
-	s.broker.live.mu.Lock()
-	still, last := s.calms.Until(e.At), s.calms.Last
-	s.broker.live.mu.Unlock()
+	var still sample.Stillness
+	var last sample.Depths
+	s.broker.read.Live.Locked(func() { still, last = s.calms.Until(e.At), s.calms.Last })
 	closed := s.closings.Until(e.At, s.ungot)
 	if first {
 		e.NothingOut, e.Empty, e.DeadLetters = still.NothingOut, still.Empty, still.Dead

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -40,9 +41,9 @@ func TestClosedConnectionsSayNothingOfAWorkerThatGets(t *testing.T) {
 				})
 			}
 			duringFrom(t, func(b *testBench) { set(b, tt.before) }, func(t *testing.T, b *testBench) {
-				pass(topologyInterval + 2*testInterval)
+				pass(source.TopologyInterval + 2*testInterval)
 				set(b, tt.after)
-				pass(topologyInterval + 2*testInterval)
+				pass(source.TopologyInterval + 2*testInterval)
 				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(1, 2*time.Hour) })
 				pass(2 * testInterval)
 				if e := b.Snapshot().Stores[0].Evidence; e.Missing != "" || e.ClosedSince.IsZero() == tt.closed {
@@ -104,7 +105,7 @@ func newCalms() *sample.Calms {
 
 // What people are told of the dead-letter queues is of now, whenever it was that nothing was out.
 func TestTheNewestDepthOfTheDeadLetterQueuesIsTold(t *testing.T) {
-	s := &storeQueues{broker: &brokerWatch{}, calms: newCalms()}
+	s := &storeQueues{broker: &brokerWatch{read: &source.BrokerReader{}}, calms: newCalms()}
 	s.calms.Take(brokerWith(0, 0, 34, nil), at(1), at(1.1), false)
 	for second, dead := range []int64{122, 208} {
 		s.calms.Take(brokerWith(675, 12, dead, nil), at(float64(10+second)), at(float64(10+second)+0.1), false)

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -293,7 +294,7 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 			newQueue("emails", nil),
 		}}
 	c, err := newCollector(Config{Interval: interval}, Deps{
-		Brokers: []Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
+		Brokers: []source.Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
 		Reporters: []Reporter{namedStore{b.store, "orders"}}, Baselines: b.keeper,
 		Pipelines: []dedup.Pipeline{
 			{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Store: "orders", ReportedStore: "orders",

@@ -34,7 +34,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 
 // queueFindings are the hazards that the broker shows.
 func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)

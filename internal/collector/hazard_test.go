@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -80,8 +81,8 @@ func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 		b.list(b.pipelines[0], "orders.dlq")
 		b.stores[0].queues[0].calms.Sources = append(b.stores[0].queues[0].calms.Sources, ref("more"))
 		everythingWrong(b)
-		b.brokers[0].wantTopology()
-		goRound(b, topologyInterval)
+		b.brokers[0].read.WantTopology()
+		goRound(b, source.TopologyInterval)
 		ofQueues := []string{"dead_letter_exchange_none", "dead_letters_wait", "head_blocked", "looping"}
 		ofStore := []string{"blind_scheme", "business_key_repeated", "dedup_window_unusual", "eviction_possible", "failed_and_acked", "hash_ids",
 			"id_case_insensitive", "id_too_long", "marker_row_held", "marker_without_expiry", "messages_given_up", "null_ids", "pass_incomplete",

@@ -160,11 +160,11 @@ func (p *jointPair) drain() []estimate.Joint {
 // wireLive gives each pipeline whose store tells of its events the live counts of its broker.
 func (c *Collector) wireLive(readers map[string]LiveReader) {
 	for _, b := range c.brokers {
-		reader := readers[b.broker.Name()]
+		reader := readers[b.read.Name()]
 		if reader == nil {
 			continue
 		}
-		w := newLiveWatch(b.broker.Name(), reader, c.cfg, c.wakeUp)
+		w := newLiveWatch(b.read.Name(), reader, c.cfg, c.wakeUp)
 		var watched []dedup.QueueRef
 		for _, p := range c.pipelines {
 			if p.broker != b || p.store == nil {

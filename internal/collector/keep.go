@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -23,7 +24,7 @@ func (p *pipeline) discover(now time.Time) {
 
 // settleKeeping takes whether the dead letters are kept. Once they are, the newest frame is measured again if it is of this reading, whose
 // dead-letter queues were found only after it.
-func (p *pipeline) settleKeeping(now deadletter.Keeping, s *brokerReading) {
+func (p *pipeline) settleKeeping(now deadletter.Keeping, s *source.BrokerReading) {
 	n := len(p.counted.Traffic.Frames)
 	if !p.dead.Settle(now, p.counted.Traffic.Frames, p.broker.born) || n == 0 {
 		return
@@ -34,11 +35,11 @@ func (p *pipeline) settleKeeping(now deadletter.Keeping, s *brokerReading) {
 }
 
 // measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
-func (p *pipeline) measureDepths(f *sample.Frame, s *brokerReading) {
+func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 	b := p.broker
-	depths := sample.DepthsOf(s.depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
+	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
 	f.Measure(p.refs, b.queues, b.complete, depths)
-	p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 }
 
 // keepBroker adds what is stored of the pipeline's queues.
@@ -51,7 +52,7 @@ func (p *pipeline) keepBroker(into counter.Batch) {
 
 // depths are those of the source queues.
 func (p *pipeline) depths() queue.Depths {
-	newest, _ := p.broker.sample.Get()
+	newest, _ := p.broker.read.Sample.Get()
 	return queue.DepthsOf(p.refs, p.broker.queues, p.Broker, newest.At)
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -36,7 +36,7 @@ func (f *fakeMemory) KeepSourceRecords(_ context.Context, r dedup.SourceRecords)
 
 // placedBroker is a broker at an address.
 type placedBroker struct {
-	Broker
+	source.Broker
 	place string
 }
 
@@ -53,7 +53,7 @@ type runtime struct {
 func (r runtime) live(t *testing.T, keeper records.Sources) (dedup.SourceHealth, []dedup.Event) {
 	b := newBench(t, testInterval)
 	b.memory = records.NewMemory(keeper, &b.beside, b.log)
-	b.brokers[0].samples.Place = r.place
+	b.brokers[0].read.Samples.Place = r.place
 	if r.broken {
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })
 	}
@@ -211,8 +211,8 @@ func TestASourceThatLeftTheConfigurationIsForgotten(t *testing.T) {
 }
 
 func TestASourceHasThePlaceOfWhatItReads(t *testing.T) {
-	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, counter.NewBook(), nil, nil)
-	if w.samples.Place != "http://a" || w.totals.Place != "http://a" {
-		t.Errorf("the broker is at %q, its totals at %q", w.samples.Place, w.totals.Place)
+	w := source.NewBrokerReader(placedBroker{&fakeSource{}, "http://a"}, testInterval, testInterval/2, nil, nil)
+	if w.Samples.Place != "http://a" || w.Totals.Place != "http://a" {
+		t.Errorf("the broker is at %q, its totals at %q", w.Samples.Place, w.Totals.Place)
 	}
 }

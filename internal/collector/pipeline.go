@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 )
@@ -69,9 +70,9 @@ func (p *pipeline) acked(some bool, at time.Time) {
 }
 
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
-func (p *pipeline) absorbSample(s *brokerReading) {
+func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	b, f := p.broker, sample.Frame{Began: s.At, Ended: s.At.Add(s.Took)}
-	dropped, acked := p.counts.Absorb(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	dropped, acked := p.counts.Absorb(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	p.acked(acked, s.At)
 	p.consumers.Note(int64(f.Consumers), f.ConsumersKnown, s.At)
 	if !late(&s.BrokerSample) {
@@ -85,7 +86,7 @@ func (p *pipeline) absorbSample(s *brokerReading) {
 	p.notePrefetch(s.At)
 	f.ReportedDuplicates = p.reported.duplicates()
 	f.Closures, f.ClosureGaps, f.ClosuresBlind = b.closures.Total, b.closureGaps, b.closed.State != sample.Counting
-	f.Held = b.live.of(p.Name)
+	f.Held = b.read.Live.Of(p.Name)
 	p.counted.Traffic.Frames.Add(f)
 }
 

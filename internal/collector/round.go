@@ -122,7 +122,7 @@ func (c *Collector) absorb(now time.Time) {
 	for _, w := range c.stores {
 		w.absorb(now)
 	}
-	fresh := make(map[*brokerWatch]*brokerReading)
+	fresh := make(map[*brokerWatch]*source.BrokerReading)
 	for _, b := range c.brokers {
 		before := b.indexed
 		sample, isNew := b.absorb()
@@ -139,14 +139,14 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
-		read, version := p.broker.topology.Get()
-		p.consumers.Follow(&read.topology, version, read.err)
+		read, version := p.broker.read.Topology.Get()
+		p.consumers.Follow(&read.Topology, version, read.Err)
 		if p.joint != nil {
 			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
 		}
 		if p.flow != nil {
 			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
-			p.counted.Traffic.Flows.AddOut(p.broker.live.drainOut(p.Name))
+			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
@@ -176,7 +176,7 @@ func (c *Collector) noteTurns(now time.Time) {
 		}
 	}
 	for _, b := range c.brokers {
-		note(b.samples, &b.events)
+		note(b.read.Samples, &b.events)
 	}
 	for _, w := range c.stores {
 		note(w.src, &w.events)
@@ -189,7 +189,7 @@ func (c *Collector) noteTurns(now time.Time) {
 }
 
 // rediscover finds the dead-letter queues of a broker's pipelines again.
-func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) {
+func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time.Time) {
 	var all []*deadletter.Watch
 	users := make(map[dedup.QueueRef]int)
 	for _, p := range c.pipelines {
@@ -202,7 +202,7 @@ func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) 
 			users[t.QueueRef]++
 		}
 	}
-	b.shared = deadletter.FindShared(b.broker.Name(), b.index, all, c.book)
+	b.shared = deadletter.FindShared(b.read.Name(), b.index, all, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
 			p.settleKeeping(p.dead.Kept(b.listed(), users), s)
@@ -229,7 +229,7 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 		}
 	}
 	for _, b := range c.brokers {
-		if b.samples.Status(now).OK {
+		if b.read.Samples.Status(now).OK {
 			b.store(into)
 		}
 	}
@@ -239,7 +239,7 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
-		if p.broker.samples.Status(now).OK {
+		if p.broker.read.Samples.Status(now).OK {
 			p.keepBroker(into)
 		}
 		if p.report != nil && p.report.src.Status(now).OK {

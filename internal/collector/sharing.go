@@ -10,17 +10,17 @@ import (
 
 // listed is what the newest readings tell of the broker's queues.
 func (b *brokerWatch) listed() deadletter.Broker {
-	t, _ := b.topology.Get()
-	return deadletter.Broker{Name: b.broker.Name(), Queues: b.queues, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.err, Moved: b.moved, Shared: b.shared}
+	t, _ := b.read.Topology.Get()
+	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, Moved: b.moved, Shared: b.shared}
 }
 
 // sharedQueues are the shared dead-letter queues of all brokers, for the snapshot that has their pipelines.
 func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
 	for _, b := range c.brokers {
-		health := b.samples.Status(now)
-		newest, _ := b.sample.Get()
-		out = append(out, b.shared.Show(s, b.listed(), &c.past, newest.At, health, source.WhyDown("broker "+name(b.broker.Name()), health))...)
+		health := b.read.Samples.Status(now)
+		newest, _ := b.read.Sample.Get()
+		out = append(out, b.shared.Show(s, b.listed(), &c.past, newest.At, health, source.WhyDown("broker "+name(b.read.Name()), health))...)
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func TestASlowDiskDelaysNoRound(t *testing.T) {
 		for _, s := range b.sources {
 			s.Attempt(t.Context())
 		}
-		b.brokers[0].readTopology(t.Context())
+		b.brokers[0].read.ReadTopology(t.Context())
 		round := func() (count int64, marks int) {
 			t.Helper()
 			began := time.Now()

@@ -25,7 +25,7 @@ type view struct {
 }
 
 func (c *Collector) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.samples.Status(now))}
+	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
 		v.scheme = p.scheme()
@@ -73,7 +73,7 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 
 // watched are the sources whose outages are those of the pipeline. What consumers report is none of them.
 func (p *pipeline) watched() []*source.Source {
-	out := []*source.Source{p.broker.samples}
+	out := []*source.Source{p.broker.read.Samples}
 	if p.store != nil {
 		out = append(out, p.store.src)
 	}
@@ -101,7 +101,7 @@ func (p *pipeline) oldestWaiting(v view) dedup.Figure {
 	if v.brokerDown != "" {
 		return dedup.Unknown(dedup.Seconds, v.brokerDown)
 	}
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	var queues []*dedup.Queue
 	for _, ref := range p.refs {
 		queues = append(queues, p.broker.queues[ref])
@@ -112,7 +112,7 @@ func (p *pipeline) oldestWaiting(v view) dedup.Figure {
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
-	sample, _ := p.broker.sample.Get()
+	sample, _ := p.broker.read.Sample.Get()
 	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)

@@ -17,7 +17,7 @@ func TestASourceThatTurnsIsLoggedOnceWithItsReason(t *testing.T) {
 	var out bytes.Buffer
 	b := newBench(t, testInterval)
 	b.log = slog.New(slog.NewTextHandler(&out, nil))
-	src, now := b.brokers[0].samples, time.Now()
+	src, now := b.brokers[0].read.Samples, time.Now()
 	turn := func(err error) string {
 		out.Reset()
 		for range 3 {
@@ -41,7 +41,7 @@ func TestASourceThatTurnsIsLoggedOnceWithItsReason(t *testing.T) {
 func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
 	b := newBench(t, testInterval)
 	now := time.Now()
-	b.brokers[0].samples.Finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
+	b.brokers[0].read.Samples.Finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
 	b.noteTurns(now)
 	want := "broker main cannot be read: GET /api/overview: connection refused"
 	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
@@ -157,17 +157,4 @@ func TestConsumersWithAChannelForEachMessageDoNotMakeTheTopologyDear(t *testing.
 			}
 		})
 	})
-}
-
-func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
-	b := newBench(t, testInterval).brokers[0]
-	for err, want := range map[string]int{"": 1, "no answer within 10s": 0} {
-		b.topology.Set(topologyReading{topology: dedup.Topology{At: at(10)}, err: err})
-		if b.wantNews(at(110)); len(b.wanted) != want {
-			t.Errorf("after %q it was asked for %d times, want %d", err, len(b.wanted), want)
-		}
-		for len(b.wanted) > 0 {
-			<-b.wanted
-		}
-	}
 }

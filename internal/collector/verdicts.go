@@ -53,16 +53,17 @@ func (w *storeWatch) bound(st *dedup.StoreStatus) dedup.Bound {
 		return dedup.Bound{}
 	}
 	s := w.queues[0]
-	s.broker.live.mu.Lock()
-	readings := s.calms.OutUntil(st.Evidence.At)
-	s.broker.live.mu.Unlock()
-	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, readings, st.Evidence, st.Scheme)
+	var bound dedup.Bound
+	s.broker.read.Live.Locked(func() {
+		bound = dedup.BoundOf(st.Stats.Pass.OldestProcessing, s.calms.OutUntil(st.Evidence.At), st.Evidence, st.Scheme)
+	})
+	return bound
 }
 
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.
 func (w *storeWatch) wantTopologies(now time.Time) {
 	for _, s := range w.queues {
-		s.broker.wantNews(now)
+		s.broker.read.WantNews(now)
 	}
 }
 

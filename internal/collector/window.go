@@ -30,7 +30,7 @@ func (p *pipeline) scheme() dedup.Scheme {
 
 // see is what the windows of a pipeline are seen by in a round.
 func (c *Collector) see(p *pipeline, v view) window.View {
-	read, _ := p.broker.sample.Get()
+	read, _ := p.broker.read.Sample.Get()
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
 		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.counts.Acks.Open, CountsDeliveries: p.counts.Deliveries.Open,
@@ -58,10 +58,10 @@ func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup
 	out := p.counted.Figures(seen, c.gains(p, w))
 	if seen.BrokerDown == "" {
 		out.DeadLetterInflow = p.dead.Inflow(&c.past, p.broker.listed(), w)
-		read, _ := p.broker.topology.Get()
+		read, _ := p.broker.read.Topology.Get()
 		closed := figure.Restarts{Window: w, Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
 		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, &c.past, seen.Info, p.broker.index, seen.Now, w)
-		out.ConsumerRestarts = p.consumers.Restarts(closed, &c.past, &read.topology, read.err)
+		out.ConsumerRestarts = p.consumers.Restarts(closed, &c.past, &read.Topology, read.Err)
 	}
 	return out
 }

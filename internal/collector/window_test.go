@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -32,12 +33,12 @@ func (doubleCheck) Query() string    { return "q" }
 
 // TestFiguresAreMadeOfWhatThePipelineIsTiedTo: its store with all that keep their markers there, live counts and the effect check.
 func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
-	source := &fakeSource{scheme: nackScheme}
+	fake := &fakeSource{scheme: nackScheme}
 	pipeline := func(name, store string) dedup.Pipeline {
 		return dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name, name + ".late"}, Store: store}
 	}
 	c, err := newCollector(Config{Interval: testInterval}, Deps{
-		Brokers: []Broker{source}, Stores: []Store{eventStore{namedStore{source, "events"}}, namedStore{source, "rows"}},
+		Brokers: []source.Broker{fake}, Stores: []Store{eventStore{namedStore{fake, "events"}}, namedStore{fake, "rows"}},
 		Pipelines: []dedup.Pipeline{pipeline("orders", "events"), pipeline("emails", "rows"), pipeline("returns", "events"), pipeline("bare", "")},
 		Live:      map[string]LiveReader{"main": silentReader{}}, Effects: []effect.Checker{doubleCheck{}},
 	}, newFakeHistory())

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"testing"
@@ -10,9 +10,10 @@ import (
 func TestOnlyClassicQueuesAnswerAsOfTheRequest(t *testing.T) {
 	ref := dedup.QueueRef{Vhost: "/", Name: "orders"}
 	for kind, want := range map[string]int{"classic": 1, "quorum": 0} {
-		o := occupancy{out: map[string][]sample.OutSample{}, watch: map[string][]dedup.QueueRef{"orders": {ref}}}
+		var o Occupancy
+		o.Follow("orders", []dedup.QueueRef{ref})
 		o.sampleOut("orders", sample.OutSample{}, map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Type: kind}})
-		if got := len(o.drainOut("orders")); got != want {
+		if got := len(o.DrainOut("orders")); got != want {
 			t.Errorf("%d samples of a %s queue, want %d", got, kind, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"context"
@@ -90,7 +90,7 @@ func (l *channelLister) take() []*dedup.ChannelList {
 
 // readChannels lists the channels where it is worth it. Where they cannot be listed all closed channels may have been of any
 // pipeline, and nothing else is amiss.
-func (b *brokerWatch) readChannels(ctx context.Context) error {
+func (b *BrokerReader) readChannels(ctx context.Context) error {
 	if !b.lister.due(time.Now()) {
 		return nil
 	}
