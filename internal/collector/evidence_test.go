@@ -88,8 +88,8 @@ func at(s float64) time.Time { return calmStart.Add(time.Duration(s * float64(ti
 
 // depths is a broker with these numbers of messages: ready and unacked of the source queue, and a dead-letter queue.
 func brokerWith(ready, unacked, dead int64, change func(map[dedup.QueueRef]*dedup.Queue)) map[dedup.QueueRef]*dedup.Queue {
-	source := queue("orders", func(q *dedup.Queue) { q.Ready, q.Unacked, q.Messages = ptr(ready), ptr(unacked), ptr(ready+unacked) })
-	dlq := queue("orders.dlq", func(q *dedup.Queue) { q.Messages = ptr(dead) })
+	source := newQueue("orders", func(q *dedup.Queue) { q.Ready, q.Unacked, q.Messages = ptr(ready), ptr(unacked), ptr(ready+unacked) })
+	dlq := newQueue("orders.dlq", func(q *dedup.Queue) { q.Messages = ptr(dead) })
 	all := map[dedup.QueueRef]*dedup.Queue{source.QueueRef: &source, dlq.QueueRef: &dlq}
 	if change != nil {
 		change(all)

@@ -33,12 +33,12 @@ func (doubleCheck) Query() string    { return "q" }
 
 // TestFiguresAreMadeOfWhatThePipelineIsTiedTo: its store with all that keep their markers there, live counts and the effect check.
 func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
-	server := &fakeSource{scheme: nackScheme}
+	fake := &fakeSource{scheme: nackScheme}
 	pipeline := func(name, store string) dedup.Pipeline {
 		return dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name, name + ".late"}, Store: store}
 	}
 	c, err := newCollector(Config{Interval: testInterval}, Deps{
-		Brokers: []source.Broker{server}, Stores: []Store{eventStore{namedStore{server, "events"}}, namedStore{server, "rows"}},
+		Brokers: []source.Broker{fake}, Stores: []Store{eventStore{namedStore{fake, "events"}}, namedStore{fake, "rows"}},
 		Pipelines: []dedup.Pipeline{pipeline("orders", "events"), pipeline("emails", "rows"), pipeline("returns", "events"), pipeline("bare", "")},
 		Live:      map[string]source.LiveReader{"main": silentReader{}}, Effects: []effect.Checker{doubleCheck{}},
 	}, newFakeHistory())
@@ -61,10 +61,10 @@ func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
 func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	b := newBench(t, testInterval)
 	p := b.pipelines[0]
-	expiring := queue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
+	expiring := newQueue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
 	p.refs = append(p.refs, ref("gone"))
 	p.broker.queues = map[dedup.QueueRef]*dedup.Queue{ref("orders"): &expiring}
-	p.acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
+	p.counts.Acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
 	now := time.Now()
 	seen := b.see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
 	if len(seen.Queues) != 2 || seen.Queues[0] != &expiring || seen.Queues[1] != nil || !seen.Vanishing || !seen.CountsAcks || seen.CountsDeliveries || !seen.DeadKnown {
