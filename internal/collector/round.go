@@ -210,21 +210,8 @@ func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time
 
 // collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
 func (c *Collector) collect(into counter.Batch, now time.Time) {
-	for _, s := range c.sources {
-		h := s.Status(now)
-		if !h.Tried {
-			continue
-		}
-		up := 0.0
-		if h.OK {
-			up = 1
-		}
-		into.Add(series.SourceUp, up, "source", s.Name)
-		into.Add(series.SourceDuration, h.Took.Seconds(), "source", s.Name)
-		into.Tallies(c.missed(s, h.Missed))
-		if !h.LastSuccess.IsZero() {
-			into.Add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.Name)
-		}
+	for _, h := range c.healths {
+		h.keep(into, now)
 	}
 	for _, b := range c.brokers {
 		if b.read.Samples.Status(now).OK {
@@ -247,15 +234,4 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 			p.keepMarkers(into, now)
 		}
 	}
-}
-
-// missed brings the tally of a source's missed ticks up to date.
-func (c *Collector) missed(s *source.Source, n uint64) *counter.Tally {
-	t := c.book.Tally(series.SourceMissed, "source", s.Name)
-	t.Open = true
-	if n > c.misses[s.Name] {
-		t.Total += float64(n - c.misses[s.Name])
-		c.misses[s.Name] = n
-	}
-	return t
 }
