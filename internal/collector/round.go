@@ -44,8 +44,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.number++
 	c.absorb(now)
 	stored := counter.Batch{}
+	c.resume(ctx, now) // before anything is collected: a counter that did not go on yet would fall
 	c.collect(stored, now)
-	c.resume(ctx, now)
 	c.past.Append(ctx, now, stored)
 	c.past.Refresh(ctx, now)
 	c.acknowledged.Read(ctx)
