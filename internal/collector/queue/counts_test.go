@@ -13,15 +13,15 @@ import (
 var orders = dedup.QueueRef{Vhost: "/", Name: "orders"}
 
 // A list is one reading of the queue: how many messages were acked and published, negative where the broker does not say; none where it is
-// not listed.
+// not listed, hidden where that list may hide it.
 type list struct {
 	acked, published int64
-	none             bool
+	none, hidden     bool
 	node             string
 }
 
 func (l list) reading(i int) Reading {
-	r := Reading{At: time.Unix(1_800_000_000, 0).Add(time.Duration(i) * time.Minute), Queues: map[dedup.QueueRef]*dedup.Queue{}, Complete: true, Counting: true, Later: i > 0}
+	r := Reading{At: time.Unix(1_800_000_000, 0).Add(time.Duration(i) * time.Minute), Queues: map[dedup.QueueRef]*dedup.Queue{}, Complete: !l.hidden, Counting: true, Later: i > 0}
 	if l.none {
 		return r
 	}
@@ -51,6 +51,7 @@ func TestWhatABrokerCountsIsCountedOnAcrossGaps(t *testing.T) {
 		"a queue that went and came":         {[]list{{acked: 7}, {none: true}, {acked: 3}}, 0, 2, false, false, false},
 		"a queue that moved":                 {[]list{{acked: 7, node: "a"}, {acked: 9, node: "b"}}, 0, 1, false, false, false},
 		"a queue that is declared now":       {[]list{{none: true}, {acked: 3}}, 3, 0, true, false, false},
+		"a queue that a list hid at first":   {[]list{{none: true, hidden: true}, {acked: 3}}, 0, 1, false, false, false},
 		"a queue that does not exist yet":    {[]list{{none: true}}, 0, 0, false, true, true},
 		"no message was ever published":      {[]list{{acked: -1, published: -1}}, 0, 0, false, true, false},
 		"a first value that may be too late": {[]list{{acked: -1}, {acked: -1}, {acked: 5}}, 5, 0, true, false, false},
