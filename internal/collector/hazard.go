@@ -15,10 +15,10 @@ import (
 
 // findings are the hazards seen in a pipeline's queues, store and scheme. What cannot be read gives none: its pipeline is
 // unknown then, and a finding that nobody can see any more would be a guess.
-func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures) []dedup.Finding {
-	out := c.recoveries(p, v)
+func (m *maker) findings(p *pipeline, v view, windows []dedup.WindowFigures) []dedup.Finding {
+	out := m.recoveries(p, v)
 	if v.brokerDown == "" {
-		out = append(out, c.queueFindings(p, v)...)
+		out = append(out, m.queueFindings(p, v)...)
 	}
 	if v.reportDown == "" {
 		out = append(out, finding.ReportUnreadable(p.Name, p.reported.bad)...)
@@ -33,7 +33,7 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 }
 
 // queueFindings are the hazards that the broker shows.
-func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
+func (m *maker) queueFindings(p *pipeline, v view) []dedup.Finding {
 	sample, _ := p.broker.read.Sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
 	if len(out) > 0 || len(p.dead.Targets) == 0 {
@@ -43,28 +43,28 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 	listed := p.broker.listed()
 	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
 	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
-	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.dead.Discarding(listed), elsewhere)...)
-	m := c.messages(p, v)
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(m.past, v.now), p.dead.Discarding(listed), elsewhere)...)
+	stuck := m.messages(p, v)
 	if deserted := p.consumers.Findings(); len(deserted) > 0 {
 		out = append(out, deserted...) // of whose backlog nothing more need be said
 	} else {
-		out = append(out, m.Growing()...)
+		out = append(out, stuck.Growing()...)
 	}
-	return append(out, m.Blocked()...)
+	return append(out, stuck.Blocked()...)
 }
 
 // messages are those of the source queues, and the markers and the outage that may hold them back.
-func (c *Collector) messages(p *pipeline, v view) progress.Messages {
+func (m *maker) messages(p *pipeline, v view) progress.Messages {
 	d := p.depths()
-	m := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.Ready, Unacked: d.Unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
-		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: c.turns.Since(sample.CounterLag, p.watched()...)}
+	out := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.Ready, Unacked: d.Unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
+		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: m.turns.Since(sample.CounterLag, p.watched()...)}
 	if p.store != nil {
-		m.Down = c.turns.Open(p.store.src)
+		out.Down = m.turns.Open(p.store.src)
 	}
 	if v.stats.Pass != nil {
-		m.Offset = v.stats.Pass.ClockOffset
+		out.Offset = v.stats.Pass.ClockOffset
 	}
-	return m
+	return out
 }
 
 // storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.
@@ -138,13 +138,13 @@ func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 }
 
 // recoveries are the findings about the outages that have just ended.
-func (c *Collector) recoveries(p *pipeline, v view) []dedup.Finding {
+func (m *maker) recoveries(p *pipeline, v view) []dedup.Finding {
 	ready := dedup.Unknown(dedup.Count, v.brokerDown)
 	if v.brokerDown == "" {
 		ready = p.depths().Ready
 	}
 	var out []dedup.Finding
-	for _, o := range c.turns.Ended(p.watched()...) {
+	for _, o := range m.turns.Ended(p.watched()...) {
 		out = append(out, finding.Recovering(o.Source, o.Lasted(v.now), o.Until, ready, v.now)...)
 	}
 	return out

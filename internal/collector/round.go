@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
@@ -51,25 +50,13 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.acknowledged.Read(ctx)
 	c.marks.Read(ctx, now)
 
-	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
+	s := c.maker().snapshot(now)
+	s.Round, s.Interval = c.number, c.cfg.Interval
 	var kept []dedup.SourceRecord
 	for _, src := range c.sources {
 		s.Sources, kept = append(s.Sources, src.Status(now)), append(kept, src.Record(now))
 	}
 	c.memory.Keep(ctx, kept, now)
-	for _, b := range c.brokers {
-		s.Brokers = append(s.Brokers, b.status(&c.past, now))
-	}
-	for _, w := range c.stores {
-		s.Stores = append(s.Stores, w.status(now))
-	}
-	for _, p := range c.pipelines {
-		s.Pipelines = append(s.Pipelines, c.status(p, now))
-	}
-	s.SharedQueues = c.sharedQueues(s, now)
-	s.SharedKnown = !slices.ContainsFunc(c.brokers, func(b *brokerWatch) bool { return b.index == nil })
-	c.judgeMarkers(s)
-	worstFirst(s)
 	judged := counter.Batch{}
 	for i, p := range c.pipelines {
 		p.keepJudged(judged, now, &s.Pipelines[i])

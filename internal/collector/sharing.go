@@ -15,12 +15,12 @@ func (b *brokerWatch) listed() deadletter.Broker {
 }
 
 // sharedQueues are the shared dead-letter queues of all brokers, for the snapshot that has their pipelines.
-func (c *Collector) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
+func (m *maker) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
-	for _, b := range c.brokers {
+	for _, b := range m.brokers {
 		health := b.read.Samples.Status(now)
 		newest, _ := b.read.Sample.Get()
-		out = append(out, b.shared.Show(s, b.listed(), &c.past, newest.At, health, source.WhyDown("broker "+name(b.read.Name()), health))...)
+		out = append(out, b.shared.Show(s, b.listed(), m.past, newest.At, health, source.WhyDown("broker "+name(b.read.Name()), health))...)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
@@ -24,7 +25,43 @@ type view struct {
 	stats  dedup.StoreStats
 }
 
-func (c *Collector) view(p *pipeline, now time.Time) view {
+// A maker makes the snapshot of a round out of what was absorbed and stored.
+type maker struct {
+	windows      []time.Duration
+	past         *counter.Past
+	turns        *source.Turns
+	brokers      []*brokerWatch
+	stores       []*storeWatch
+	pipelines    []*pipeline
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+}
+
+// maker is what makes the snapshot of the round under way.
+func (c *Collector) maker() *maker {
+	return &maker{c.cfg.Windows, &c.past, c.turns, c.brokers, c.stores, c.pipelines, c.acknowledged, c.marks}
+}
+
+// snapshot computes everything that is shown, but for the sources.
+func (m *maker) snapshot(now time.Time) *dedup.Snapshot {
+	s := &dedup.Snapshot{At: now}
+	for _, b := range m.brokers {
+		s.Brokers = append(s.Brokers, b.status(m.past, now))
+	}
+	for _, w := range m.stores {
+		s.Stores = append(s.Stores, w.status(now))
+	}
+	for _, p := range m.pipelines {
+		s.Pipelines = append(s.Pipelines, m.status(p, now))
+	}
+	s.SharedQueues = m.sharedQueues(s, now)
+	s.SharedKnown = !slices.ContainsFunc(m.brokers, func(b *brokerWatch) bool { return b.index == nil })
+	m.judgeMarkers(s)
+	worstFirst(s)
+	return s
+}
+
+func (m *maker) view(p *pipeline, now time.Time) view {
 	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
@@ -43,24 +80,24 @@ func (c *Collector) view(p *pipeline, now time.Time) view {
 }
 
 // status computes everything that is shown of one pipeline.
-func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
-	v := c.view(p, now)
+func (m *maker) status(p *pipeline, now time.Time) dedup.PipelineStatus {
+	v := m.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
-	seen := c.see(p, v)
-	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.effects.Figures(c.window(p, seen, w), now))
+	seen := m.see(p, v)
+	for _, w := range m.windows {
+		st.Windows = append(st.Windows, p.effects.Figures(m.window(p, seen, w), now))
 	}
 	p.showQueues(&st, v)
-	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
-	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
-	st.PassAge, st.Coverage = m.Age, m.Seen
-	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
+	marked := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
+	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = marked.States, marked.NoExpiry, marked.Oldest
+	st.PassAge, st.Coverage = marked.Age, marked.Seen
+	st.BrokerDeaths = p.broker.deathFigures(m.past, now)
 	st.SharingUnknown = p.broker.index == nil
-	st.Baseline = c.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
-	st.Findings = append(c.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
+	st.Baseline = m.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
+	st.Findings = append(m.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
 	missingWay(&st)
 	p.effects.Show(&st, now)
-	st.Events = p.allEvents(c.marks.Of(p.Name))
+	st.Events = p.allEvents(m.marks.Of(p.Name))
 	for _, s := range p.sources() {
 		h := s.Status(now)
 		st.Sources = append(st.Sources, h.Name)

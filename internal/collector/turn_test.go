@@ -44,7 +44,7 @@ func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
 	b.brokers[0].read.Samples.Finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
 	b.noteTurns(now)
 	want := "broker main cannot be read: GET /api/overview: connection refused"
-	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
+	if got := b.maker().view(b.pipelines[0], now).brokerDown; got != want {
 		t.Errorf("a figure says %q, want %q", got, want)
 	}
 	if e := event.Merge(&b.brokers[0].events); len(e) != 1 || e[0].Text != want {

@@ -12,12 +12,12 @@ import (
 )
 
 // judgeMarkers fills in the evidence of each store, and what it means for the pipelines that use the store.
-func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
+func (m *maker) judgeMarkers(s *dedup.Snapshot) {
 	statuses := make(map[string]*dedup.PipelineStatus, len(s.Pipelines))
 	for i := range s.Pipelines {
 		statuses[s.Pipelines[i].Pipeline.Name] = &s.Pipelines[i]
 	}
-	for i, w := range c.stores {
+	for i, w := range m.stores {
 		st := &s.Stores[i]
 		st.Evidence = w.evidence(s.At, statuses)
 		count, why := finding.Verdicts{}, source.WhyDown("store "+name(st.Name), st.Health)
@@ -40,7 +40,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 			}
 		}
 	}
-	for _, p := range c.pipelines {
+	for _, p := range m.pipelines {
 		if p.store == nil {
 			finding.Verdicts{}.Show(statuses[p.Name], nil, "the pipeline has no store")
 		}

@@ -30,7 +30,7 @@ func (p *pipeline) scheme() dedup.Scheme {
 }
 
 // see is what the windows of a pipeline are seen by in a round.
-func (c *Collector) see(p *pipeline, v view) window.View {
+func (m *maker) see(p *pipeline, v view) window.View {
 	read, _ := p.broker.read.Sample.Get()
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
@@ -49,23 +49,23 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 		}
 	}
 	if p.store != nil {
-		seen.Sharers = c.sharers(p.store)
+		seen.Sharers = m.sharers(p.store)
 	}
 	return seen
 }
 
 // window computes the figures of one pipeline over one span.
-func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup.WindowFigures {
-	if c.past.Failure != "" {
-		return figure.UnknownWindow(w, c.past.Failure)
+func (m *maker) window(p *pipeline, seen window.View, w time.Duration) dedup.WindowFigures {
+	if m.past.Failure != "" {
+		return figure.UnknownWindow(w, m.past.Failure)
 	}
-	out := p.counted.Figures(seen, c.gains(p, w))
+	out := p.counted.Figures(seen, m.gains(p, w))
 	if seen.BrokerDown == "" {
-		out.DeadLetterInflow = p.dead.Inflow(&c.past, p.broker.listed(), w)
+		out.DeadLetterInflow = p.dead.Inflow(m.past, p.broker.listed(), w)
 		read, _ := p.broker.read.Topology.Get()
-		closed := figure.Restarts{Window: w, Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
-		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, &c.past, seen.Info, p.broker.index, seen.Now, w)
-		out.ConsumerRestarts = p.consumers.Restarts(closed, &c.past, &read.Topology, read.Err)
+		closed := figure.Restarts{Window: w, Closed: m.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, m.past, seen.Info, p.broker.index, seen.Now, w)
+		out.ConsumerRestarts = p.consumers.Restarts(closed, m.past, &read.Topology, read.Err)
 	}
 	return out
 }
@@ -79,17 +79,17 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 	if i < 0 || !c.pipelines[i].counted.Joined {
 		return dedup.Calibration{}, false
 	}
-	p := c.pipelines[i]
-	now := time.Now()
+	p, now := c.pipelines[i], time.Now()
+	m := c.maker()
 	p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
-	return p.counted.LiveRate(c.see(p, c.view(p, now)), from, to)
+	return p.counted.LiveRate(m.see(p, m.view(p, now)), from, to)
 }
 
 // gains are what the counters of a pipeline gained over a window.
-func (c *Collector) gains(p *pipeline, w time.Duration) *window.Gains {
-	gain := func(t *counter.Tally) sample.Increase { return c.past.Gain(w, t) }
+func (m *maker) gains(p *pipeline, w time.Duration) *window.Gains {
+	gain := func(t *counter.Tally) sample.Increase { return m.past.Gain(w, t) }
 	g := &window.Gains{
-		Window: w, Span: c.past.Span(w), Acks: gain(p.counts.Acks), AutoAcks: gain(p.counts.AutoAcks), Deliveries: gain(p.counts.Deliveries),
+		Window: w, Span: m.past.Span(w), Acks: gain(p.counts.Acks), AutoAcks: gain(p.counts.AutoAcks), Deliveries: gain(p.counts.Deliveries),
 		Redeliveries: gain(p.counts.Redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
 		Outcomes: make(map[string]sample.Increase),
 	}
@@ -100,13 +100,13 @@ func (c *Collector) gains(p *pipeline, w time.Duration) *window.Gains {
 }
 
 // sharers names the other stores on the same server whose consumers ask with the same command.
-func (c *Collector) sharers(w *storeWatch) []string {
+func (m *maker) sharers(w *storeWatch) []string {
 	ask := w.store.Scheme().Ask
 	if w.runID == "" || ask == "" {
 		return nil
 	}
 	var out []string
-	for _, other := range c.stores {
+	for _, other := range m.stores {
 		if other != w && other.runID == w.runID && other.store.Scheme().Ask == ask {
 			out = append(out, other.store.Name())
 		}

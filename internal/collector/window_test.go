@@ -66,7 +66,7 @@ func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	p.broker.queues = map[dedup.QueueRef]*dedup.Queue{ref("orders"): &expiring}
 	p.counts.Acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
 	now := time.Now()
-	seen := b.see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
+	seen := b.maker().see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
 	if len(seen.Queues) != 2 || seen.Queues[0] != &expiring || seen.Queues[1] != nil || !seen.Vanishing || !seen.CountsAcks || seen.CountsDeliveries || !seen.DeadKnown {
 		t.Errorf("of the queues: %+v", seen)
 	}
@@ -74,7 +74,7 @@ func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 		t.Errorf("of the sources: %+v", seen)
 	}
 	p.counted.Joined, p.live = true, source.NewLiveSource("main", silentReader{}, testInterval, testInterval/2, func() {})
-	if seen := b.see(p, view{now: now}); !strings.Contains(seen.Live.Down, "not been read") || seen.Live.Better == "" {
+	if seen := b.maker().see(p, view{now: now}); !strings.Contains(seen.Live.Down, "not been read") || seen.Live.Better == "" {
 		t.Errorf("of live counts: %+v", seen.Live)
 	}
 }
