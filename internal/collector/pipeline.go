@@ -124,7 +124,7 @@ func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	f.Unborn = unborn == len(p.refs)
 	f.Consumers, f.ConsumersKnown = float64(consumers), consumersKnown
 	p.consumers.Note(consumers, consumersKnown, s.At)
-	if !late(&s.BrokerSample) {
+	if !s.Late() {
 		p.consumers.NoteQueues(p.broker.queues, s.At)
 	}
 	p.consumers.NoteTimeouts(&p.broker.timeouts, s.At)
