@@ -84,9 +84,9 @@ func feedRound(c *Collector, broker *fakeSource, at time.Time) {
 	for i := range buckets {
 		buckets[i] = n
 	}
-	for _, w := range c.reports {
-		w.readings.Set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
+	for _, p := range c.pipelines {
+		p.report.readings.Set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
 			Ack: dedup.LatencyCounts{Buckets: buckets, Sum: n}, Work: dedup.LatencyCounts{Buckets: buckets, Sum: n}})
-		w.src.Finish(at, 0, nil)
+		p.report.src.Finish(at, 0, nil)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -68,7 +67,7 @@ type Deps struct {
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
 	// Live are the readers of live counts by broker; none for one that does not tell them.
-	Live map[string]LiveReader
+	Live map[string]source.LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
 	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
@@ -93,9 +92,8 @@ type Collector struct {
 
 	brokers   []*brokerWatch
 	stores    []*storeWatch
-	reports   []*reportWatch
 	effects   []*effect.Watch
-	lives     []*liveWatch
+	lives     []*source.LiveSource
 	pipelines []*pipeline
 	sources   []*source.Source
 	wake      chan struct{}
@@ -107,12 +105,12 @@ type Collector struct {
 	past         counter.Past
 	number       uint64
 	turns        *source.Turns
+	healths      []*healthSeries
 	acknowledged *records.Acknowledged
 	marks        *records.Marked
 	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
-	misses map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -129,7 +127,7 @@ func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) 
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
 	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: counter.NewBook(),
-		wake: make(chan struct{}, 1), turns: source.NewTurns(), misses: make(map[string]uint64)}
+		wake: make(chan struct{}, 1), turns: source.NewTurns()}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -137,113 +135,18 @@ func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) 
 		c.changed = func(string) {}
 	}
 	c.past = counter.NewPast(c.book, h, cfg.Interval, cfg.Windows, c.log)
-	if err := c.wire(deps); err != nil {
+	w := &wiring{cfg: cfg, book: c.book, log: c.log, turned: c.wakeUp}
+	if err := w.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
+	}
+	c.brokers, c.stores, c.effects, c.lives, c.pipelines, c.sources = w.brokers, w.stores, w.effects, w.lives, w.pipelines, w.sources
+	for _, s := range c.sources {
+		c.healths = append(c.healths, newHealthSeries(s, c.book))
 	}
 	c.acknowledged = records.NewAcknowledged(deps.Baselines, &c.beside, c.log)
 	c.marks, c.memory = records.NewMarked(deps.Marks, &c.beside, c.log), records.NewMemory(deps.Memory, &c.beside, c.log)
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
-}
-
-// wire makes the sources and ties each pipeline to those it depends on.
-func (c *Collector) wire(deps Deps) error {
-	turned := c.wakeUp
-	brokers := make(map[string]*brokerWatch)
-	for _, b := range deps.Brokers {
-		w := newBrokerWatch(source.NewBrokerReader(b, c.cfg.Interval, c.cfg.Timeout, c.log, turned), c.book)
-		brokers[b.Name()] = w
-		c.brokers = append(c.brokers, w)
-		c.sources = append(c.sources, w.read.Samples, w.read.Totals)
-	}
-	stores := make(map[string]*storeWatch)
-	for _, s := range deps.Stores {
-		w := newStoreWatch(s, c.cfg, c.book, turned)
-		stores[s.Name()] = w
-		c.stores = append(c.stores, w)
-		c.sources = append(c.sources, w.src)
-	}
-	reporters := make(map[string]Reporter)
-	for _, r := range deps.Reporters {
-		reporters[r.Name()] = r
-	}
-	for _, cfg := range deps.Pipelines {
-		p := newPipeline(cfg, c.book)
-		p.counted.Interval = c.cfg.Interval
-		if p.broker = brokers[cfg.Broker]; p.broker == nil {
-			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
-		}
-		p.counted.Traffic.Own = p.broker.owners.Follow(cfg.Vhost, p.refs)
-		p.counted.Traffic.Loss = &p.broker.loss
-		if cfg.Store != "" {
-			if p.store = stores[cfg.Store]; p.store == nil {
-				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
-			}
-			p.store.pipelines = append(p.store.pipelines, cfg.Name)
-			p.store.users = append(p.store.users, p)
-			p.count(p.store)
-		}
-		if cfg.Lock != "" {
-			lock := stores[cfg.Lock]
-			if lock == nil {
-				return fmt.Errorf("pipeline %s: there is no store %q for its lock", cfg.Name, cfg.Lock)
-			}
-			// The lock has its evidence from the queues of the pipeline; its figures are those of the markers.
-			lock.pipelines = append(lock.pipelines, cfg.Name)
-			lock.users = append(lock.users, p)
-		}
-		if r := reporters[cfg.ReportedStore]; r != nil && cfg.ReportedStore != "" {
-			p.report = newReportWatch(r, cfg.Name, c.cfg, turned)
-			c.reports = append(c.reports, p.report)
-			c.sources = append(c.sources, p.report.src)
-		}
-		c.pipelines = append(c.pipelines, p)
-	}
-	if err := c.wireEffects(deps); err != nil {
-		return err
-	}
-	c.pair()
-	c.wireLive(deps.Live)
-	for _, s := range c.sources {
-		c.missed(s, 0)
-	}
-	return nil
-}
-
-// wireEffects gives each pipeline its effect check.
-func (c *Collector) wireEffects(deps Deps) error {
-	for _, check := range deps.Effects {
-		i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == check.Pipeline() })
-		if i < 0 {
-			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
-		}
-		w := effect.NewWatch(check, deps.Records, c.log, c.wakeUp)
-		c.pipelines[i].effects, c.pipelines[i].counted.Doubled = w, w.Since
-		c.effects = append(c.effects, w)
-	}
-	return nil
-}
-
-// pair tells pipelines that share a store of each other, and brokers whose queues to sample each second.
-func (c *Collector) pair() {
-	for _, w := range c.stores {
-		w.findQueues()
-	}
-	for _, p := range c.pipelines {
-		p.broker.read.Live.Follow(p.Name, p.refs)
-		if p.store == nil {
-			continue
-		}
-		for _, other := range p.store.pipelines {
-			if other != p.Name {
-				p.counted.Partner = other
-				break
-			}
-		}
-		if m, ok := p.store.store.(source.Meter); ok && p.counted.Partner == "" {
-			p.broker.read.Live.Meet(p.Name, m)
-		}
-	}
 }
 
 // Run samples until ctx ends and then returns nil.
@@ -262,7 +165,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { b.read.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.Run(ctx) })
+		running.Go(func() { l.Source.Run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.Run(ctx) })

@@ -213,6 +213,33 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 	})
 }
 
+// TestACounterNeverFallsWhereTheHistoryOpensLate: it is replayed for long after a crash, while sources are read already.
+func TestACounterNeverFallsWhereTheHistoryOpensLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newBench(t, testInterval)
+		now := time.Now()
+		take := func(b *testBench, n int64) {
+			p := b.pipelines[0]
+			p.reported.outcomes["processed"].Take(sample.Step{Delta: n})
+			p.report.src.Finish(time.Now(), 0, nil)
+		}
+		first.round(t.Context(), now)
+		take(first, 40)
+		first.round(t.Context(), now.Add(time.Second))
+
+		second := newBench(t, testInterval)
+		second.goOnFrom(first.history)
+		second.history.fail(series.ErrStarting)
+		take(second, 3)
+		second.round(t.Context(), now.Add(10*time.Second))
+		second.history.fail(nil)
+		second.round(t.Context(), now.Add(20*time.Second))
+		if got, _ := second.history.current(series.ReportedOutcomes, "pipeline", "orders", "outcome", "processed"); got != 43 {
+			t.Errorf("the first value after the restart is %v, want 43", got)
+		}
+	})
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"a timeout that is not below the interval": {Interval: 5 * time.Second, Timeout: 5 * time.Second},

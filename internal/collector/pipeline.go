@@ -27,10 +27,9 @@ type pipeline struct {
 	counted window.Pipeline
 	// effects is nil where no effect check is configured.
 	effects *effect.Watch
-	// live reads the live counts of its broker, joint joins them with the store's, and flow takes them alone; nil where there are none.
-	live  *liveWatch
-	joint *jointPair
-	flow  *flowPair
+	// live reads the live counts of its broker, where the store tells of its events; flow is what comes of them. Both are nil where there are none.
+	live *source.LiveSource
+	flow *source.Flow
 
 	counts       queue.Counts
 	reported     reported

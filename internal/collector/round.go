@@ -44,8 +44,8 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.number++
 	c.absorb(now)
 	stored := counter.Batch{}
+	c.resume(ctx, now) // before anything is collected: a counter that did not go on yet would fall
 	c.collect(stored, now)
-	c.resume(ctx, now)
 	c.past.Append(ctx, now, stored)
 	c.past.Refresh(ctx, now)
 	c.acknowledged.Read(ctx)
@@ -141,11 +141,9 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		read, version := p.broker.read.Topology.Get()
 		p.consumers.Follow(&read.Topology, version, read.Err)
-		if p.joint != nil {
-			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
-		}
 		if p.flow != nil {
-			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
+			p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
+			p.counted.Traffic.Flows.Add(p.flow.Drain(), now)
 			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
@@ -212,21 +210,8 @@ func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time
 
 // collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
 func (c *Collector) collect(into counter.Batch, now time.Time) {
-	for _, s := range c.sources {
-		h := s.Status(now)
-		if !h.Tried {
-			continue
-		}
-		up := 0.0
-		if h.OK {
-			up = 1
-		}
-		into.Add(series.SourceUp, up, "source", s.Name)
-		into.Add(series.SourceDuration, h.Took.Seconds(), "source", s.Name)
-		into.Tallies(c.missed(s, h.Missed))
-		if !h.LastSuccess.IsZero() {
-			into.Add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.Name)
-		}
+	for _, h := range c.healths {
+		h.keep(into, now)
 	}
 	for _, b := range c.brokers {
 		if b.read.Samples.Status(now).OK {
@@ -249,15 +234,4 @@ func (c *Collector) collect(into counter.Batch, now time.Time) {
 			p.keepMarkers(into, now)
 		}
 	}
-}
-
-// missed brings the tally of a source's missed ticks up to date.
-func (c *Collector) missed(s *source.Source, n uint64) *counter.Tally {
-	t := c.book.Tally(series.SourceMissed, "source", s.Name)
-	t.Open = true
-	if n > c.misses[s.Name] {
-		t.Total += float64(n - c.misses[s.Name])
-		c.misses[s.Name] = n
-	}
-	return t
 }

@@ -66,6 +66,12 @@ func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWa
 	return w
 }
 
+// use adds a pipeline that keeps its markers here, or its locks.
+func (w *storeWatch) use(p *pipeline) {
+	w.pipelines = append(w.pipelines, p.Name)
+	w.users = append(w.users, p)
+}
+
 // A stirrer is a store that says when Stats holds what should be seen before the next reading in turn.
 type stirrer interface {
 	Stirred() <-chan struct{}

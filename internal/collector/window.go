@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/queue"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
@@ -16,7 +17,7 @@ import (
 // count ties what the pipeline's figures are made of to what its store tells.
 func (p *pipeline) count(w *storeWatch) {
 	p.counted.Store = &w.told
-	w.told.Source, _ = w.store.(eventful)
+	w.told.Source, _ = w.store.(source.Eventful)
 	w.told.Users = append(w.told.Users, &p.counted)
 }
 
@@ -40,9 +41,12 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 	for _, ref := range p.refs {
 		seen.Queues = append(seen.Queues, p.broker.queues[ref])
 	}
-	if p.joint != nil {
-		seen.Live.Down = source.WhyDown("the broker's live counts", p.live.src.Status(v.now))
-		seen.Live.Why, seen.Live.Better = p.live.told()
+	if p.counted.Joined {
+		why, off := p.live.Told()
+		seen.Live.Down, seen.Live.Why, seen.Live.Better = source.WhyDown("the broker's live counts", p.live.Source.Status(v.now)), why, rate.BetterReport
+		if off {
+			seen.Live.Better = rate.BetterLive
+		}
 	}
 	if p.store != nil {
 		seen.Sharers = c.sharers(p.store)
@@ -72,12 +76,12 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == name })
-	if i < 0 || c.pipelines[i].joint == nil {
+	if i < 0 || !c.pipelines[i].counted.Joined {
 		return dedup.Calibration{}, false
 	}
 	p := c.pipelines[i]
 	now := time.Now()
-	p.counted.Traffic.Joints.Add(p.joint.drain(), now)
+	p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
 	return p.counted.LiveRate(c.see(p, c.view(p, now)), from, to)
 }
 
