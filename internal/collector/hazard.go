@@ -88,7 +88,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 func (p *pipeline) sharing() []dedup.QueueRef {
 	for _, s := range p.store.queues {
 		if s.broker == p.broker {
-			return s.calms.Sources
+			return s.told.Sources()
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func kindsOf(p *dedup.PipelineStatus) []string {
 func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
 		b.list(b.pipelines[0], "orders.dlq")
-		b.stores[0].queues[0].calms.Sources = append(b.stores[0].queues[0].calms.Sources, ref("more"))
+		b.stores[0].queues[0].told.Follow([]dedup.QueueRef{ref("more")}, &b.pipelines[0].dead)
 		everythingWrong(b)
 		b.brokers[0].read.WantTopology()
 		goRound(b, source.TopologyInterval)

@@ -74,7 +74,7 @@ func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	dropped, acked := p.counts.Absorb(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	p.acked(acked, s.At)
 	p.consumers.Note(int64(f.Consumers), f.ConsumersKnown, s.At)
-	if !late(&s.BrokerSample) {
+	if !s.Late() {
 		p.consumers.NoteQueues(b.queues, s.At)
 	}
 	p.consumers.NoteTimeouts(&b.timeouts, s.At)

@@ -45,7 +45,7 @@ type storeWatch struct {
 	pipelines []string
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
-	queues []*storeQueues
+	queues []storeQueues
 	events event.Log
 }
 

@@ -54,3 +54,8 @@ func TestAPassThatMissesCompletionsOfTheOneBeforeDisturbsTheStore(t *testing.T) 
 		}
 	}
 }
+
+// at is a second of these tests.
+func at(s float64) time.Time {
+	return time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
+}

@@ -52,12 +52,8 @@ func (w *storeWatch) bound(st *dedup.StoreStatus) dedup.Bound {
 	if len(w.queues) != 1 || st.Evidence.Missing != "" {
 		return dedup.Bound{}
 	}
-	s := w.queues[0]
-	var bound dedup.Bound
-	s.broker.read.Live.Locked(func() {
-		bound = dedup.BoundOf(st.Stats.Pass.OldestProcessing, s.calms.OutUntil(st.Evidence.At), st.Evidence, st.Scheme)
-	})
-	return bound
+	out := w.queues[0].told.OutUntil(st.Evidence.At)
+	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, out, st.Evidence, st.Scheme)
 }
 
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,6 +43,11 @@ type BrokerReading struct {
 // Counting reports whether the broker gives counters.
 func (r *BrokerReading) Counting() bool {
 	return !r.Info.StatsDisabled && r.Info.RatesMode != "none"
+}
+
+// Late reports whether the broker's collector of statistics lags: how old its depths are nobody can say.
+func (r *BrokerReading) Late() bool {
+	return slices.ContainsFunc(r.Problems, func(p dedup.Problem) bool { return p.Kind == "stats_late" })
 }
 
 // A BrokerReader reads one broker: samples, the totals of its queues, its topology, and its channels where it is worth it.

@@ -14,6 +14,11 @@ type Meter interface {
 	Sampled(at float64) (dedup.WorkMet, bool)
 }
 
+// A Listener is told of the depths of all queues of a broker as they were between two times, by their own account. It answers at once.
+type Listener interface {
+	Take(queues map[dedup.QueueRef]*dedup.Queue, began, ended time.Time)
+}
+
 // An Occupancy accumulates the live unacked counts of the pipelines of one broker.
 type Occupancy struct {
 	mu     sync.Mutex
@@ -23,10 +28,11 @@ type Occupancy struct {
 	totals map[string]estimate.Held
 	out    map[string][]sample.OutSample // since the last round
 	last   sample.LiveDepths
-	calms  map[string]*sample.Calms // by store
+	// listeners are fixed once made.
+	listeners []Listener
 }
 
-// Follow accumulates the unacked messages of a pipeline's queues. Like Meet and Calms it is called before anything is read.
+// Follow accumulates the unacked messages of a pipeline's queues. Like Meet and Tell it is called before anything is read.
 func (o *Occupancy) Follow(pipeline string, refs []dedup.QueueRef) {
 	if o.watch == nil {
 		o.watch, o.totals, o.out = make(map[string][]dedup.QueueRef), make(map[string]estimate.Held), make(map[string][]sample.OutSample)
@@ -42,23 +48,8 @@ func (o *Occupancy) Meet(pipeline string, m Meter) {
 	o.meters[pipeline] = m
 }
 
-// Calms are the moments at which nothing of a store's pipelines was out. Only Locked may use what changes of them.
-func (o *Occupancy) Calms(store string) *sample.Calms {
-	if o.calms == nil {
-		o.calms = make(map[string]*sample.Calms)
-	}
-	if o.calms[store] == nil {
-		o.calms[store] = &sample.Calms{}
-	}
-	return o.calms[store]
-}
-
-// Locked runs f while no reading changes the calms.
-func (o *Occupancy) Locked(f func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	f()
-}
+// Tell tells a listener of each reading.
+func (o *Occupancy) Tell(l Listener) { o.listeners = append(o.listeners, l) }
 
 func (o *Occupancy) absorb(t dedup.QueueTotals) {
 	ended := time.Now()
@@ -69,8 +60,8 @@ func (o *Occupancy) absorb(t dedup.QueueTotals) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.queues, o.last = len(t.Queues), sample.LiveDepths{At: t.At, Queues: queues}
-	for _, s := range o.calms {
-		s.Take(queues, t.At, ended, false)
+	for _, l := range o.listeners {
+		l.Take(queues, t.At, ended)
 	}
 	for pipeline, refs := range o.watch {
 		sum, whole := 0.0, true

@@ -29,7 +29,7 @@ func (h hits) statements() hitsSource {
 // are gone than deliveries were not acked, something else deletes them, and they tell nothing.
 func (h hits) comeAgain(span rate.HitsSpan, gain sample.Gain, died float64, held rate.RowsHeld) rate.HitsAgain {
 	rows := &h.store.Inserts
-	a := rate.HitsAgain{Died: died, Returned: h.returned(span, gain),
+	a := rate.HitsAgain{Died: died, Returned: h.returned(span, gain), Before: h.traffic.waitingAround(span.From) + gain.Taken,
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+h.askedAround(span.From))}
 	if gain.Closed > 0 {
 		a.Waiting = min(died, h.traffic.waitingAround(span.To))
