@@ -151,10 +151,10 @@ func (p *pipeline) keepBroker(into batch) {
 	if p.restarts.known {
 		into.tallies(p.restarted)
 	}
-	sums := p.depths()
-	into.figure(series.QueueReady, sums.ready, "pipeline", p.Name)
-	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
-	into.figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
+	sums := p.gauges("")
+	for _, g := range dedup.Gauges() {
+		into.figure(g.Metric, sums[g.Name], "pipeline", p.Name)
+	}
 	for _, t := range p.targets {
 		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared[t.QueueRef] == nil {
 			into.add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
@@ -162,32 +162,32 @@ func (p *pipeline) keepBroker(into batch) {
 	}
 }
 
-// depths are the instantaneous sums over the source queues.
-type depths struct{ ready, unacked, consumers dedup.Figure }
-
-func (p *pipeline) depths() depths {
+// gauges are the levels of the source queues, each summed; with a reason why the broker is down they are unknown.
+func (p *pipeline) gauges(down string) map[dedup.GaugeName]dedup.Figure {
 	sample, _ := p.broker.sample.get()
-	return depths{
-		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
-		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
-		consumers: p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Consumers }),
+	all := make(map[dedup.GaugeName]dedup.Figure)
+	for _, g := range dedup.Gauges() {
+		if all[g.Name] = dedup.Unknown(g.Unit, down); down == "" {
+			all[g.Name] = p.sum(sample.At, g)
+		}
 	}
+	return all
 }
 
-func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figure {
+func (p *pipeline) sum(at time.Time, g dedup.Gauge) dedup.Figure {
 	var sum int64
 	for _, ref := range p.refs {
 		q := p.broker.queues[ref]
 		if q == nil {
-			return dedup.Unknown(dedup.Count, finding.QueueNotFound(ref.Name, p.Broker))
+			return dedup.Unknown(g.Unit, finding.QueueNotFound(ref.Name, p.Broker))
 		}
-		n := field(q)
+		n := g.Of(q)
 		if n == nil {
-			return dedup.Unknown(dedup.Count, fmt.Sprintf("the broker does not say for queue %s (state %s)", name(ref.Name), name(q.State)))
+			return dedup.Unknown(g.Unit, fmt.Sprintf("the broker does not say for queue %s (state %s)", name(ref.Name), name(q.State)))
 		}
 		sum += *n
 	}
-	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
+	return dedup.Exact(dedup.Measured, g.Unit, float64(sum), at, "queue depths of the broker")
 }
 
 func (p *pipeline) keepReported(into batch) {

@@ -9,7 +9,7 @@ import (
 func (c *Collector) recoveries(p *pipeline, v view) []dedup.Finding {
 	ready := dedup.Unknown(dedup.Count, v.brokerDown)
 	if v.brokerDown == "" {
-		ready = p.depths().ready
+		ready = p.gauges("")[dedup.Ready]
 	}
 	var out []dedup.Finding
 	for _, l := range c.outagesOf(p) {

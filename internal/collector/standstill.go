@@ -54,8 +54,8 @@ func (p *pipeline) suspects(held holders, at time.Time, d time.Duration) []dedup
 			all = append(all, m)
 		}
 	}
-	out := p.depths()
-	if !out.ready.Known() || !out.unacked.Known() || float64(len(all)) > out.ready.Value+out.unacked.Value {
+	out := p.gauges("")
+	if !out[dedup.Ready].Known() || !out[dedup.Unacked].Known() || float64(len(all)) > out[dedup.Ready].Value+out[dedup.Unacked].Value {
 		return nil
 	}
 	return all
@@ -79,8 +79,8 @@ func (p *pipeline) standstill(held holders, from time.Time, down *outage) []dedu
 // head looks back over the newest readings of the broker.
 func (p *pipeline) head(held holders, least time.Duration, from time.Time) finding.Head {
 	h := finding.Head{Capacity: p.capacity(), MaxProcessing: p.MaxProcessing}
-	d, frames := p.depths(), p.frames
-	if len(frames) == 0 || !d.ready.Known() || !d.unacked.Known() {
+	d, frames := p.gauges(""), p.frames
+	if len(frames) == 0 || !d[dedup.Ready].Known() || !d[dedup.Unacked].Known() {
 		return h
 	}
 	last := frames[len(frames)-1]
@@ -91,7 +91,7 @@ func (p *pipeline) head(held holders, least time.Duration, from time.Time) findi
 		}
 		if past := last.Began.Sub(f.Began); past >= least {
 			h.Span, h.Acks, h.Redeliveries = past, last.Acks-f.Acks, last.Redeliveries-f.Redeliveries
-			h.Growth, h.Ready, h.Unacked = last.Depth-f.Depth, d.ready.Value, d.unacked.Value
+			h.Growth, h.Ready, h.Unacked = last.Depth-f.Depth, d[dedup.Ready].Value, d[dedup.Unacked].Value
 			if n := last.Held.Count - f.Held.Count; n > 0 {
 				h.Unacked = max(h.Unacked, (last.Held.Sum-f.Held.Sum)/n)
 			}

@@ -94,18 +94,17 @@ func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
+	st.Gauges = p.gauges(v.brokerDown)
 	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
-		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
+		st.DeadLetters = unknown
 		for _, t := range p.targets {
 			st.DeadLetterQueues = append(st.DeadLetterQueues,
 				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown, Shared: p.sharedWith(t.QueueRef)})
 		}
 		return
 	}
-	d := p.depths()
-	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
 	sample, _ := p.broker.sample.get()
 	for _, t := range p.targets {
 		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, sample.At))
