@@ -140,9 +140,12 @@ func (d *deathbed) restart(t *testing.T, times int) bool {
 	must(t, first.Close())
 	for range times {
 		next := d.consume(t, 40)
-		eventually(t, time.Minute, "the consumer is listed", func() bool { p, _ := d.figures(); return p.Consumers.Value == 1 })
+		eventually(t, time.Minute, "the consumer is listed", func() bool { p, _ := d.figures(); return p.Gauges[dedup.Consumers].Value == 1 })
 		must(t, next.Close())
-		eventually(t, time.Minute, "the consumer is gone", func() bool { p, _ := d.figures(); return p.Consumers.Known() && p.Consumers.Value == 0 })
+		eventually(t, time.Minute, "the consumer is gone", func() bool {
+			p, _ := d.figures()
+			return p.Gauges[dedup.Consumers].Known() && p.Gauges[dedup.Consumers].Value == 0
+		})
 	}
 	last := d.consume(t, 40)
 	t.Cleanup(func() { _ = last.Close() })

@@ -49,8 +49,8 @@ func TestEverySourceIsTriedWithinASecondAndShownAtOnce(t *testing.T) {
 			t.Fatal("not every source was tried within three seconds")
 		}
 		p := b.pipeline(t, "orders")
-		if !p.Ready.Known() || len(p.Down) != 0 {
-			t.Errorf("ready %+v, down %v; want a value and nothing down", p.Ready, p.Down)
+		if !p.Gauges[dedup.Ready].Known() || len(p.Down) != 0 {
+			t.Errorf("ready %+v, down %v; want a value and nothing down", p.Gauges[dedup.Ready], p.Down)
 		}
 		if p.DeadLetters.Value != 4 || len(p.DeadLetterQueues) != 1 {
 			t.Errorf("dead letters %+v in %v; want the 4 of orders.dlq, found by argument", p.DeadLetters, p.DeadLetterQueues)
@@ -100,10 +100,10 @@ func TestAStoppedStoreTurnsItsPipelineUnknownAndRecovers(t *testing.T) {
 				t.Errorf("two intervals after the stop: %+v, want unknown with the reason", f)
 			}
 		}
-		if len(p.Down) != 2 || !p.Ready.Known() {
-			t.Errorf("down %v, ready %+v; want store and reported down, the broker's figures known", p.Down, p.Ready)
+		if len(p.Down) != 2 || !p.Gauges[dedup.Ready].Known() {
+			t.Errorf("down %v, ready %+v; want store and reported down, the broker's figures known", p.Down, p.Gauges[dedup.Ready])
 		}
-		if e := b.pipeline(t, "emails"); len(e.Down) != 0 || !e.Ready.Known() {
+		if e := b.pipeline(t, "emails"); len(e.Down) != 0 || !e.Gauges[dedup.Ready].Known() {
 			t.Errorf("the other pipeline is touched: %v", e.Down)
 		}
 		if _, ok := b.history.current(series.ReportedOutcomes, "pipeline", "orders", "outcome", "processed"); ok {
@@ -135,7 +135,7 @@ func TestAStoppedBrokerTurnsAllItsPipelinesUnknown(t *testing.T) {
 		pass(2 * testInterval)
 		for _, name := range []string{"orders", "emails"} {
 			p := b.pipeline(t, name)
-			for _, f := range []dedup.Figure{p.Ready, p.DeadLetters, p.Windows[1].DuplicateRate, p.Windows[1].Messages} {
+			for _, f := range []dedup.Figure{p.Gauges[dedup.Ready], p.DeadLetters, p.Windows[1].DuplicateRate, p.Windows[1].Messages} {
 				if f.Known() || !strings.Contains(f.Why, "connection refused") {
 					t.Errorf("%s: %+v, want unknown with the reason", name, f)
 				}
@@ -146,8 +146,8 @@ func TestAStoppedBrokerTurnsAllItsPipelinesUnknown(t *testing.T) {
 		}
 		b.broker.set(func(f *fakeSource) { f.err = nil })
 		pass(2 * testInterval)
-		if p := b.pipeline(t, "orders"); !p.Windows[1].DuplicateRate.Known() || !p.Ready.Known() {
-			t.Errorf("after the start: %+v, ready %+v", p.Windows[1].DuplicateRate, p.Ready)
+		if p := b.pipeline(t, "orders"); !p.Windows[1].DuplicateRate.Known() || !p.Gauges[dedup.Ready].Known() {
+			t.Errorf("after the start: %+v, ready %+v", p.Windows[1].DuplicateRate, p.Gauges[dedup.Ready])
 		}
 	})
 }
@@ -183,8 +183,8 @@ func TestHistoryThatOpensLateOrFailsSpoilsOnlyTheWindows(t *testing.T) {
 			if r := p.Windows[0].DuplicateRate; r.Known() || !strings.Contains(r.Why, why) {
 				t.Errorf("rate %+v, want unknown because %s", r, why)
 			}
-			if !p.Ready.Known() || !p.DeadLetters.Known() {
-				t.Errorf("figures that need no history are gone: %+v", p.Ready)
+			if !p.Gauges[dedup.Ready].Known() || !p.DeadLetters.Known() {
+				t.Errorf("figures that need no history are gone: %+v", p.Gauges[dedup.Ready])
 			}
 		}
 		b.history.fail(nil)

@@ -55,8 +55,8 @@ func (m *maker) queueFindings(p *pipeline, v view) []dedup.Finding {
 
 // messages are those of the source queues, and the markers and the outage that may hold them back.
 func (m *maker) messages(p *pipeline, v view) progress.Messages {
-	d := p.depths()
-	out := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.Ready, Unacked: d.Unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
+	now := p.gauges()
+	out := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: now[dedup.Ready], Unacked: now[dedup.Unacked], Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
 		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: m.turns.Since(sample.CounterLag, p.watched()...)}
 	if p.store != nil {
 		out.Down = m.turns.Open(p.store.src)
@@ -141,7 +141,7 @@ func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 func (m *maker) recoveries(p *pipeline, v view) []dedup.Finding {
 	ready := dedup.Unknown(dedup.Count, v.brokerDown)
 	if v.brokerDown == "" {
-		ready = p.depths().Ready
+		ready = p.gauges()[dedup.Ready]
 	}
 	var out []dedup.Finding
 	for _, o := range m.turns.Ended(p.watched()...) {

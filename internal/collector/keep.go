@@ -46,14 +46,14 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 func (p *pipeline) keepBroker(into counter.Batch) {
 	p.counts.Store(into)
 	p.consumers.Store(into, &p.broker.timeouts)
-	p.depths().Store(into, p.Name)
+	p.gauges().Store(into, p.Name)
 	p.dead.Store(into, p.broker.listed())
 }
 
-// depths are those of the source queues.
-func (p *pipeline) depths() queue.Depths {
+// gauges are those of the source queues.
+func (p *pipeline) gauges() queue.Gauges {
 	newest, _ := p.broker.read.Sample.Get()
-	return queue.DepthsOf(p.refs, p.broker.queues, p.Broker, newest.At)
+	return queue.GaugesOf(p.refs, p.broker.queues, p.Broker, newest.At)
 }
 
 func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {

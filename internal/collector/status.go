@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/records"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
@@ -152,12 +153,10 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	sample, _ := p.broker.read.Sample.Get()
 	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
-		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
-		st.Ready, st.Unacked, st.Consumers = unknown, unknown, unknown
+		st.Gauges = queue.UnknownGauges(v.brokerDown)
 		return
 	}
-	d := p.depths()
-	st.Ready, st.Unacked, st.Consumers = d.Ready, d.Unacked, d.Consumers
+	st.Gauges = p.gauges()
 }
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.

@@ -117,10 +117,8 @@ type PipelineStatus struct {
 	Pipeline Pipeline
 	// Windows holds the figures of each span of Windows(), in that order.
 	Windows []WindowFigures
-	// Instantaneous figures.
-	Ready     Figure
-	Unacked   Figure
-	Consumers Figure
+	// Gauges are the levels of the source queues now; one that is absent is unknown.
+	Gauges map[GaugeName]Figure
 	// OldestWaiting is the age of the oldest message in the source queues, where publishers set the timestamp property.
 	OldestWaiting Figure
 	// DeadLetters is the depth over all dead-letter queues. Where some are shared it is an interval: of theirs none or all may be the

@@ -19,16 +19,16 @@ func TestOneRefusedSampleDoesNotTakeTheOthersWithIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := openDB(t, tempDir(t))
-			err := db.Append(t.Context(), start, []Sample{sample(QueueReady, 1, "pipeline=before"), bad, sample(QueueReady, 2, "pipeline=after")})
+			err := db.Append(t.Context(), start, []Sample{sample(StoreKeys, 1, "pipeline=before"), bad, sample(StoreKeys, 2, "pipeline=after")})
 			if err == nil || !strings.Contains(err.Error(), "1 of 3") || len(err.Error()) > 500 {
 				t.Errorf("want a short error that counts one of three, got %v", err)
 			}
 			if db.Err() == nil {
 				t.Error("Err is silent")
 			}
-			wantValue(t, db, Selector(QueueReady, map[string]string{"pipeline": "before"}), start, 1)
-			wantValue(t, db, Selector(QueueReady, map[string]string{"pipeline": "after"}), start, 2)
-			mustAppend(t, db, round(1), sample(QueueReady, 3))
+			wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": "before"}), start, 1)
+			wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": "after"}), start, 2)
+			mustAppend(t, db, round(1), sample(StoreKeys, 3))
 			if err := db.Err(); err != nil {
 				t.Errorf("Err after a good round: %v", err)
 			}
@@ -38,15 +38,15 @@ func TestOneRefusedSampleDoesNotTakeTheOthersWithIt(t *testing.T) {
 
 func TestASecondRoundAtTheSameTimeIsRefusedWhereItDiffers(t *testing.T) {
 	db := openDB(t, tempDir(t))
-	mustAppend(t, db, start, sample(QueueReady, 1, "pipeline=a"), sample(QueueReady, 2, "pipeline=b"))
+	mustAppend(t, db, start, sample(StoreKeys, 1, "pipeline=a"), sample(StoreKeys, 2, "pipeline=b"))
 	err := db.Append(t.Context(), start, []Sample{
-		sample(QueueReady, 1, "pipeline=a"), sample(QueueReady, 99, "pipeline=b"), sample(QueueReady, 3, "pipeline=c"),
+		sample(StoreKeys, 1, "pipeline=a"), sample(StoreKeys, 99, "pipeline=b"), sample(StoreKeys, 3, "pipeline=c"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "1 of 3") {
 		t.Errorf("want one of three refused, got %v", err)
 	}
 	for pipeline, want := range map[string]float64{"a": 1, "b": 2, "c": 3} {
-		wantValue(t, db, Selector(QueueReady, map[string]string{"pipeline": pipeline}), start, want)
+		wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": pipeline}), start, want)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestAStaleSeriesHasNoValueUntilItIsBack(t *testing.T) {
 
 func TestAValueIsCurrentForFourIntervals(t *testing.T) {
 	db := openDB(t, tempDir(t))
-	mustAppend(t, db, round(0), sample(QueueReady, 5))
-	wantValue(t, db, QueueReady, round(4).Add(-time.Millisecond), 5)
-	wantNone(t, db, QueueReady, round(4))
+	mustAppend(t, db, round(0), sample(StoreKeys, 5))
+	wantValue(t, db, StoreKeys, round(4).Add(-time.Millisecond), 5)
+	wantNone(t, db, StoreKeys, round(4))
 }

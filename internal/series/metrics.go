@@ -1,5 +1,7 @@
 package series
 
+import "dedup-dashboard/internal/dedup"
+
 // The metrics that the collector stores. Counters are ours: they start at 0 when a thing is first seen, only rise, and
 // go on after a restart. docs/metrics.md lists them with their labels.
 const (
@@ -26,11 +28,6 @@ const (
 	// Label pipeline: ack timeouts of its source queues, and consumers of theirs that were replaced.
 	AckTimeouts      = "dedup_ack_timeouts_total"
 	ConsumerRestarts = "dedup_consumer_restarts_total"
-
-	// Label pipeline: gauges over its source queues.
-	QueueReady     = "dedup_queue_ready_messages"
-	QueueUnacked   = "dedup_queue_unacked_messages"
-	QueueConsumers = "dedup_queue_consumers"
 
 	// Labels pipeline, vhost, queue.
 	DeadLetters = "dedup_dead_letters"
@@ -77,11 +74,15 @@ const (
 
 // Stored returns the names of all metrics that the collector stores.
 func Stored() []string {
-	return []string{
+	all := []string{
 		ReportedOutcomes, ReportedAckBucket, ReportedAckSum, ReportedWorkBucket, ReportedWorkSum, BrokerPublishes, BrokerAcks,
 		BrokerDeliveries, BrokerRedeliveries, BrokerAutoAcks, BrokerChannelsClosed, BrokerDeadLettered, BrokerAckTimeouts, AckTimeouts,
-		ConsumerRestarts, QueueReady, QueueUnacked, QueueConsumers, DeadLetters, DeadLettersArrived, SharedDeadLetters, SharedArrived, Markers, MarkersNoExpiry,
+		ConsumerRestarts, DeadLetters, DeadLettersArrived, SharedDeadLetters, SharedArrived, Markers, MarkersNoExpiry,
 		OldestProcessing, ProcessingMarkers, Findings, DuplicateRate, DuplicateRateHigh, AckLatency, AckLatencyHigh, WorkLatency, SourceUp, SourceDuration,
 		SourceMissed, SourceLastSuccess, StoreKeys, StoreMemory, StoreLatency, StoreEvictedKeys, StorePassSeconds,
 	}
+	for _, g := range dedup.Gauges() { // with label pipeline
+		all = append(all, g.Metric)
+	}
+	return all
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // defined returns the metrics of metrics.go: name of the constant by name of the metric.
@@ -42,6 +44,12 @@ func defined(t *testing.T) map[string]string {
 		}
 		return true
 	})
+	for _, g := range dedup.Gauges() {
+		if out[g.Metric] != "" {
+			t.Errorf("%s and the gauge %s are the same metric", out[g.Metric], g.Name)
+		}
+		out[g.Metric] = string(g.Name)
+	}
 	return out
 }
 

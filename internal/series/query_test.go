@@ -83,21 +83,21 @@ func TestResultsThatAreNotNumbersAreLeftOut(t *testing.T) {
 
 func TestAQueryThatCannotBeAnsweredSaysWhy(t *testing.T) {
 	db := openDB(t, tempDir(t))
-	mustAppend(t, db, start, sample(QueueReady, 1))
+	mustAppend(t, db, start, sample(StoreKeys, 1))
 	for name, call := range map[string]func() error{
 		"a wrong expression": func() error { _, err := db.Query(t.Context(), "sum(", start); return err },
-		"a range vector":     func() error { _, err := db.Query(t.Context(), QueueReady+"[5m]", start); return err },
+		"a range vector":     func() error { _, err := db.Query(t.Context(), StoreKeys+"[5m]", start); return err },
 		"a string":           func() error { _, err := db.Query(t.Context(), `"x"`, start); return err },
-		"a zero step":        func() error { _, err := db.QueryRange(t.Context(), QueueReady, start, start, 0); return err },
+		"a zero step":        func() error { _, err := db.QueryRange(t.Context(), StoreKeys, start, start, 0); return err },
 		"a range that ends before it begins": func() error {
-			_, err := db.QueryRange(t.Context(), QueueReady, start, round(-1), interval)
+			_, err := db.QueryRange(t.Context(), StoreKeys, start, round(-1), interval)
 			return err
 		},
 		"a million steps": func() error {
-			_, err := db.QueryRange(t.Context(), QueueReady, start, round(1_000_000), interval)
+			_, err := db.QueryRange(t.Context(), StoreKeys, start, round(1_000_000), interval)
 			return err
 		},
-		"a window of nothing": func() error { _, err := db.Changes(t.Context(), QueueReady, start, 0); return err },
+		"a window of nothing": func() error { _, err := db.Changes(t.Context(), StoreKeys, start, 0); return err },
 		"CheckQuery":          func() error { return CheckQuery("sum(") },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,8 +23,10 @@ func sampleSnapshot() *dedup.Snapshot {
 		Pipeline: dedup.Pipeline{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Store: "orders",
 			Labels: map[string]string{"team": "shop"}, Limits: dedup.DefaultLimits()},
 		Windows: []dedup.WindowFigures{{Window: 15 * time.Minute, DuplicateRate: rate, AckMean: dedup.Unknown(dedup.Seconds, "no histogram")}},
-		Ready:   dedup.Exact(dedup.Measured, dedup.Count, 0, now, "broker main"),
-		Unacked: dedup.Unknown(dedup.Count, "the broker does not answer"),
+		Gauges: map[dedup.GaugeName]dedup.Figure{
+			dedup.Ready:   dedup.Exact(dedup.Measured, dedup.Count, 0, now, "broker main"),
+			dedup.Unacked: dedup.Unknown(dedup.Count, "the broker does not answer"),
+		},
 		Markers: map[dedup.State]dedup.Figure{dedup.Processing: dedup.Exact(dedup.Measured, dedup.Count, 7, now, "store orders")},
 		DeadLetterQueues: []dedup.DeadLetterQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: "orders.dlq<script>\xff"}, Type: "classic", Found: "listed",
 			Depth: dedup.Exact(dedup.Measured, dedup.Count, 12, now, "broker main")}},
@@ -35,7 +37,7 @@ func sampleSnapshot() *dedup.Snapshot {
 	nan := dedup.Exact(dedup.Measured, dedup.Ratio, math.NaN(), now, "reported counters")
 	nan.N = math.Inf(1)
 	odd := dedup.PipelineStatus{
-		Pipeline: dedup.Pipeline{Name: "odd", Limits: dedup.DefaultLimits()}, Ready: nan,
+		Pipeline: dedup.Pipeline{Name: "odd", Limits: dedup.DefaultLimits()}, Gauges: map[dedup.GaugeName]dedup.Figure{dedup.Ready: nan},
 		Windows: []dedup.WindowFigures{{Window: 15 * time.Minute, CrossCheck: nan, Redeliveries: nan}},
 	}
 	return &dedup.Snapshot{

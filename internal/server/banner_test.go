@@ -162,7 +162,7 @@ func (h steadyHistory) QueryRange(_ context.Context, _ string, _, _ time.Time, s
 func TestAChartSaysNowOnlyOfAValueOfNow(t *testing.T) {
 	p, _ := demo.Scene("mixed", noon).Pipeline("orders")
 	blind, _ := demo.Scene("mixed", noon).Pipeline("orders")
-	blind.Ready = dedup.Unknown(dedup.Count, "the broker does not answer")
+	blind.SetGauge(dedup.Ready, dedup.Unknown(dedup.Count, "the broker does not answer"))
 	for _, tt := range []struct {
 		name, query string
 		pipeline    *dedup.PipelineStatus

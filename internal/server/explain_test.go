@@ -197,7 +197,8 @@ func TestTheOldestWaitingMessageStandsUnderTheBacklog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := knowingAll(t)
-			snap.Pipelines[0].Ready, snap.Pipelines[0].OldestWaiting = tt.ready, tt.oldest
+			snap.Pipelines[0].SetGauge(dedup.Ready, tt.ready)
+			snap.Pipelines[0].OldestWaiting = tt.oldest
 			s.snapshots.snap.Store(snap)
 			doc, err := goquery.NewDocumentFromReader(strings.NewReader(s.body(s.as("viewer", "GET", onPipeline, ""))))
 			if err != nil {

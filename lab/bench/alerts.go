@@ -132,7 +132,7 @@ func ruledName(i int) string { return fmt.Sprintf("pipeline-%04d", i) }
 
 // ruledGauges and ruledCounters are the series of each pipeline that the rules ask for.
 func ruledGauges() []string {
-	return []string{series.QueueReady, series.QueueUnacked, series.QueueConsumers, series.MarkersNoExpiry, series.OldestProcessing, series.DuplicateRate}
+	return []string{dedup.Ready.Metric(), dedup.Unacked.Metric(), dedup.Consumers.Metric(), series.MarkersNoExpiry, series.OldestProcessing, series.DuplicateRate}
 }
 
 func ruledCounters() []string {
@@ -200,7 +200,7 @@ func twentyRules(limit float64) []rule.Rule {
 	for _, g := range ruledGauges() {
 		add(rule.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + g + ")"})
 	}
-	add(rule.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + series.QueueReady + " + " + series.QueueUnacked + ")"})
+	add(rule.Rule{Unit: dedup.Count, Expr: "sum by (pipeline) (" + dedup.Ready.Metric() + " + " + dedup.Unacked.Metric() + ")"})
 	add(rule.Rule{Unit: dedup.Count, Expr: "max by (pipeline) (max_over_time(" + series.OldestProcessing + "[5m]))"})
 	gain := func(selector string) string {
 		return "sum by (pipeline) (" + selector + ") - sum by (pipeline) (" + selector + " offset $window)"

@@ -185,7 +185,7 @@ func busyPipeline(n int, now time.Time) dedup.PipelineStatus {
 	p := dedup.PipelineStatus{
 		Pipeline: dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: "main",
 			Labels: map[string]string{"team": "shop"}, Limits: dedup.DefaultLimits()},
-		Ready: count(float64(n)), Unacked: count(7), Consumers: count(3), DeadLetters: count(float64(n % 9)),
+		Gauges: map[dedup.GaugeName]dedup.Figure{dedup.Ready: count(float64(n)), dedup.Unacked: count(7), dedup.Consumers: count(3)}, DeadLetters: count(float64(n % 9)),
 		Markers: map[dedup.State]dedup.Figure{"processing": count(4), "done": count(100_000)},
 		Sources: []string{"broker main", "store main"}, LastActivity: now,
 	}

@@ -35,7 +35,7 @@ func pastSamples(value float64) []series.Sample {
 		}
 		for _, metric := range []string{
 			series.ReportedAckSum, series.BrokerPublishes, series.BrokerAcks, series.BrokerDeliveries,
-			series.BrokerRedeliveries, series.BrokerAutoAcks, series.QueueReady, series.QueueUnacked, series.QueueConsumers,
+			series.BrokerRedeliveries, series.BrokerAutoAcks, dedup.Ready.Metric(), dedup.Unacked.Metric(), dedup.Consumers.Metric(),
 			series.DeadLettersArrived, series.MarkersNoExpiry, series.OldestProcessing, series.DuplicateRate,
 			series.DuplicateRateHigh,
 		} {

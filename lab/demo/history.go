@@ -87,9 +87,9 @@ func valueAt(sp spec, metric string, labels map[string]string, at, now time.Time
 		return math.Round(sp.dead * grown(at))
 	case series.DeadLettersArrived:
 		return math.Round(sp.dead*float64(at.Unix()%(1<<20))/3600 + 3*noise(sp.name, at))
-	case series.QueueReady:
+	case dedup.Ready.Metric():
 		return math.Round(sp.ready * math.Max(0, level))
-	case series.QueueUnacked:
+	case dedup.Unacked.Metric():
 		return math.Round(sp.unacked * math.Max(0, level))
 	case series.Markers:
 		count := map[string]float64{"processing": sp.processing, "done": sp.done, "failed": sp.failed}[labels["state"]]

@@ -78,7 +78,9 @@ func (sp spec) status(now time.Time) dedup.PipelineStatus {
 	count := func(v float64, source string) dedup.Figure {
 		return dedup.Exact(dedup.Measured, dedup.Count, v, at, source)
 	}
-	p.Ready, p.Unacked, p.Consumers = count(sp.ready, "broker main"), count(sp.unacked, "broker main"), count(sp.consumers, "broker main")
+	p.Gauges = map[dedup.GaugeName]dedup.Figure{
+		dedup.Ready: count(sp.ready, "broker main"), dedup.Unacked: count(sp.unacked, "broker main"), dedup.Consumers: count(sp.consumers, "broker main"),
+	}
 	p.DeadLetters = count(sp.dead, "broker main")
 	p.DeadLetterQueues = []dedup.DeadLetterQueue{{
 		QueueRef: dedup.QueueRef{Vhost: "/", Name: sp.queues[0] + ".dlq"}, Type: "classic",

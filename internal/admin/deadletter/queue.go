@@ -148,12 +148,12 @@ func QueueTarget(broker string, q dedup.QueueRef) string {
 // Wait estimates how long a message waits in the source queues before it is consumed: their depth over the messages that were
 // acked in the shortest window that knows.
 func (l Queue) Wait() time.Duration {
-	if !l.status.Ready.Known() || l.status.Ready.Value <= 0 {
+	if !l.status.Gauges[dedup.Ready].Known() || l.status.Gauges[dedup.Ready].Value <= 0 {
 		return 0
 	}
 	for _, w := range l.status.Windows {
 		if w.Messages.Known() && w.Messages.Value > 0 && w.Window > 0 {
-			return min(time.Duration(l.status.Ready.Value/w.Messages.Value*float64(w.Window)), 24*time.Hour)
+			return min(time.Duration(l.status.Gauges[dedup.Ready].Value/w.Messages.Value*float64(w.Window)), 24*time.Hour)
 		}
 	}
 	return 0

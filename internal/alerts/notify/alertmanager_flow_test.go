@@ -56,7 +56,7 @@ func (o *office) Snapshot() *dedup.Snapshot {
 	for _, name := range slices.Sorted(maps.Keys(o.waiting)) {
 		snap.Pipelines = append(snap.Pipelines, dedup.PipelineStatus{
 			Pipeline: dedup.Pipeline{Name: name, Broker: "main", Limits: dedup.DefaultLimits(), Labels: map[string]string{"cost-centre": "42"}},
-			Ready:    dedup.Exact(dedup.Measured, dedup.Count, o.waiting[name], now, "main"),
+			Gauges:   map[dedup.GaugeName]dedup.Figure{dedup.Ready: dedup.Exact(dedup.Measured, dedup.Count, o.waiting[name], now, "main")},
 		})
 	}
 	return snap

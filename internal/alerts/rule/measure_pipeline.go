@@ -157,17 +157,17 @@ func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 // unackedWithoutAck judges for how long nothing was acked while deliveries are out. Work that honestly takes longer than the
 // lowest limit raises the limits.
 func unackedWithoutAck(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	if why := usable(p.Unacked); why != "" {
+	if why := usable(p.Gauges[dedup.Unacked]); why != "" {
 		return j.Unjudged(HealthNoData, "unacked messages unknown: "+why)
 	}
-	if p.Unacked.Low <= 0 {
+	if p.Gauges[dedup.Unacked].Low <= 0 {
 		return j.judged(r, "no message is unacked", 0)
 	}
 	quiet, known := sinceAck(in, p)
 	if !known {
 		return j.Unjudged(HealthNoData, "when a message was last acked is not known yet")
 	}
-	out := Figured(p.Unacked.Low, "unacked message")
+	out := Figured(p.Gauges[dedup.Unacked].Low, "unacked message")
 	r.Limits = r.Limits.atLeast(p.Pipeline.MaxProcessing.Seconds())
 	return j.judged(r, fmt.Sprintf("%s and no ack for %s", out, secondsText(quiet)), quiet)
 }
@@ -268,8 +268,8 @@ func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 }
 
 func readyMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	if why := usable(p.Ready); why != "" {
+	if why := usable(p.Gauges[dedup.Ready]); why != "" {
 		return j.Unjudged(HealthNoData, "backlog unknown: "+why)
 	}
-	return j.judged(r, Figured(p.Ready.Low, "message")+" waiting", p.Ready.Low)
+	return j.judged(r, Figured(p.Gauges[dedup.Ready].Low, "message")+" waiting", p.Gauges[dedup.Ready].Low)
 }

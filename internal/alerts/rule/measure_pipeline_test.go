@@ -104,29 +104,35 @@ func TestMeasuresOfWork(t *testing.T) {
 			p.Findings = []dedup.Finding{{Kind: "looping", Tier: dedup.Severe, Text: "Messages are looping"}}
 		}, HealthOK, dedup.Severe, dedup.Severe, 0, "Messages are looping"},
 		{"unacked messages with acks between are normal", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity = exactly(5), readAt.Add(-time.Minute)
+			p.SetGauge(dedup.Unacked, exactly(5))
+			p.LastActivity = readAt.Add(-time.Minute)
 		}, HealthOK, dedup.Normal, dedup.Normal, 60, "5 unacked messages and no ack for 60 s, below"},
 		{"ten minutes without an ack are a warning", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity = exactly(1), readAt.Add(-10*time.Minute)
+			p.SetGauge(dedup.Unacked, exactly(1))
+			p.LastActivity = readAt.Add(-10 * time.Minute)
 		}, HealthOK, dedup.Warning, dedup.Warning, 600, "1 unacked message and no ack for 10 m, at or above the warning limit of 10 m"},
 		{"work that may take an hour has an hour", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity, p.Pipeline.MaxProcessing = exactly(1), readAt.Add(-20*time.Minute), time.Hour
+			p.SetGauge(dedup.Unacked, exactly(1))
+			p.LastActivity, p.Pipeline.MaxProcessing = readAt.Add(-20*time.Minute), time.Hour
 		}, HealthOK, dedup.Normal, dedup.Normal, 1200, "below the warning limit of 1 h"},
 		{"an empty pipeline that was quiet for a day is normal", "unacked_without_ack", func(p *dedup.PipelineStatus) { p.LastActivity = readAt.Add(-24 * time.Hour) }, HealthOK, dedup.Normal, dedup.Normal, 0, "no message is unacked"},
 		{"where no ack was ever seen the time that was watched counts", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity = exactly(1), time.Time{}
+			p.SetGauge(dedup.Unacked, exactly(1))
+			p.LastActivity = time.Time{}
 			f := exactly(0)
 			f.Window, f.Covered = time.Hour, 12*time.Minute
 			windowOf(p, time.Hour).Messages = f
 		}, HealthOK, dedup.Warning, dedup.Warning, 720, "no ack for 12 m"},
 		{"not where messages were acked in it", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity = exactly(1), time.Time{}
+			p.SetGauge(dedup.Unacked, exactly(1))
+			p.LastActivity = time.Time{}
 			f := exactly(5)
 			f.Window, f.Covered = time.Hour, 12*time.Minute
 			windowOf(p, time.Hour).Messages = f
 		}, HealthNoData, 0, 0, 0, "not known yet"},
 		{"and where nothing was watched there is no data", "unacked_without_ack", func(p *dedup.PipelineStatus) {
-			p.Unacked, p.LastActivity = exactly(1), time.Time{}
+			p.SetGauge(dedup.Unacked, exactly(1))
+			p.LastActivity = time.Time{}
 		}, HealthNoData, 0, 0, 0, "not known yet"},
 		{"one swallowed message is severe", "lost_messages", inHour(func(w *dedup.WindowFigures) { w.Swallowed = exactly(1) }), HealthOK, dedup.Severe, dedup.Severe, 1, "1 swallowed, 0 lost, at or above the severe limit of 1"},
 		{"swallowed and lost ones add up to an emergency", "lost_messages", inHour(func(w *dedup.WindowFigures) { w.Swallowed, w.Lost = exactly(4), least(6) }), HealthOK, dedup.Emergency, dedup.Emergency, 10, "4 swallowed, at least 6 lost"},
@@ -164,12 +170,12 @@ func TestMeasuresOfWork(t *testing.T) {
 
 func TestTheBacklogIsJudgedOnceItHasALimit(t *testing.T) {
 	p := quietPipeline()
-	p.Ready = exactly(1200)
+	p.SetGauge(dedup.Ready, exactly(1200))
 	r := covering(resolve(t, Rule{Name: "backlog", Limits: Limits{Warning: Limit(1000)}}), "backlog", nil)[0]
 	if js, _ := r.Judge(roundOf(p)); len(js) != 1 || js[0].Enters != dedup.Warning || js[0].Why != "1,200 messages waiting, at or above the warning limit of 1,000" {
 		t.Errorf("the backlog is %+v", js)
 	}
-	p.Ready = dedup.Unknown(dedup.Count, "not read yet")
+	p.SetGauge(dedup.Ready, dedup.Unknown(dedup.Count, "not read yet"))
 	if js, _ := r.Judge(roundOf(p)); len(js) != 1 || js[0].Health != HealthNoData {
 		t.Errorf("a backlog that is not known is %+v", js)
 	}

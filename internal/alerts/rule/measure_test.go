@@ -63,7 +63,10 @@ func quietPipeline() *dedup.PipelineStatus {
 		w.AckMean = dedup.Figure{Quality: dedup.Measured, Unit: dedup.Seconds, Value: 0.02, Low: 0.02, High: 0.02, N: 1000, Window: w.Window}
 		w.FailureRate = dedup.Figure{Quality: dedup.Measured, Unit: dedup.Ratio, N: 1000, Window: w.Window}
 	}
-	p.Ready, p.Unacked, p.Consumers, p.DeadLetters, p.Stuck, p.MarkersNoExpiry = zero, zero, zero, zero, zero, zero
+	p.SetGauge(dedup.Ready, zero)
+	p.SetGauge(dedup.Unacked, zero)
+	p.SetGauge(dedup.Consumers, zero)
+	p.DeadLetters, p.Stuck, p.MarkersNoExpiry = zero, zero, zero
 	p.PassAge = dedup.Exact(dedup.Measured, dedup.Seconds, 10, readAt, "")
 	p.LastActivity = readAt.Add(-time.Second)
 	return p

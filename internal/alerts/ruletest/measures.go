@@ -43,7 +43,7 @@ func setters() map[string]setter {
 		"double_effects":            over(day, dedup.Count, "store", func(w *dedup.WindowFigures, f dedup.Figure) { w.DoubleEffects = f }),
 		"ack_timeouts":              over(hour, dedup.PerHour, "broker", func(w *dedup.WindowFigures, f dedup.Figure) { w.AckTimeouts = f }),
 		"dead_letters":              now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.DeadLetters = f }),
-		"ready":                     now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Ready = f }),
+		"ready":                     now(dedup.Count, "broker", func(p *dedup.PipelineStatus, f dedup.Figure) { p.SetGauge(dedup.Ready, f) }),
 		"stuck_markers":             now(dedup.Count, "store", func(p *dedup.PipelineStatus, f dedup.Figure) { p.Stuck = f }),
 		"shared_dead_letters":       ofQueue(dedup.Count, 0, func(q *dedup.SharedQueue, f dedup.Figure) { q.Depth = f }),
 		"shared_dead_letter_inflow": ofQueue(dedup.PerHour, hour, func(q *dedup.SharedQueue, f dedup.Figure) { q.Inflow = f }),
@@ -161,7 +161,7 @@ func setWithoutExpiry(p *dedup.PipelineStatus, f dedup.Figure) {
 // setUnacked lets a message be unacked for as long as nothing was acked.
 func setUnacked(p *dedup.PipelineStatus, f dedup.Figure) {
 	p.LastActivity = before(f.At, f.Value)
-	p.Unacked = dedup.Exact(dedup.Measured, dedup.Count, 1, f.At, "test")
+	p.SetGauge(dedup.Unacked, dedup.Exact(dedup.Measured, dedup.Count, 1, f.At, "test"))
 }
 
 // setFinding adds a finding where the value is 1.

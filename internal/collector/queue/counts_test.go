@@ -73,12 +73,12 @@ func TestSumsAreUnknownWhereOneQueueIs(t *testing.T) {
 	at, three, two := time.Unix(1_800_000_000, 0), int64(3), int64(2)
 	other := dedup.QueueRef{Vhost: "/", Name: "other"}
 	queues := map[dedup.QueueRef]*dedup.Queue{orders: {QueueRef: orders, Ready: &three, Unacked: &two}, other: {QueueRef: other, Ready: &two, State: "down"}}
-	d := DepthsOf([]dedup.QueueRef{orders, other}, queues, "main", at)
-	if d.Ready.Value != 5 || d.Unacked.Known() || !strings.Contains(d.Unacked.Why, "queue other (state down)") {
+	d := GaugesOf([]dedup.QueueRef{orders, other}, queues, "main", at)
+	if d[dedup.Ready].Value != 5 || d[dedup.Unacked].Known() || !strings.Contains(d[dedup.Unacked].Why, "queue other (state down)") {
 		t.Errorf("%+v", d)
 	}
-	if d := DepthsOf([]dedup.QueueRef{{Vhost: "/", Name: "gone"}}, queues, "main", at); d.Ready.Known() || !strings.Contains(d.Ready.Why, "gone") {
-		t.Errorf("of a queue that is not listed: %+v", d.Ready)
+	if d := GaugesOf([]dedup.QueueRef{{Vhost: "/", Name: "gone"}}, queues, "main", at); d[dedup.Ready].Known() || !strings.Contains(d[dedup.Ready].Why, "gone") {
+		t.Errorf("of a queue that is not listed: %+v", d[dedup.Ready])
 	}
 	queues[other].Policy = map[string]any{"message-ttl": 1000}
 	if !Vanishing([]dedup.QueueRef{orders, other}, queues) || Vanishing([]dedup.QueueRef{orders}, queues) {

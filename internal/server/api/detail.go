@@ -64,16 +64,18 @@ type PipelineJSON struct {
 	// Alert is the key of the firing alert that raised the tier; empty where figures and findings alone made it.
 	Alert string `json:"alert"`
 	// Cause is the likely cause of the duplicates, null when there is nothing to explain.
-	Cause        *causeJSON `json:"cause"`
-	Risk         string     `json:"risk"`
-	RiskDriver   string     `json:"risk_driver"`
-	Duplicates   judgedJSON `json:"duplicate_rate"`
-	Latency      judgedJSON `json:"ack_latency"`
-	DeadLetters  FigureJSON `json:"dead_letters"`
-	Ready        FigureJSON `json:"ready"`
-	Unacked      FigureJSON `json:"unacked"`
-	Consumers    FigureJSON `json:"consumers"`
-	LastActivity *time.Time `json:"last_activity"`
+	Cause       *causeJSON `json:"cause"`
+	Risk        string     `json:"risk"`
+	RiskDriver  string     `json:"risk_driver"`
+	Duplicates  judgedJSON `json:"duplicate_rate"`
+	Latency     judgedJSON `json:"ack_latency"`
+	DeadLetters FigureJSON `json:"dead_letters"`
+	Ready       FigureJSON `json:"ready"`
+	Unacked     FigureJSON `json:"unacked"`
+	Consumers   FigureJSON `json:"consumers"`
+	// Gauges are the other levels of the source queues.
+	Gauges       map[dedup.GaugeName]FigureJSON `json:"gauges,omitempty"`
+	LastActivity *time.Time                     `json:"last_activity"`
 	// Down are the sources of this pipeline that do not answer.
 	Down []SourceJSON `json:"down"`
 }
@@ -89,9 +91,17 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.Figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.Figure(v.JudgedLatency)},
-		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Ready), Unacked: r.Figure(p.Unacked),
-		Consumers: r.Figure(p.Consumers), LastActivity: web.Time(p.LastActivity), Down: r.down(snap, p),
+		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Gauges[dedup.Ready]), Unacked: r.Figure(p.Gauges[dedup.Unacked]),
+		Consumers: r.Figure(p.Gauges[dedup.Consumers]), Gauges: otherGauges(p, r), LastActivity: web.Time(p.LastActivity), Down: r.down(snap, p),
 	}
+}
+
+func otherGauges(p *dedup.PipelineStatus, r Reading) map[dedup.GaugeName]FigureJSON {
+	all := make(map[dedup.GaugeName]FigureJSON)
+	for _, g := range dedup.OtherGauges() {
+		all[g.Name] = r.Figure(p.Gauges[g.Name])
+	}
+	return all
 }
 
 // alertBehind is the key of the alert that raised a tier; empty where figures and findings alone made it.

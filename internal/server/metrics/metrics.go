@@ -129,14 +129,19 @@ func newSnapshotCollector(snaps snapshots, verdicts func(*dedup.Snapshot) []aler
 		sharedFlow:  desc("dedup_shared_dead_letter_inflow_per_hour", "Messages that arrived in a dead-letter queue that several share, in the last hour.", "broker", "vhost", "queue"),
 		sharers:     desc("dedup_shared_dead_letter_queue_info", "Whose messages may be in a dead-letter queue that several share; always 1.", "broker", "vhost", "queue", "pipeline"),
 		windows:     windowMetrics(),
-		instants: []instantMetric{
-			{desc(series.QueueReady, "Messages waiting in the source queues.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Ready }},
-			{desc(series.QueueUnacked, "Messages delivered and not acked yet.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Unacked }},
-			{desc(series.QueueConsumers, "Consumers of the source queues.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Consumers }},
+		instants: append(gaugeMetrics(), []instantMetric{
 			{desc(series.MarkersNoExpiry, "Markers that never expire.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.MarkersNoExpiry }},
 			{desc(series.OldestProcessing, "Age of the oldest marker that is processing.", "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.OldestProcessing }},
-		},
+		}...),
 	}
+}
+
+func gaugeMetrics() []instantMetric {
+	var all []instantMetric
+	for _, g := range dedup.Gauges() {
+		all = append(all, instantMetric{desc(g.Metric, g.Help, "pipeline"), func(p *dedup.PipelineStatus) dedup.Figure { return p.Gauges[g.Name] }})
+	}
+	return all
 }
 
 func value(f dedup.Figure) (float64, dedup.Figure) { return f.Value, f }

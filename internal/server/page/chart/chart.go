@@ -110,7 +110,7 @@ func (d Data) knownNow(id string) bool {
 	case "dead-letters":
 		return d.pipeline.DeadLetters.Known()
 	case "backlog":
-		return d.pipeline.Ready.Known()
+		return d.pipeline.Gauges[dedup.Ready].Known()
 	default:
 		for _, f := range d.pipeline.Markers {
 			if f.Known() {
@@ -245,11 +245,11 @@ func (d Data) sharedDeadLetters(ctx context.Context) ([]templates.Point, error) 
 
 func (d Data) backlog(ctx context.Context, c *templates.Chart) error {
 	c.Title, c.Unit = "Backlog", templates.UnitCount
-	ready, err := d.single(ctx, series.QueueReady, "")
+	ready, err := d.single(ctx, dedup.Ready.Metric(), "")
 	if err != nil {
 		return err
 	}
-	unacked, err := d.single(ctx, series.QueueUnacked, "")
+	unacked, err := d.single(ctx, dedup.Unacked.Metric(), "")
 	if err != nil {
 		return err
 	}

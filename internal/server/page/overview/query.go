@@ -79,9 +79,9 @@ func columns() []list.Column[show.Judged] {
 		{Head: "Dead letters", Number: true, Key: "dead-letters", Offered: down("dead-letters"), Words: "dead letters, highest first", Rank: rank(rankedDead)},
 		{Head: "Processing", Number: true, Key: "processing", Offered: down("processing"), Words: "processing markers, highest first",
 			Rank: rank(func(p show.Judged) dedup.Figure { return show.Processing(p.PipelineStatus) })},
-		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p show.Judged) dedup.Figure { return p.Ready })},
+		{Head: "Backlog", Number: true, Key: "backlog", Offered: down("backlog"), Words: "backlog, highest first", Rank: rank(func(p show.Judged) dedup.Figure { return p.Gauges[dedup.Ready] })},
 		{Head: "Consumers", Number: true, Key: "consumers", Offered: list.Order{By: "consumers"}, Words: "consumers, lowest first",
-			Rank: rank(func(p show.Judged) dedup.Figure { return p.Consumers })},
+			Rank: rank(func(p show.Judged) dedup.Figure { return p.Gauges[dedup.Consumers] })},
 		{Head: "Last ack", Number: true, Key: "activity", Offered: list.Order{By: "activity"}, Words: "last ack, lowest first",
 			Rank: func(p show.Judged) list.Rank { return list.ByTime(p.LastActivity) }},
 	}

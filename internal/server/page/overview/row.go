@@ -32,9 +32,9 @@ func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time
 		NoExpiry:    show.Figure(p.MarkersNoExpiry, "unknown", now),
 		Markers:     web.MarkersAddress(base, url.PathEscape(p.Pipeline.Name)),
 		Stuck:       strings.TrimSuffix(show.StuckNote(p.Stuck), " stuck"),
-		Ready:       show.PipelineFigure(p.PipelineStatus, p.Ready, "unknown", now),
-		Unacked:     show.Figure(p.Unacked, "unknown", now),
-		Consumers:   show.PipelineFigure(p.PipelineStatus, p.Consumers, "unknown", now),
+		Ready:       show.PipelineFigure(p.PipelineStatus, p.Gauges[dedup.Ready], "unknown", now),
+		Unacked:     show.Figure(p.Gauges[dedup.Unacked], "unknown", now),
+		Consumers:   show.PipelineFigure(p.PipelineStatus, p.Gauges[dedup.Consumers], "unknown", now),
 		Activity:    show.Since(p.LastActivity, now),
 		Stale:       len(p.Down) > 0,
 	}

@@ -74,8 +74,8 @@ func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	if note := show.StuckNote(p.Stuck); note != "" {
 		markers.Link, markers.Href = note, path+"/markers?state="+string(marker.ProcessingList)
 	}
-	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(tileFigure(p.PipelineStatus, p.Ready, "unknown", now), unackedNote(p.Unacked))}
-	if ready := p.Ready; !ready.Known() || ready.Value > 0 {
+	backlog := templates.JudgedPart{Label: "Backlog", Figure: withNote(tileFigure(p.PipelineStatus, p.Gauges[dedup.Ready], "unknown", now), unackedNote(p.Gauges[dedup.Unacked]))}
+	if ready := p.Gauges[dedup.Ready]; !ready.Known() || ready.Value > 0 {
 		backlog.AlsoLabel, backlog.Also = "oldest", waitingFigure(p.PipelineStatus, now)
 	}
 	dead := templates.JudgedPart{Label: "Dead letters", Figure: tileFigure(p.PipelineStatus, p.DeadLetters, "unknown", now)}
@@ -87,14 +87,18 @@ func parts(p show.Judged, path string, now time.Time) []templates.JudgedPart {
 	}
 	rate := show.JudgedRate(p, w, tileFigure(p.PipelineStatus, show.ShownRate(p, w), show.RateWord(p.PipelineStatus), now), path)
 	latency := show.JudgedLatency(p, w, tileFigure(p.PipelineStatus, show.ShownLatency(p, w), "unknown", now), path)
-	return []templates.JudgedPart{
+	all := []templates.JudgedPart{
 		{Label: "Duplicate rate", Figure: rate, Tier: p.Verdict.DuplicateTier.String(), Risk: p.Verdict.DuplicateRisk.String()},
 		{Label: "Mean ack latency", Figure: latency, Tier: p.Verdict.LatencyTier.String(), Risk: p.Verdict.LatencyRisk.String()},
 		dead,
 		markers,
 		backlog,
-		{Label: "Consumers", Figure: withNote(tileFigure(p.PipelineStatus, p.Consumers, "unknown", now), activityNote(p.LastActivity, now))},
+		{Label: "Consumers", Figure: withNote(tileFigure(p.PipelineStatus, p.Gauges[dedup.Consumers], "unknown", now), activityNote(p.LastActivity, now))},
 	}
+	for _, g := range dedup.OtherGauges() {
+		all = append(all, templates.JudgedPart{Label: g.Label, Figure: tileFigure(p.PipelineStatus, p.Gauges[g.Name], "unknown", now)})
+	}
+	return all
 }
 
 // tileFigure is figureView of a figure of a pipeline for a tile: that a source is down is said at length once on a page.
