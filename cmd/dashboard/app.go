@@ -188,9 +188,9 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 }
 
 // openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
-func (a *App) openBrokers(configured []broker.Config) ([]source.Broker, map[string]collector.LiveReader, error) {
+func (a *App) openBrokers(configured []broker.Config) ([]source.Broker, map[string]source.LiveReader, error) {
 	var brokers []source.Broker
-	lives := make(map[string]collector.LiveReader)
+	lives := make(map[string]source.LiveReader)
 	for _, b := range configured {
 		client, err := broker.New(b)
 		if err != nil {

@@ -176,7 +176,7 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 		deadShared("legacy")(b)
 		p := b.pipelines[0]
 		p.DiscoverDeadLetters = false
-		p.list("orders.dlq")
+		b.list(p, "orders.dlq")
 		p.dead.Targets = topology.Targets(p.Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)
@@ -226,7 +226,7 @@ func TestAQueueThatBecomesSharedOrCeasesToBeMakesNoAcknowledgedLetterNew(t *test
 		alone := func(f *fakeSource) []dedup.Queue { return append([]dedup.Queue(nil), f.sample.Queues[:3]...) }
 		for range 2 {
 			b.broker.set(func(f *fakeSource) {
-				f.sample.Queues = append(alone(f), queue("trial", func(q *dedup.Queue) {
+				f.sample.Queues = append(alone(f), newQueue("trial", func(q *dedup.Queue) {
 					q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 				}))
 			})

@@ -21,9 +21,9 @@ func BenchmarkRound(b *testing.B) {
 	for i := range pipelines {
 		name := fmt.Sprintf("p%03d", i)
 		broker.sample.Queues = append(broker.sample.Queues,
-			queue(name, func(q *dedup.Queue) {
+			newQueue(name, func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + ".dead"}
-			}), queue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
+			}), newQueue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
 		deps.Stores = append(deps.Stores, namedStore{store, name})
 		deps.Reporters = append(deps.Reporters, namedStore{store, name})
 		deps.Pipelines = append(deps.Pipelines, dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: name,

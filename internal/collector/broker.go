@@ -37,16 +37,15 @@ type brokerWatch struct {
 	owners    sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
-	deaths      deaths
+	deaths      deadletter.Deaths
 	timeouts    consumer.Timeouts
 	loss        sample.LossMeter
 	// closed channels are told of in bursts.
 	burst  event.Burst
 	alarms map[string]bool
 	events event.Log
-	// shared are the dead-letter queues whose messages may be of several, sharedArrived what arrived in each.
-	shared        deadletter.Sharing
-	sharedArrived map[dedup.QueueRef]*counter.Tally
+	// shared are the dead-letter queues whose messages may be of several.
+	shared deadletter.Sharing
 }
 
 // absorb takes a new sample, if there is one, and reports whether there was.
@@ -67,7 +66,7 @@ func (b *brokerWatch) absorb() (*source.BrokerReading, bool) {
 			}
 		}
 		b.noteAlarms(&sample.BrokerSample)
-		b.deaths.absorb(&sample.BrokerSample)
+		b.deaths.Absorb(&sample.BrokerSample)
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
 		b.loss.Absorb(&sample.BrokerSample, sample.Counting(), b.moved)
 	}
@@ -197,18 +196,18 @@ func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.Broker
 	if why == "" {
 		why = p.Failure
 	}
-	return b.deaths.figures(p, why)
+	return b.deaths.Figures(p, why)
 }
 
 // store adds what is kept of the broker itself.
 func (b *brokerWatch) store(into counter.Batch) {
 	into.Tallies(b.closures)
-	b.deaths.store(into)
+	b.deaths.Store(into)
 	b.timeouts.Store(into)
-	b.keepShared(into)
+	b.shared.Store(into, b.read.Name(), b.queues)
 }
 
 func newBrokerWatch(read *source.BrokerReader, bk *counter.Book) *brokerWatch {
 	return &brokerWatch{read: read, born: make(map[dedup.QueueRef]time.Time), closures: bk.Tally(series.BrokerChannelsClosed, "broker", read.Name()),
-		deaths: newDeaths(bk, read.Name()), timeouts: consumer.NewTimeouts(bk, read.Name()), loss: sample.NewLossMeter()}
+		deaths: deadletter.NewDeaths(bk, read.Name()), timeouts: consumer.NewTimeouts(bk, read.Name()), loss: sample.NewLossMeter()}
 }

@@ -68,7 +68,7 @@ type Deps struct {
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
 	// Live are the readers of live counts by broker; none for one that does not tell them.
-	Live map[string]LiveReader
+	Live map[string]source.LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
 	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
@@ -95,7 +95,7 @@ type Collector struct {
 	stores    []*storeWatch
 	reports   []*reportWatch
 	effects   []*effect.Watch
-	lives     []*liveWatch
+	lives     []*source.LiveSource
 	pipelines []*pipeline
 	sources   []*source.Source
 	wake      chan struct{}
@@ -246,6 +246,30 @@ func (c *Collector) pair() {
 	}
 }
 
+// wireLive gives each pipeline whose store tells of its events the live counts of its broker.
+func (c *Collector) wireLive(readers map[string]source.LiveReader) {
+	for _, b := range c.brokers {
+		reader := readers[b.read.Name()]
+		if reader == nil {
+			continue
+		}
+		w := source.NewLiveSource(b.read.Name(), reader, c.cfg.Interval, c.cfg.Timeout, c.wakeUp)
+		for _, p := range c.pipelines {
+			if p.broker != b || p.store == nil {
+				continue
+			}
+			store, told := p.store.store.(source.Eventful)
+			p.flow = w.Flow(p.refs, store, p.scheme().GiveUp > 0)
+			if told {
+				p.live, p.counted.Joined = w, true
+			}
+		}
+		if w.Watch() {
+			c.lives = append(c.lives, w)
+		}
+	}
+}
+
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
 	earlier := c.memory.Recall(ctx)
@@ -262,7 +286,7 @@ func (c *Collector) Run(ctx context.Context) error {
 		running.Go(func() { b.read.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.Run(ctx) })
+		running.Go(func() { l.Source.Run(ctx) })
 	}
 	for _, e := range c.effects {
 		running.Go(func() { e.Run(ctx) })

@@ -270,7 +270,7 @@ func forever(state dedup.State, age time.Duration) dedup.Marker {
 	return dedup.Marker{ID: "m1", State: state, FirstSeen: findingNow.Add(-time.Minute - age)}
 }
 
-func queue(name string, change func(*dedup.Queue)) dedup.Queue {
+func newQueue(name string, change func(*dedup.Queue)) dedup.Queue {
 	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Node: "n1", Durable: true,
 		Messages: ptr(0), Ready: ptr(0), Unacked: ptr(0), Consumers: ptr(2)}
 	if change != nil {
@@ -287,11 +287,11 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 	b := &testBench{keeper: &fakeBaselines{lines: map[string]dedup.Baseline{}}, broker: &fakeSource{}, store: &fakeSource{scheme: nackScheme}, other: &fakeSource{scheme: nackScheme}, history: newFakeHistory()}
 	b.broker.sample = dedup.BrokerSample{Info: dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}, ChannelsClosed: ptr(0), QueuesTotal: ptr(3),
 		Queues: []dedup.Queue{
-			queue("orders", func(q *dedup.Queue) {
+			newQueue("orders", func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 			}),
-			queue("orders.dlq", func(q *dedup.Queue) { q.Consumers = ptr(0); q.Messages = ptr(4) }),
-			queue("emails", nil),
+			newQueue("orders.dlq", func(q *dedup.Queue) { q.Consumers = ptr(0); q.Messages = ptr(4) }),
+			newQueue("emails", nil),
 		}}
 	c, err := newCollector(Config{Interval: interval}, Deps{
 		Brokers: []source.Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
@@ -316,9 +316,9 @@ func (b *testBench) goOnFrom(h *fakeHistory) {
 }
 
 // list lets the configuration of a pipeline list its dead-letter queues.
-func (p *pipeline) list(queues ...string) {
+func (b *testBench) list(p *pipeline, queues ...string) {
 	p.DeadLetterQueues = queues
-	p.dead = deadletter.NewWatch(p.Pipeline, p.refs)
+	p.dead = deadletter.NewWatch(p.Pipeline, p.refs, b.book)
 }
 
 func (b *testBench) pipeline(t *testing.T, name string) *dedup.PipelineStatus {

@@ -56,7 +56,7 @@ func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
 // messages are those of the source queues, and the markers and the outage that may hold them back.
 func (c *Collector) messages(p *pipeline, v view) progress.Messages {
 	d := p.depths()
-	m := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.ready, Unacked: d.unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
+	m := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.Ready, Unacked: d.Unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
 		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: c.turns.Since(sample.CounterLag, p.watched()...)}
 	if p.store != nil {
 		m.Down = c.turns.Open(p.store.src)
@@ -135,4 +135,17 @@ func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 	for c, n := range counts {
 		into.Add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
+}
+
+// recoveries are the findings about the outages that have just ended.
+func (c *Collector) recoveries(p *pipeline, v view) []dedup.Finding {
+	ready := dedup.Unknown(dedup.Count, v.brokerDown)
+	if v.brokerDown == "" {
+		ready = p.depths().Ready
+	}
+	var out []dedup.Finding
+	for _, o := range c.turns.Ended(p.watched()...) {
+		out = append(out, finding.Recovering(o.Source, o.Lasted(v.now), o.Until, ready, v.now)...)
+	}
+	return out
 }

@@ -45,7 +45,7 @@ func everythingWrong(b *testBench) {
 		f.topology.Exchanges = []dedup.Exchange{{Vhost: "/", Name: "events", Type: "fanout"}}
 		f.topology.Bindings = []dedup.Binding{bind("orders"), bind("more")}
 		f.topology.Consumers = []dedup.Consumer{{Queue: ordersRef(), Channel: "1", Connection: "c", Prefetch: 1, AckRequired: true}, {Queue: ordersRef(), Channel: "2", Connection: "c", Prefetch: 1, AckRequired: true}}
-		f.sample.Queues = append(f.sample.Queues, queue("more", nil))
+		f.sample.Queues = append(f.sample.Queues, newQueue("more", nil))
 		f.sample.QueuesTotal = ptr(4)
 	})
 }
@@ -78,7 +78,7 @@ func kindsOf(p *dedup.PipelineStatus) []string {
 // TestFindingsComeAndGoWithTheirSources runs the collector over sources in which everything is wrong at once.
 func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
-		b.pipelines[0].list("orders.dlq")
+		b.list(b.pipelines[0], "orders.dlq")
 		b.stores[0].queues[0].told.Follow([]dedup.QueueRef{ref("more")}, &b.pipelines[0].dead)
 		everythingWrong(b)
 		b.brokers[0].read.WantTopology()

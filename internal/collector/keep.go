@@ -1,17 +1,15 @@
 package collector
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
-	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -19,7 +17,7 @@ import (
 // discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
 	if p.dead.Discover(p.broker.index) {
-		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
+		p.counts.Gap()
 		p.events.AddSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
 	}
 }
@@ -41,70 +39,21 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 	b := p.broker
 	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
 	f.Measure(p.refs, b.queues, b.complete, depths)
-	arrivals := p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
-	for _, a := range arrivals {
-		p.arrived.Open = true
-		switch shared := b.shared.Of(a.Queue); {
-		case shared != nil && shared.Lead == &p.dead:
-			b.sharedArrived[a.Queue].Open = true
-			b.sharedArrived[a.Queue].Total += a.N
-		case shared == nil && !a.Onward:
-			p.arrived.Total += a.N
-		}
-	}
-}
-
-// vanishing reports whether messages can leave a source queue without being redelivered.
-func (p *pipeline) vanishing() bool {
-	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && topology.LosesMessages(q) {
-			return true
-		}
-	}
-	return false
+	p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 }
 
 // keepBroker adds what is stored of the pipeline's queues.
 func (p *pipeline) keepBroker(into counter.Batch) {
-	into.Tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
+	p.counts.Store(into)
 	p.consumers.Store(into, &p.broker.timeouts)
-	sums := p.depths()
-	into.Figure(series.QueueReady, sums.ready, "pipeline", p.Name)
-	into.Figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
-	into.Figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
-	for _, t := range p.dead.Targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared.Of(t.QueueRef) == nil {
-			into.Add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
-		}
-	}
+	p.depths().Store(into, p.Name)
+	p.dead.Store(into, p.broker.listed())
 }
 
-// depths are the instantaneous sums over the source queues.
-type depths struct{ ready, unacked, consumers dedup.Figure }
-
-func (p *pipeline) depths() depths {
-	sample, _ := p.broker.read.Sample.Get()
-	return depths{
-		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
-		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
-		consumers: p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Consumers }),
-	}
-}
-
-func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figure {
-	var sum int64
-	for _, ref := range p.refs {
-		q := p.broker.queues[ref]
-		if q == nil {
-			return dedup.Unknown(dedup.Count, finding.QueueNotFound(ref.Name, p.Broker))
-		}
-		n := field(q)
-		if n == nil {
-			return dedup.Unknown(dedup.Count, fmt.Sprintf("the broker does not say for queue %s (state %s)", name(ref.Name), name(q.State)))
-		}
-		sum += *n
-	}
-	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
+// depths are those of the source queues.
+func (p *pipeline) depths() queue.Depths {
+	newest, _ := p.broker.read.Sample.Get()
+	return queue.DepthsOf(p.refs, p.broker.queues, p.Broker, newest.At)
 }
 
 func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {
@@ -125,8 +74,8 @@ func (p *pipeline) keepJudged(into counter.Batch, now time.Time, s *dedup.Pipeli
 	if w == nil {
 		return
 	}
-	p.spark.add(now, w.DuplicateRate)
-	s.Spark = p.spark.copy()
+	p.spark.Add(now, w.DuplicateRate)
+	s.Spark = p.spark.Points()
 	into.Figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
 	if w.DuplicateRate.Known() {
 		into.Add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)

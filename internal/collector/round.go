@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/event"
+	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -100,7 +102,7 @@ func (c *Collector) resume(ctx context.Context, now time.Time) {
 			w.recallEvictions(lines, now, newest)
 		}
 	}
-	lines, err = c.history.QueryRange(ctx, series.DuplicateRate, now.Add(-sparkPoints*sparkStep), now, sparkStep)
+	lines, err = c.history.QueryRange(ctx, series.DuplicateRate, now.Add(-figure.SparkPoints*figure.SparkStep), now, figure.SparkStep)
 	if err != nil {
 		c.log.Warn("sparklines start empty", "err", err)
 		return
@@ -108,7 +110,7 @@ func (c *Collector) resume(ctx context.Context, now time.Time) {
 	for _, l := range lines {
 		for _, p := range c.pipelines {
 			if p.Name == l.Labels["pipeline"] {
-				p.spark.restore(l.Points)
+				p.spark.Restore(l.Points)
 			}
 		}
 	}
@@ -139,11 +141,9 @@ func (c *Collector) absorb(now time.Time) {
 	for _, p := range c.pipelines {
 		read, version := p.broker.read.Topology.Get()
 		p.consumers.Follow(&read.Topology, version, read.Err)
-		if p.joint != nil {
-			p.counted.Traffic.Joints.Add(p.joint.drain(), now)
-		}
 		if p.flow != nil {
-			p.counted.Traffic.Flows.Add(p.flow.drain(), now)
+			p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
+			p.counted.Traffic.Flows.Add(p.flow.Drain(), now)
 			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
@@ -188,17 +188,19 @@ func (c *Collector) noteTurns(now time.Time) {
 
 // rediscover finds the dead-letter queues of a broker's pipelines again.
 func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time.Time) {
+	var all []*deadletter.Watch
 	users := make(map[dedup.QueueRef]int)
 	for _, p := range c.pipelines {
 		if p.broker != b {
 			continue
 		}
 		p.discover(now)
+		all = append(all, &p.dead)
 		for _, t := range p.dead.Targets {
 			users[t.QueueRef]++
 		}
 	}
-	b.findShared(c.pipelines, c.book)
+	b.shared = deadletter.FindShared(b.read.Name(), b.index, all, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
 			p.settleKeeping(p.dead.Kept(b.listed(), users), s)

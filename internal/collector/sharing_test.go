@@ -17,9 +17,9 @@ func deadShared(stranger string) func(*testBench) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 			}
 			if stranger == "" {
-				f.sample.Queues[2] = queue("emails", dead)
+				f.sample.Queues[2] = newQueue("emails", dead)
 			} else {
-				f.sample.Queues = append(f.sample.Queues, queue(stranger, dead))
+				f.sample.Queues = append(f.sample.Queues, newQueue(stranger, dead))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestAQueueOfNoPipelineSharesADeadLetterQueueToo(t *testing.T) {
 func TestADelayQueueOfThePipelineItselfMakesNoSharedQueue(t *testing.T) {
 	duringFrom(t, func(b *testBench) {
 		b.broker.set(func(f *fakeSource) {
-			f.sample.Queues = append(f.sample.Queues, queue("orders.retry", func(q *dedup.Queue) {
+			f.sample.Queues = append(f.sample.Queues, newQueue("orders.retry", func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders", "x-message-ttl": int64(5000)}
 			}))
 		})

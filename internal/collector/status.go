@@ -120,7 +120,7 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 		return
 	}
 	d := p.depths()
-	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
+	st.Ready, st.Unacked, st.Consumers = d.Ready, d.Unacked, d.Consumers
 }
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.

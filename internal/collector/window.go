@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/counter"
-	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/queue"
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/window"
@@ -16,7 +17,7 @@ import (
 // count ties what the pipeline's figures are made of to what its store tells.
 func (p *pipeline) count(w *storeWatch) {
 	p.counted.Store = &w.told
-	w.told.Source, _ = w.store.(eventful)
+	w.told.Source, _ = w.store.(source.Eventful)
 	w.told.Users = append(w.told.Users, &p.counted)
 }
 
@@ -33,16 +34,19 @@ func (c *Collector) see(p *pipeline, v view) window.View {
 	read, _ := p.broker.read.Sample.Get()
 	seen := window.View{
 		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
-		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.acks.Open, CountsDeliveries: p.deliveries.Open,
-		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: p.vanishing(), DeadKnown: p.dead.Found.Complete,
+		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.counts.Acks.Open, CountsDeliveries: p.counts.Deliveries.Open,
+		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: queue.Vanishing(p.refs, p.broker.queues), DeadKnown: p.dead.Found.Complete,
 		Reports: window.Reports{Known: p.report != nil, Present: p.reported.present, Dropped: p.reported.dropped, Duplicates: p.reported.duplicates()},
 	}
 	for _, ref := range p.refs {
 		seen.Queues = append(seen.Queues, p.broker.queues[ref])
 	}
-	if p.joint != nil {
-		seen.Live.Down = source.WhyDown("the broker's live counts", p.live.src.Status(v.now))
-		seen.Live.Why, seen.Live.Better = p.live.told()
+	if p.counted.Joined {
+		why, off := p.live.Told()
+		seen.Live.Down, seen.Live.Why, seen.Live.Better = source.WhyDown("the broker's live counts", p.live.Source.Status(v.now)), why, rate.BetterReport
+		if off {
+			seen.Live.Better = rate.BetterLive
+		}
 	}
 	if p.store != nil {
 		seen.Sharers = c.sharers(p.store)
@@ -57,7 +61,7 @@ func (c *Collector) window(p *pipeline, seen window.View, w time.Duration) dedup
 	}
 	out := p.counted.Figures(seen, c.gains(p, w))
 	if seen.BrokerDown == "" {
-		out.DeadLetterInflow = c.deadLetterInflow(p, w)
+		out.DeadLetterInflow = p.dead.Inflow(&c.past, p.broker.listed(), w)
 		read, _ := p.broker.read.Topology.Get()
 		closed := figure.Restarts{Window: w, Closed: c.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
 		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, &c.past, seen.Info, p.broker.index, seen.Now, w)
@@ -72,12 +76,12 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == name })
-	if i < 0 || c.pipelines[i].joint == nil {
+	if i < 0 || !c.pipelines[i].counted.Joined {
 		return dedup.Calibration{}, false
 	}
 	p := c.pipelines[i]
 	now := time.Now()
-	p.counted.Traffic.Joints.Add(p.joint.drain(), now)
+	p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
 	return p.counted.LiveRate(c.see(p, c.view(p, now)), from, to)
 }
 
@@ -85,8 +89,8 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 func (c *Collector) gains(p *pipeline, w time.Duration) *window.Gains {
 	gain := func(t *counter.Tally) sample.Increase { return c.past.Gain(w, t) }
 	g := &window.Gains{
-		Window: w, Span: c.past.Span(w), Acks: gain(p.acks), AutoAcks: gain(p.autoAcks), Deliveries: gain(p.deliveries),
-		Redeliveries: gain(p.redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
+		Window: w, Span: c.past.Span(w), Acks: gain(p.counts.Acks), AutoAcks: gain(p.counts.AutoAcks), Deliveries: gain(p.counts.Deliveries),
+		Redeliveries: gain(p.counts.Redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
 		Outcomes: make(map[string]sample.Increase),
 	}
 	for o, t := range p.reported.outcomes {
@@ -108,22 +112,4 @@ func (c *Collector) sharers(w *storeWatch) []string {
 		}
 	}
 	return out
-}
-
-// deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
-func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := figure.ArrivalRate(c.past.Gain(w, p.arrived), w)
-	if len(p.dead.Targets) == 0 {
-		f.Quality, f.Why = dedup.QualityUnknown, deadletter.None(p.broker.listed())
-		return f
-	}
-	shared, known := p.sharedArrivals(&c.past, w)
-	switch {
-	case !f.Known():
-	case !known:
-		f.AtLeast, f.Why = true, p.dead.SharedWords(p.broker.shared)
-	case shared > 0:
-		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.dead.SharedWords(p.broker.shared)
-	}
-	return f
 }

@@ -40,7 +40,7 @@ func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
 	c, err := newCollector(Config{Interval: testInterval}, Deps{
 		Brokers: []source.Broker{fake}, Stores: []Store{eventStore{namedStore{fake, "events"}}, namedStore{fake, "rows"}},
 		Pipelines: []dedup.Pipeline{pipeline("orders", "events"), pipeline("emails", "rows"), pipeline("returns", "events"), pipeline("bare", "")},
-		Live:      map[string]LiveReader{"main": silentReader{}}, Effects: []effect.Checker{doubleCheck{}},
+		Live:      map[string]source.LiveReader{"main": silentReader{}}, Effects: []effect.Checker{doubleCheck{}},
 	}, newFakeHistory())
 	if err != nil {
 		t.Fatal(err)
@@ -61,10 +61,10 @@ func TestFiguresAreMadeOfWhatThePipelineIsTiedTo(t *testing.T) {
 func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	b := newBench(t, testInterval)
 	p := b.pipelines[0]
-	expiring := queue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
+	expiring := newQueue("orders", func(q *dedup.Queue) { q.Arguments = map[string]any{"x-message-ttl": 5000} })
 	p.refs = append(p.refs, ref("gone"))
 	p.broker.queues = map[dedup.QueueRef]*dedup.Queue{ref("orders"): &expiring}
-	p.acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
+	p.counts.Acks.Open, p.reported.present, p.dead.Found.Complete = true, true, true
 	now := time.Now()
 	seen := b.see(p, view{now: now, brokerDown: "down", scheme: nackScheme})
 	if len(seen.Queues) != 2 || seen.Queues[0] != &expiring || seen.Queues[1] != nil || !seen.Vanishing || !seen.CountsAcks || seen.CountsDeliveries || !seen.DeadKnown {
@@ -73,7 +73,7 @@ func TestAWindowIsSeenByWhatTheSourcesShow(t *testing.T) {
 	if seen.Now != now || seen.BrokerDown != "down" || seen.Scheme.Preset != nackScheme.Preset || !seen.Reports.Known || !seen.Reports.Present || seen.Live.Down != "" {
 		t.Errorf("of the sources: %+v", seen)
 	}
-	p.joint, p.live = &jointPair{}, newLiveWatch("main", silentReader{}, Config{Interval: testInterval}, func() {})
+	p.counted.Joined, p.live = true, source.NewLiveSource("main", silentReader{}, testInterval, testInterval/2, func() {})
 	if seen := b.see(p, view{now: now}); !strings.Contains(seen.Live.Down, "not been read") || seen.Live.Better == "" {
 		t.Errorf("of live counts: %+v", seen.Live)
 	}

@@ -3,6 +3,7 @@ package deadletter
 import (
 	"testing"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
@@ -47,7 +48,7 @@ func TestTheBalanceNeedsThatOnlyWhatIsPublishedEnters(t *testing.T) {
 			for i := range tt.queues {
 				queues[tt.queues[i].QueueRef] = &tt.queues[i]
 			}
-			w := NewWatch(dedup.Pipeline{}, []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
+			w := NewWatch(dedup.Pipeline{}, []dedup.QueueRef{{Vhost: "/", Name: "orders"}}, counter.NewBook())
 			b := Broker{Queues: queues, Index: topology.NewIndex(queues, declared, "")}
 			if got := w.refusesOrIsFed(b); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)

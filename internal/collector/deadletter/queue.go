@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -27,17 +28,9 @@ type Reading struct {
 	Counting, Later bool
 }
 
-// An Arrival is how many messages arrived in a dead-letter queue since the reading before.
-type Arrival struct {
-	Queue dedup.QueueRef
-	// Onward: they were in another dead-letter queue before.
-	Onward bool
-	N      float64
-}
-
 // Absorb takes a reading, and notes in its frame what the dead-letter queues hold, what went in and out of them otherwise than by
-// dead-lettering, and whether a balance can be struck. It returns what arrived in those whose depth is known.
-func (w *Watch) Absorb(f *sample.Frame, r Reading) (arrivals []Arrival) {
+// dead-lettering, and whether a balance can be struck. It counts what arrived.
+func (w *Watch) Absorb(f *sample.Frame, r Reading) {
 	whole := len(w.Targets) > 0 && r.Counting
 	f.Dead, f.DeadSettled, f.DeadPublished = 0, 0, 0
 	for _, t := range w.Targets {
@@ -66,14 +59,25 @@ func (w *Watch) Absorb(f *sample.Frame, r Reading) (arrivals []Arrival) {
 			d.inflow.lose()
 			continue
 		}
-		arrivals = append(arrivals, Arrival{t.QueueRef, t.Onward, d.inflow.observe(*q.Messages, d.settled, r.At)})
+		w.count(t, d.inflow.observe(*q.Messages, d.settled, r.At), r.Shared)
 		d.head.observe(*q.Messages, d.settled, r.At)
 	}
 	f.DeadGaps = w.gaps
 	f.Whole = f.Whole && whole && w.keeps != KeepsNot
 	f.Presumed = f.Whole && w.keeps == KeepsPerhaps
 	f.Whole = f.Whole && !f.Presumed
-	return arrivals
+}
+
+// count counts what arrived in a dead-letter queue, that in a shared one once for all who have it.
+func (w *Watch) count(t topology.Target, arrived float64, s Sharing) {
+	w.arrived.Open = true
+	switch shared := s.Of(t.QueueRef); {
+	case shared != nil && shared.lead == w:
+		shared.arrived.Open = true
+		shared.arrived.Total += arrived
+	case shared == nil && !t.Onward:
+		w.arrived.Total += arrived
+	}
 }
 
 func (w *Watch) queue(ref dedup.QueueRef) *queue {

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/text"
 )
 
@@ -15,8 +17,9 @@ type Shared struct {
 	users []*Watch
 	// Strangers are queues that none of the users has, and whose dead letters may come there.
 	Strangers []string
-	// Lead is the one of the users that counts what arrives.
-	Lead *Watch
+	// lead is the one of the users that counts what arrives.
+	lead    *Watch
+	arrived *counter.Tally
 }
 
 // Pipelines are the names of those that have the queue.
@@ -36,7 +39,7 @@ type Sharing struct {
 }
 
 // FindShared finds the dead-letter queues that several pipelines of a broker have, or that are fed by queues of none.
-func FindShared(ix *topology.Index, pipelines []*Watch) Sharing {
+func FindShared(broker string, ix *topology.Index, pipelines []*Watch, book *counter.Book) Sharing {
 	out := Sharing{byQueue: make(map[dedup.QueueRef]*Shared)}
 	users := make(map[dedup.QueueRef][]*Watch)
 	var order []dedup.QueueRef
@@ -49,16 +52,27 @@ func FindShared(ix *topology.Index, pipelines []*Watch) Sharing {
 		}
 	}
 	for _, ref := range order {
-		s := &Shared{QueueRef: ref, users: users[ref], Strangers: strangers(ix, ref, users[ref]), Lead: users[ref][0]}
+		s := &Shared{QueueRef: ref, users: users[ref], Strangers: strangers(ix, ref, users[ref]), lead: users[ref][0]}
 		if len(s.users) == 1 && len(s.Strangers) == 0 {
 			continue
 		}
 		if i := slices.IndexFunc(s.users, func(w *Watch) bool { return !w.onlyOnward(ref) }); i >= 0 {
-			s.Lead = s.users[i]
+			s.lead = s.users[i]
 		}
+		s.arrived = book.Tally(series.SharedArrived, "broker", broker, "vhost", ref.Vhost, "queue", ref.Name)
 		out.byQueue[ref], out.All = s, append(out.All, s)
 	}
 	return out
+}
+
+// Store adds what is stored of the shared queues.
+func (s Sharing) Store(into counter.Batch, broker string, queues map[dedup.QueueRef]*dedup.Queue) {
+	for _, shared := range s.All {
+		into.Tallies(shared.arrived)
+		if q := queues[shared.QueueRef]; q != nil && q.Messages != nil {
+			into.Add(series.SharedDeadLetters, float64(*q.Messages), "broker", broker, "vhost", shared.Vhost, "queue", shared.Name)
+		}
+	}
 }
 
 // Of returns a shared queue, nil for one that is not shared.
@@ -139,9 +153,9 @@ func sharers(s dedup.Sharing) string {
 	return strings.Join(parts, " and ")
 }
 
-// Acknowledged is how many messages of a shared queue were acknowledged: of all dead letters of a pipeline that has it there are only
+// acknowledged is how many messages of a shared queue were acknowledged: of all dead letters of a pipeline that has it there are only
 // so many beyond those that were acknowledged there. What lies in queues of the pipeline alone is left out where the baseline tells it apart.
-func Acknowledged(s *dedup.Snapshot, q *dedup.SharedQueue) int64 {
+func acknowledged(s *dedup.Snapshot, q *dedup.SharedQueue) int64 {
 	if !q.Depth.Known() {
 		return 0
 	}

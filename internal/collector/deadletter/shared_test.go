@@ -25,7 +25,7 @@ func TestNewLettersOfThePipelineAloneAreNoneOfTheSharedQueue(t *testing.T) {
 			line := tt.line.Lowered(int64(tt.own), int64(tt.shared))
 			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: depth, Baseline: &line}
 			q := dedup.SharedQueue{Pipelines: []string{"orders", "emails"}, Depth: dedup.Exact(dedup.Measured, dedup.Count, tt.shared, now, "depth")}
-			if got := Acknowledged(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, &q); got != tt.acknowledged {
+			if got := acknowledged(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, &q); got != tt.acknowledged {
 				t.Errorf("%d of the shared queue are acknowledged, want %d", got, tt.acknowledged)
 			}
 			if got := p.FreshDeadLetters(); got != float64(tt.fresh) {

@@ -4,9 +4,11 @@ package deadletter
 import (
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/series"
 )
 
 // A Broker is what the newest readings of a broker tell of its queues.
@@ -32,14 +34,15 @@ type Watch struct {
 	Targets []topology.Target
 	Found   topology.Discovery
 	queues  map[dedup.QueueRef]*queue
+	arrived *counter.Tally
 	keeps   Keeping
 	// gaps are those of a frame.
 	gaps float64
 }
 
 // NewWatch follows the dead letters of a pipeline with these source queues.
-func NewWatch(p dedup.Pipeline, sources []dedup.QueueRef) Watch {
-	return Watch{pipeline: p, sources: sources}
+func NewWatch(p dedup.Pipeline, sources []dedup.QueueRef, b *counter.Book) Watch {
+	return Watch{pipeline: p, sources: sources, arrived: b.Tally(series.DeadLettersArrived, "pipeline", p.Name)}
 }
 
 // Discover finds the dead-letter queues, and reports whether others were known before.
@@ -87,4 +90,14 @@ func (w *Watch) Findings(b Broker, version string) []dedup.Finding {
 		}
 	}
 	return out
+}
+
+// Store adds what is stored of the dead letters: the depth of a shared queue is none of the pipeline.
+func (w *Watch) Store(into counter.Batch, b Broker) {
+	into.Tallies(w.arrived)
+	for _, t := range w.Targets {
+		if q := b.Queues[t.QueueRef]; q != nil && q.Messages != nil && b.Shared.Of(t.QueueRef) == nil {
+			into.Add(series.DeadLetters, float64(*q.Messages), "pipeline", w.pipeline.Name, "vhost", t.Vhost, "queue", t.Name)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"context"
@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,8 +19,8 @@ type LiveReader interface {
 	Live(ctx context.Context) (dedup.LiveCounts, error)
 }
 
-// An eventful store knows what its events came to at a moment of the last seconds; not ok until that is certain.
-type eventful interface {
+// An Eventful store knows what its events came to at a moment of the last seconds; not ok until that is certain.
+type Eventful interface {
 	EventsAt(when time.Time) (dedup.EventCounts, bool)
 }
 
@@ -35,14 +33,14 @@ const (
 	calmBefore = 50 * time.Millisecond
 )
 
-// A liveWatch takes a broker's live counts together with what the stores of its pipelines came to at the same moment.
-type liveWatch struct {
+// A LiveSource takes a broker's live counts together with what the stores of its pipelines came to at the same moment.
+type LiveSource struct {
+	Source *Source
 	reader LiveReader
-	src    *source.Source
 	// next is how long the broker asks to be left alone.
 	next time.Duration
-	// flows are fixed once made.
-	flows []*flowPair
+	// flows are fixed once it runs.
+	flows []*Flow
 
 	mu sync.Mutex
 	// why says why the newest reading told of no queue although the broker answered, off that it counts nothing so.
@@ -52,7 +50,7 @@ type liveWatch struct {
 
 // A jointPair joins the counts of one pipeline's queues with those of its store.
 type jointPair struct {
-	store  eventful
+	store  Eventful
 	giveUp bool
 
 	mu sync.Mutex
@@ -72,15 +70,39 @@ type jointRun struct {
 	epoch     int64
 }
 
-func newLiveWatch(broker string, r LiveReader, cfg Config, turned func()) *liveWatch {
-	w := &liveWatch{reader: r}
-	w.src = &source.Source{Name: "live counts " + broker, Kind: "live", Interval: liveInterval, Timeout: min(cfg.Timeout, liveTimeout),
-		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(r), Read: w.read,
+// NewLiveSource returns a source of the live counts of a broker whose other readings have an interval and a timeout.
+func NewLiveSource(broker string, r LiveReader, interval, timeout time.Duration, turned func()) *LiveSource {
+	w := &LiveSource{reader: r}
+	w.Source = &Source{Name: "live counts " + broker, Kind: "live", Interval: liveInterval, Timeout: min(timeout, liveTimeout),
+		Patience: StaleAfter * interval, Turned: turned, Place: PlaceOf(r), Read: w.read,
 		Pace: func(time.Duration) time.Duration { return w.next }}
 	return w
 }
 
-func (w *liveWatch) read(ctx context.Context) error {
+// Flow adds the queues of a pipeline, whose counts are joined with those of its store; nil where that tells of no events. giveUp says that
+// messages which are given up count as settled. Like Watch it is called before anything is read.
+func (w *LiveSource) Flow(refs []dedup.QueueRef, store Eventful, giveUp bool) *Flow {
+	f := &Flow{refs: refs}
+	if store != nil {
+		f.joint = &jointPair{store: store, giveUp: giveUp}
+	}
+	w.flows = append(w.flows, f)
+	return f
+}
+
+// Watch says to the broker which queues are counted, and reports whether there are any.
+func (w *LiveSource) Watch() bool {
+	var refs []dedup.QueueRef
+	for _, f := range w.flows {
+		refs = append(refs, f.refs...)
+	}
+	if len(w.flows) > 0 {
+		w.reader.Watch(refs...)
+	}
+	return len(w.flows) > 0
+}
+
+func (w *LiveSource) read(ctx context.Context) error {
 	counts, err := w.reader.Live(ctx)
 	w.next = counts.Next
 	w.mu.Lock()
@@ -97,14 +119,11 @@ func (w *liveWatch) read(ctx context.Context) error {
 	return err
 }
 
-// told says why the newest reading told of no queue, and what would help.
-func (w *liveWatch) told() (why, better string) {
+// Told says why the newest reading told of no queue although the broker answered, and that the broker does not count so.
+func (w *LiveSource) Told() (why string, off bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.off {
-		return w.why, rate.BetterLive
-	}
-	return w.why, rate.BetterReport
+	return w.why, w.off
 }
 
 // take adds a reading of the pipeline's queues, where its acks have a bound.
@@ -157,29 +176,45 @@ func (p *jointPair) drain() []estimate.Joint {
 	return out
 }
 
-// wireLive gives each pipeline whose store tells of its events the live counts of its broker.
-func (c *Collector) wireLive(readers map[string]LiveReader) {
-	for _, b := range c.brokers {
-		reader := readers[b.read.Name()]
-		if reader == nil {
-			continue
-		}
-		w := newLiveWatch(b.read.Name(), reader, c.cfg, c.wakeUp)
-		var watched []dedup.QueueRef
-		for _, p := range c.pipelines {
-			if p.broker != b || p.store == nil {
-				continue
-			}
-			p.flow = &flowPair{refs: p.refs}
-			w.flows, watched = append(w.flows, p.flow), append(watched, p.refs...)
-			if store, ok := p.store.store.(eventful); ok {
-				p.live, p.joint = w, &jointPair{store: store, giveUp: p.store.store.Scheme().GiveUp > 0}
-				p.flow.joint, p.counted.Joined = p.joint, true
-			}
-		}
-		if len(w.flows) > 0 {
-			reader.Watch(watched...)
-			c.lives = append(c.lives, w)
-		}
+// A Flow takes the live counts of one pipeline's queues, for the round and for joint, which is nil where the store tells of no events.
+type Flow struct {
+	refs  []dedup.QueueRef
+	joint *jointPair
+
+	mu    sync.Mutex
+	fresh []sample.LiveReading
+}
+
+// take adds a reading, where the broker tells of all queues.
+func (f *Flow) take(c *dedup.LiveCounts) {
+	r, ok := sample.SumLive(c, f.refs)
+	if !ok {
+		return
 	}
+	if f.joint != nil {
+		f.joint.take(r)
+	}
+	if math.IsInf(r.Acked.Unsure+r.Acked.Open+r.Delivered.Unsure+r.Delivered.Open+r.Redelivered, 1) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fresh = append(f.fresh, r)
+}
+
+// Drain returns the readings since it was called last.
+func (f *Flow) Drain() []sample.LiveReading {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := f.fresh
+	f.fresh = nil
+	return out
+}
+
+// DrainJoints returns the readings that were joined since it was called last.
+func (f *Flow) DrainJoints() []estimate.Joint {
+	if f.joint == nil {
+		return nil
+	}
+	return f.joint.drain()
 }

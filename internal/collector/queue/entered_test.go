@@ -1,8 +1,7 @@
-package collector
+package queue
 
 import (
 	"testing"
-	"time"
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
@@ -31,17 +30,17 @@ func TestWhatQueuesTookInIsCountedWhereAllTell(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			refs := []dedup.QueueRef{{Vhost: "/", Name: "a"}, {Vhost: "/", Name: "b"}}
-			p := &pipeline{refs: refs, queues: map[dedup.QueueRef]*queueCounters{refs[0]: {}, refs[1]: {}}, broker: &brokerWatch{}}
+			c := Counts{raw: map[dedup.QueueRef]*counters{refs[0]: {}, refs[1]: {}}}
 			var f sample.Frame
 			for _, r := range tt.readings {
 				f = sample.Frame{EnteredKnown: true, Unentered: true}
 				for i, ref := range refs {
-					p.takeEntered(&f, ref, &dedup.Queue{QueueRef: ref, Entered: r[i]})
+					c.takeEntered(&f, ref, Reading{Queues: map[dedup.QueueRef]*dedup.Queue{ref: {QueueRef: ref, Entered: r[i]}}})
 				}
 			}
-			if p.entered != tt.entered || p.enteredGaps != tt.gaps || f.EnteredKnown != tt.known || f.Unentered != tt.untaken {
+			if c.entered != tt.entered || c.enteredGaps != tt.gaps || f.EnteredKnown != tt.known || f.Unentered != tt.untaken {
 				t.Errorf("took in %v with %v gaps, known %v, none %v; want %v, %v, %v, %v",
-					p.entered, p.enteredGaps, f.EnteredKnown, f.Unentered, tt.entered, tt.gaps, tt.known, tt.untaken)
+					c.entered, c.enteredGaps, f.EnteredKnown, f.Unentered, tt.entered, tt.gaps, tt.known, tt.untaken)
 			}
 		})
 	}
@@ -49,15 +48,18 @@ func TestWhatQueuesTookInIsCountedWhereAllTell(t *testing.T) {
 
 // TestAnIdleQueueThatIsDeclaredAgainSpoilsNoOtherCount: it has no counters of events, and took in nothing.
 func TestAnIdleQueueThatIsDeclaredAgainSpoilsNoOtherCount(t *testing.T) {
-	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: "idle"}, Node: "n1", Entered: ptr(0)}
+	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: "idle"}, Node: "n1", Entered: new(int64)}
 	elsewhere := q
 	elsewhere.Node = "n2"
 	var c enteredCounter
 	gaps := 0
-	p := newPipeline(dedup.Pipeline{Name: "idle"}, counter.NewBook())
-	p.broker = &brokerWatch{complete: true}
+	counts := NewCounts("idle", []dedup.QueueRef{q.QueueRef}, counter.NewBook())
 	for _, listed := range []*dedup.Queue{&q, &q, nil, &q, &elsewhere} {
-		if p.countQueue(q.QueueRef, listed, time.Unix(1_800_000_000, 0)) {
+		queues := make(map[dedup.QueueRef]*dedup.Queue)
+		if listed != nil {
+			queues[q.QueueRef] = listed
+		}
+		if counts.count(q.QueueRef, Reading{Queues: queues, Complete: true, Counting: true}) {
 			t.Errorf("the broker's counters were reset by %+v", listed)
 		}
 		if st, _ := c.take(listed, true); st.Dropped {

@@ -1,4 +1,4 @@
-package collector
+package deadletter
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/text"
 )
 
 // deathsWindow is the span over which dead letters by reason are shown.
 const deathsWindow = time.Hour
 
-// deaths follow the dead letters of a whole broker by reason and strategy, which each node counts by itself.
-type deaths struct {
+// Deaths follow the dead letters of a whole broker by reason and strategy, which each node counts by itself.
+type Deaths struct {
 	nodes map[string]map[dedup.DeathKey]*sample.Counter
 	sums  map[dedup.DeathKey]*counter.Tally
 	// asked: the broker's nodes are asked. missing says why the newest counts are not those of all nodes.
@@ -22,8 +23,9 @@ type deaths struct {
 	missing string
 }
 
-func newDeaths(b *counter.Book, broker string) deaths {
-	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*counter.Tally)}
+// NewDeaths counts those of a broker.
+func NewDeaths(b *counter.Book, broker string) Deaths {
+	d := Deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*counter.Tally)}
 	for _, reason := range dedup.DeathReasons() {
 		for _, strategy := range dedup.DeathStrategies() {
 			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.Tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
@@ -32,12 +34,12 @@ func newDeaths(b *counter.Book, broker string) deaths {
 	return d
 }
 
-// absorb takes a sample. A node that could not be read keeps its counters: what it counted meanwhile comes with its next answer.
-func (d *deaths) absorb(s *dedup.BrokerSample) {
+// Absorb takes a sample. A node that could not be read keeps its counters: what it counted meanwhile comes with its next answer.
+func (d *Deaths) Absorb(s *dedup.BrokerSample) {
 	d.asked, d.missing = len(s.Deaths) > 0, ""
 	for _, n := range s.Deaths {
 		if n.Err != "" {
-			d.missing = fmt.Sprintf("node %s cannot be read: %s", name(n.URL), plain(n.Err, 200))
+			d.missing = fmt.Sprintf("node %s cannot be read: %s", text.Name(n.URL), text.Plain(n.Err, 200))
 			continue
 		}
 		of := d.nodes[n.URL]
@@ -63,8 +65,8 @@ func (d *deaths) absorb(s *dedup.BrokerSample) {
 	}
 }
 
-// store adds the counters, while they are those of all nodes.
-func (d *deaths) store(into counter.Batch) {
+// Store adds the counters, while they are those of all nodes.
+func (d *Deaths) Store(into counter.Batch) {
 	if !d.asked || d.missing != "" {
 		return
 	}
@@ -73,8 +75,8 @@ func (d *deaths) store(into counter.Batch) {
 	}
 }
 
-// figures are the dead letters of the last hour; nil where nobody is asked. why says why they cannot be shown, "" when they can.
-func (d *deaths) figures(p *counter.Past, why string) *dedup.BrokerDeaths {
+// Figures are the dead letters of the last hour; nil where nobody is asked. why says why they cannot be shown, "" when they can.
+func (d *Deaths) Figures(p *counter.Past, why string) *dedup.BrokerDeaths {
 	if !d.asked {
 		return nil
 	}
@@ -90,7 +92,7 @@ func (d *deaths) figures(p *counter.Past, why string) *dedup.BrokerDeaths {
 }
 
 // sum adds what the chosen counters gained.
-func (d *deaths) sum(p *counter.Past, why string, unit dedup.Unit, chosen func(dedup.DeathKey) bool) dedup.Figure {
+func (d *Deaths) sum(p *counter.Past, why string, unit dedup.Unit, chosen func(dedup.DeathKey) bool) dedup.Figure {
 	const shortest = 30 * time.Second
 	f := dedup.Unknown(unit, why)
 	f.Window, f.Source, f.Formula = deathsWindow, "Prometheus plugin of the broker", "messages that died, of the whole broker"

@@ -1,4 +1,4 @@
-package collector
+package source
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -77,7 +76,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := &scriptedEvents{began: day.Add(-time.Hour), certain: day.Add(time.Hour)}
-			p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store, giveUp: true}}
+			p := &Flow{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store, giveUp: true}}
 			for second := 1; second <= 4; second++ {
 				var change func(*dedup.LiveCounts)
 				if tt.change != nil {
@@ -103,7 +102,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 	}
 	t.Run("and are calm where the store saw nothing for a moment before, nor meanwhile", func(t *testing.T) {
 		t.Parallel()
-		p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: &scriptedEvents{began: day, certain: day.Add(time.Hour)}}}
+		p := &Flow{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: &scriptedEvents{began: day, certain: day.Add(time.Hour)}}}
 		var calm []bool
 		for _, ms := range []time.Duration{1000, 2030, 3300, 3998, 5100} {
 			c := counts(1, nil)
@@ -121,7 +120,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 	t.Run("and are given up when the store is not certain in time, while later ones count on", func(t *testing.T) {
 		t.Parallel()
 		store := &scriptedEvents{began: day.Add(2 * time.Second), certain: day.Add(time.Hour)}
-		p := &flowPair{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store}}
+		p := &Flow{refs: []dedup.QueueRef{ref, other}, joint: &jointPair{store: store}}
 		p.take(counts(1, nil))
 		p.take(counts(3, nil))
 		if p.joint.join(day.Add(4 * time.Second)); len(p.joint.drain()) != 0 {
@@ -157,21 +156,22 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 	t.Parallel()
 	refused := errors.New("connection refused")
 	for _, tt := range []struct {
-		name        string
-		reader      answers
-		why, better string
+		name   string
+		reader answers
+		why    string
+		off    bool
 	}{
-		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", rate.BetterReport},
-		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", rate.BetterLive},
-		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", rate.BetterReport},
-		{"it tells", answers{}, "", rate.BetterReport},
+		{"it answers too slowly", answers{dedup.LiveCounts{Why: "live counts took 300 ms"}, nil}, "live counts took 300 ms", false},
+		{"its plugin is off", answers{dedup.LiveCounts{Off: true}, refused}, "", true},
+		{"it is away, and its plugin is on", answers{dedup.LiveCounts{}, refused}, "", false},
+		{"it tells", answers{}, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newLiveWatch("main", tt.reader, Config{Interval: 15 * time.Second, Timeout: 5 * time.Second}, func() {})
+			w := NewLiveSource("main", tt.reader, 15*time.Second, 5*time.Second, func() {})
 			_ = w.read(t.Context())
-			if why, better := w.told(); why != tt.why || better != tt.better {
-				t.Errorf("%q, %q", why, better)
+			if why, off := w.Told(); why != tt.why || off != tt.off {
+				t.Errorf("%q, off %v", why, off)
 			}
 		})
 	}
@@ -179,8 +179,8 @@ func TestWhyABrokerTellsNothingIsHandedOn(t *testing.T) {
 
 func TestABrokerWithoutLiveCountsIsAskedAgainAndJoinsNothing(t *testing.T) {
 	t.Parallel()
-	w := newLiveWatch("main", unanswered{}, Config{Interval: 15 * time.Second, Timeout: 5 * time.Second}, func() {})
-	w.flows = []*flowPair{{joint: &jointPair{store: &scriptedEvents{}}}}
+	w := NewLiveSource("main", unanswered{}, 15*time.Second, 5*time.Second, func() {})
+	w.flows = []*Flow{{joint: &jointPair{store: &scriptedEvents{}}}}
 	if err := w.read(t.Context()); err == nil || len(w.flows[0].joint.drain()) != 0 {
 		t.Errorf("%v", err)
 	}

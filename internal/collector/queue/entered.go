@@ -1,4 +1,4 @@
-package collector
+package queue
 
 import (
 	"dedup-dashboard/internal/collector/sample"
@@ -32,14 +32,14 @@ func (c *enteredCounter) take(q *dedup.Queue, complete bool) (sample.Step, bool)
 }
 
 // takeEntered takes what one source queue says of the messages that it took in itself, and notes in a frame whether it says so, and
-// whether there was none; q is nil when the broker does not list the queue.
-func (p *pipeline) takeEntered(f *sample.Frame, ref dedup.QueueRef, q *dedup.Queue) {
-	c := &p.queues[ref].entered
-	st, told := c.take(q, p.broker.complete)
-	p.entered += float64(st.Delta)
+// whether there was none.
+func (c *Counts) takeEntered(f *sample.Frame, ref dedup.QueueRef, r Reading) {
+	e := &c.raw[ref].entered
+	st, told := e.take(r.Queues[ref], r.Complete)
+	c.entered += float64(st.Delta)
 	if st.Dropped {
-		p.enteredGaps++
+		c.enteredGaps++
 	}
 	f.EnteredKnown = f.EnteredKnown && told
-	f.Unentered = f.Unentered && c.Known() && c.Raw == 0
+	f.Unentered = f.Unentered && e.Known() && e.Raw == 0
 }
