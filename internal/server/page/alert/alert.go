@@ -182,19 +182,21 @@ func (s pages) whyNoAttending(r *web.Request) string {
 
 // alertsPage answers the list of alerts.
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
-	var q query
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
 	frame := s.site.Frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+	}
+	var q query
+	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	if wrong := q.read(r.URL.Query(), view); wrong != nil {
+		v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
+		v.Rows, v.Count, v.Empty = nil, "", web.BadFilter(wrong, v.Filter.Clear)
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Alerts(v)}, nil
 	}
 	mayAck := s.whyNoAttending(r) == ""
 	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
 		frame.Live = web.Live("alerts")
 	}
-	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
 	v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
 	if mayAck {
 		v.Many = ackMany(q, v.Rows, frame.Base)

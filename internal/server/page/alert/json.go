@@ -27,6 +27,8 @@ type ListJSON struct {
 	Errors     []string `json:"errors"`
 	Total      int      `json:"total"`
 	Alerts     []JSON   `json:"alerts"`
+	// Note says why there are none where no pipeline of the name is configured; else empty.
+	Note string `json:"note"`
 }
 
 // JSON is one alert. Value, limit and n are null where they are not known or mean nothing.
@@ -119,13 +121,12 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
-	var q query
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
-	q.attended = true
 	view, err := s.judging()
 	if err != nil {
+		return nil, err
+	}
+	q := query{attended: true}
+	if err := q.read(r.URL.Query(), view); err != nil {
 		return nil, err
 	}
 	body := ListJSON{
@@ -138,7 +139,9 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 			matching = append(matching, a)
 		}
 	}
-	body.Total = len(matching)
+	if body.Total = len(matching); body.Total == 0 {
+		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.pipeline, "")
+	}
 	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
 		body.Alerts = append(body.Alerts, alertOf(a))
 	}

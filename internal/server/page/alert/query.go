@@ -1,6 +1,9 @@
 package alert
 
 import (
+	"cmp"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -61,6 +64,27 @@ func (q *query) params() []list.Param {
 		}),
 		list.PageNumber(&q.page),
 	}
+}
+
+// read reads the query of an address, as far as it can be read. A rule that there is not has no alerts that anybody could wait for.
+func (q *query) read(values url.Values, view *alerts.View) error {
+	wrong := list.Read(values, q.params()...)
+	if names := ruleNames(view); q.rule != "" && !slices.Contains(names, q.rule) {
+		q.rule, wrong = "", cmp.Or(wrong, list.Bad("rule", list.MustBe(names)))
+	}
+	return wrong
+}
+
+// ruleNames are the rules that there are, and those that are gone of which alerts are left.
+func ruleNames(view *alerts.View) []string {
+	names := map[string]bool{alerts.RuleWatchdog: true}
+	for _, a := range view.Alerts {
+		names[a.Key.Rule] = true
+	}
+	for _, r := range view.Rules {
+		names[r.Name] = true
+	}
+	return slices.SortedFunc(maps.Keys(names), show.CompareText)
 }
 
 // address is the list of alerts with this query.

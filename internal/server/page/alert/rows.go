@@ -91,7 +91,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 	for _, t := range show.TiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
-	pipelines, rules := map[string]bool{}, map[string]bool{}
+	pipelines := map[string]bool{}
 	for i := range snap.Pipelines {
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
 	}
@@ -99,12 +99,11 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 		if name := show.PipelineOf(a); name != "" {
 			pipelines[name] = true
 		}
-		rules[a.Key.Rule] = true
 	}
-	for _, r := range view.Rules {
-		rules[r.Name] = true
+	f.Pipelines = namedChoices(pipelines, q.pipeline)
+	for _, name := range ruleNames(view) {
+		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.rule})
 	}
-	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), namedChoices(rules, q.rule)
 	return f
 }
 

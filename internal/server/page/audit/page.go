@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,10 +15,7 @@ import (
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
 func (s *pages) page(r *web.Request) (web.Response, error) {
-	q, whole, err := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
-	if err != nil {
-		return nil, err
-	}
+	q, whole, wrong := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	service, err := s.trail()
 	if err != nil {
 		return nil, err
@@ -32,8 +30,13 @@ func (s *pages) page(r *web.Request) (web.Response, error) {
 		Empty: templates.Empty{Heading: "Nothing was done yet", Text: "Whatever changes something through this dashboard leaves its entries here."},
 	}
 	v.Acts, v.Other = q.in("").address(base), q.in(viewEntries).address(base)
+	if wrong != nil {
+		v.Empty = web.BadFilter(wrong, v.Filter.Clear)
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Audit(v)}, nil
+	}
 	if v.Filter.Any || q.Before > 0 {
-		v.Empty = templates.Empty{Heading: "No entry matches", Text: "Nothing of this kind was done.", Href: v.Filter.Clear, Link: "Show all entries"}
+		none := cmp.Or(web.NotConfigured(s.deps.Snapshots.Snapshot(), q.Pipeline, q.Store), "Nothing of this kind was done.")
+		v.Empty = templates.Empty{Heading: "No entry matches", Text: none, Href: v.Filter.Clear, Link: "Show all entries"}
 	}
 	var last int64
 	if v.Rows, last, err = s.rows(r, service, q.AuditQuery, whole, now); err != nil {
