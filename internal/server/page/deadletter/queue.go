@@ -177,6 +177,11 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	if d.view.Job != "" {
 		v.Job = letter.JobAddress(d.base, d.view.Job)
 	}
+	if d.view.Absent != "" {
+		v.NoQueue = "no such queue yet"
+		v.Missing = templates.Sentence("This queue does not exist yet: the first discard from " + show.Within(d.view.Absent) + " makes it.")
+		return v
+	}
 	if d.silent != "" {
 		v.Missing = templates.Sentence(show.EndSentence(d.silent))
 		return v
