@@ -48,6 +48,8 @@ type records interface {
 	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
 	// newest first: at most limit and those that happened at the same time as the last of them.
 	History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error)
+	// EndedAcks returns the newest acknowledgements of an alert that hold no more, the last to end first, at most limit.
+	EndedAcks(ctx context.Context, of rule.Key, limit int) ([]alerts.EndedAck, error)
 	// Silences returns those that end after a time, whether or not they have begun.
 	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
 }

@@ -159,6 +159,15 @@ type DetailJSON struct {
 	Evaluations []evaluationJSON `json:"evaluations"`
 	Edges       []edgeJSON       `json:"edges"`
 	EdgesNote   string           `json:"edges_note"`
+	// EndedAcks are the acknowledgements that hold no more, the last to end first.
+	EndedAcks []endedAckJSON `json:"ended_acknowledgements"`
+}
+
+type endedAckJSON struct {
+	ackJSON
+	Ended   *time.Time `json:"ended"`
+	Why     string     `json:"why"`
+	EndedBy string     `json:"ended_by"`
 }
 
 type evaluationJSON struct {
@@ -192,7 +201,7 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
+	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}, EndedAcks: []endedAckJSON{}}
 	if a.Rule != nil && ruleJudges(a.Rule) {
 		one := ruleOf(a.Rule)
 		body.Definition = &one
@@ -204,6 +213,9 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	body.EdgesNote = note
 	for _, e := range edges {
 		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), web.Time(e.At), e.Judgement.Why, e.Cause})
+	}
+	for _, e := range s.endedAcks(r.Context(), a.Key) {
+		body.EndedAcks = append(body.EndedAcks, endedAckJSON{*ackOf(&e.Ack), web.Time(e.Ended), string(e.Why), e.EndedBy})
 	}
 	return web.JSON{Value: body}, nil
 }
