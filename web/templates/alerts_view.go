@@ -18,6 +18,10 @@ type AlertsView struct {
 	// Errors say what keeps rules from being judged.
 	Errors []Problem
 	Rows   []AlertRow
+	// Groups are the same rows under what they are about; none where the list is sorted by a column, and Regroup leads back then.
+	Groups  []AlertGroup
+	Regroup string
+	Columns []Column
 	// Count says how many there are of how many.
 	Count string
 	// Newer and Older lead to the pages beside this one; empty where there is none.
@@ -62,6 +66,14 @@ type AckAgain struct {
 	Durations   []Choice
 }
 
+// sorted says in which order the list is.
+func (v AlertsView) sorted() string {
+	if len(v.Groups) > 0 {
+		return "by pipeline, the worst first"
+	}
+	return sortedBy(v.Columns)
+}
+
 // An AlertTab is one state of alerts with how many there are.
 type AlertTab struct {
 	Label   string
@@ -79,6 +91,18 @@ type AlertFilter struct {
 	Rules     []Choice
 	Any       bool
 	Clear     string
+}
+
+// An AlertGroup is the alerts of one pipeline, broker, store or queue, the worst first.
+type AlertGroup struct {
+	Name Text
+	// Href leads to what the alerts are about; empty where it has no page.
+	Href string
+	// Tier is the worst that fires, Pending the worst that is reached where none does, else empty.
+	Tier, Pending string
+	// Count is how many there are, on all pages.
+	Count string
+	Rows  []AlertRow
 }
 
 // An AlertRow is one alert at a glance.

@@ -190,9 +190,9 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	}
 	var q query
 	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
-	if wrong := q.read(r.URL.Query(), view); wrong != nil {
+	if wrong := q.read(r.URL.Query(), view, q.pageParams()); wrong != nil {
 		v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
-		v.Rows, v.Count, v.Empty = nil, "", web.BadFilter(wrong, v.Filter.Clear)
+		v.Rows, v.Groups, v.Count, v.Empty = nil, nil, "", web.BadFilter(wrong, v.Filter.Clear)
 		return web.Page{Status: http.StatusBadRequest, Component: templates.Alerts(v)}, nil
 	}
 	mayAck := s.whyNoAttending(r) == ""

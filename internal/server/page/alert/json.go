@@ -126,7 +126,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	q := query{attended: true}
-	if err := q.read(r.URL.Query(), view); err != nil {
+	if err := q.read(r.URL.Query(), view, q.params()); err != nil {
 		return nil, err
 	}
 	body := ListJSON{

@@ -39,6 +39,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 	}
 	all := len(matching)
 	matching, folds := foldDependents(matching, q)
+	matching = q.ordered(matching)
 	shown, at := list.Cut(matching, alertsPerPage, q.page)
 	v.PageNote = at.Note
 	for _, a := range shown {
@@ -47,6 +48,18 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}
+	if q.grouped() {
+		v.Groups = groups(shown, matching, v.Rows, v.Late != "", base)
+	} else if q.pipeline == "" {
+		inGroups := q
+		inGroups.order, inGroups.page = list.Order{}, 1
+		v.Regroup = inGroups.address(base)
+	}
+	v.Columns = list.Heads(alertColumns(), q.order, func(o list.Order) string {
+		sorted := q
+		sorted.order, sorted.page = o, 1
+		return sorted.address(base)
+	})
 	v.Count = templates.Number(float64(all)) + " of " + show.Counted(admitted, "alert")
 	if at.Of > 1 {
 		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
