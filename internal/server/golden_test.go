@@ -234,7 +234,9 @@ func (w *walk) walkReading() {
 		w.page("chart-csv-"+chart, "/pipelines/orders/chart.csv?range=15m&chart="+chart)
 	}
 	w.api("pipeline-unknown", "GET", "pipelines/nowhere", "", "")
+	w.api("overview-state", "GET", "overview", "", "")
 	w.page("dead-letters", "/dead-letters")
+	w.api("dead-letters-all", "GET", "dead-letters", "", "")
 	w.page("dead-letters-sorted", "/dead-letters?sort=name")
 	w.api("mark", "POST", "marks", `{"text": "release 7", "pipeline": "orders"}`, "")
 	w.api("marks", "GET", "marks", "", "")
@@ -265,6 +267,7 @@ func (w *walk) walkMarkers() {
 	w.api("operation", "GET", "operations/"+operation, "", "")
 	w.page("operation", "/operations/"+operation)
 	w.page("operations", "/operations")
+	w.api("operations", "GET", "operations", "", "")
 	w.restock()
 	w.both("audit", "/audit", "audit", "", "?view=entries", "?view=operations", "?outcome=denied", "?store=orders&who=a&from=today", "?outcome=odd", "?before=3")
 	w.page("audit-of-one", "/audit?operation="+operation)
