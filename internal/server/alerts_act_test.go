@@ -202,13 +202,13 @@ func TestATimelineSaysWhoseAcknowledgementEndedWhenAndWhy(t *testing.T) {
 		end  alerts.EndedAck
 		says string
 	}{
-		{ended(alerts.AckOver, ""), "that of ann: its time was over."}, {ended(alerts.AckResolved, ""), "that of ann: the alert fires no more."},
-		{ended(alerts.AckWorse, ""), "that of ann: the alert got worse than severe."}, {ended(alerts.AckTakenBack, "bob"), "that of ann: it was taken back by bob."},
-		{ended(alerts.AckReplaced, "bob"), "that of ann: it was acknowledged anew by bob."},
+		{ended(alerts.AckOver, ""), "That of ann: its time was over."}, {ended(alerts.AckResolved, ""), "That of ann: the alert fires no more."},
+		{ended(alerts.AckWorse, ""), "That of ann: the alert got worse than severe."}, {ended(alerts.AckTakenBack, "bob"), "That of ann: it was taken back by bob."},
+		{ended(alerts.AckReplaced, "bob"), "That of ann: it was acknowledged anew by bob."},
 	} {
 		s.tower.acks = []alerts.EndedAck{tt.end}
 		entries := strings.Join(linesOf(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find(".timeline li")), "\n")
-		if !strings.Contains(entries, "acknowledgement ended") || !strings.Contains(entries, tt.says) || !strings.Contains(entries, "on <it>") {
+		if !strings.Contains(entries, "acknowledgement ended") || !strings.Contains(entries, tt.says) || !strings.Contains(entries, "On <it>") {
 			t.Errorf("%s: the timeline says\n%s", tt.end.Why, entries)
 		}
 		var body struct {

@@ -22,7 +22,7 @@ func groupsOf(doc *goquery.Document) []string {
 			name, _, _ := strings.Cut(key, "%2F")
 			return name
 		})
-		return oneLine(body.Find(".group")) + ": " + strings.Join(keys, " ")
+		return apart(body.Find(".group")) + ": " + strings.Join(keys, " ")
 	})
 }
 
@@ -114,7 +114,7 @@ func TestAGroupThatGoesOnHasItsHeadingOnTheNextPageToo(t *testing.T) {
 	}
 	s.tower.show(all...)
 	for _, path := range []string{"/alerts", "/alerts?page=2"} {
-		if got := oneLine(s.page("viewer", path).Find(".group")); got != "severe pipeline orders 60 alerts" {
+		if got := apart(s.page("viewer", path).Find(".group")); got != "severe pipeline orders 60 alerts" {
 			t.Errorf("%s is headed %q", path, got)
 		}
 	}

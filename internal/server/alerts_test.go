@@ -51,7 +51,7 @@ const (
 func TestTheListOfAlertsIsFilteredByItsAddress(t *testing.T) {
 	s := night(t)
 	for query, want := range map[string][]string{
-		"":                                    {rateKey, latencyKey, stuckKey},
+		"":                                    {rateKey, stuckKey, latencyKey},
 		"state=firing":                        {rateKey, latencyKey, nodeKey, deadKey},
 		"state=pending":                       {stuckKey},
 		"state=acked":                         {deadKey},
@@ -60,7 +60,7 @@ func TestTheListOfAlertsIsFilteredByItsAddress(t *testing.T) {
 		"state=normal":                        {calmKey},
 		"state=acked,silenced":                {nodeKey, deadKey},
 		"tier=severe":                         {latencyKey, nodeKey, stuckKey},
-		"tier=severe&tier=emergency":          {rateKey, latencyKey, nodeKey, stuckKey},
+		"tier=severe&tier=emergency":          {rateKey, stuckKey, latencyKey, nodeKey}, // by pipeline
 		"tier=normal":                         {calmKey},
 		"tier=unknown":                        {latencyKey, blindKey},
 		"pipeline=points":                     nil,

@@ -204,6 +204,7 @@ func TestEveryAnswerIsWhatItWas(t *testing.T) {
 		w.walkDeadLetters()
 		w.walkMeasurements()
 		w.walkAlerts()
+		w.walkLists()
 		w.ask("metrics", "viewer", "GET", "/metrics", "")
 		w.ask("readyz", "viewer", "GET", "/readyz", "")
 		w.ask("healthz", "viewer", "GET", "/healthz", "")
@@ -234,9 +235,7 @@ func (w *walk) walkReading() {
 		w.page("chart-csv-"+chart, "/pipelines/orders/chart.csv?range=15m&chart="+chart)
 	}
 	w.api("pipeline-unknown", "GET", "pipelines/nowhere", "", "")
-	w.api("overview-state", "GET", "overview", "", "")
 	w.page("dead-letters", "/dead-letters")
-	w.api("dead-letters-all", "GET", "dead-letters", "", "")
 	w.page("dead-letters-sorted", "/dead-letters?sort=name")
 	w.api("mark", "POST", "marks", `{"text": "release 7", "pipeline": "orders"}`, "")
 	w.api("marks", "GET", "marks", "", "")
@@ -267,7 +266,6 @@ func (w *walk) walkMarkers() {
 	w.api("operation", "GET", "operations/"+operation, "", "")
 	w.page("operation", "/operations/"+operation)
 	w.page("operations", "/operations")
-	w.api("operations", "GET", "operations", "", "")
 	w.restock()
 	w.both("audit", "/audit", "audit", "", "?view=entries", "?view=operations", "?outcome=denied", "?store=orders&who=a&from=today", "?outcome=odd", "?before=3")
 	w.page("audit-of-one", "/audit?operation="+operation)
@@ -319,6 +317,13 @@ func (w *walk) walkDeadLetters() {
 	w.api("baseline", "POST", "pipelines/inventory/dead-letters/baseline", `{"count": 12, "reason": "known"}`, "")
 	w.api("baseline-removed", "POST", "pipelines/inventory/dead-letters/baseline/remove", `{"reason": "all are new"}`, "")
 	w.page("audit-jobs", "/audit?queue="+inventoryDLQ)
+}
+
+// walkLists asks by program for what the first pages show.
+func (w *walk) walkLists() {
+	w.api("state", "GET", "overview", "", "")
+	w.api("dead-letters-of-all", "GET", "dead-letters", "", "")
+	w.api("operations", "GET", "operations", "", "")
 }
 
 // walkMeasurements measures a pipeline to its end.

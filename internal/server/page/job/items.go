@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"time"
@@ -37,7 +38,7 @@ func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	wrong := list.Read(r.URL.Query(), q.params()...)
 	service, j, err := s.jobAsked(r)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(wrong, err)
 	}
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
 	self := letter.JobAddress(base, j.ID)
