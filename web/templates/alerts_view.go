@@ -117,6 +117,8 @@ type AlertRow struct {
 	Subject Text
 	// SubjectHref leads to what the alert is about; empty where it has no page.
 	SubjectHref string
+	// InGroup says that the subject stands above, in the heading of the group.
+	InGroup bool
 	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)"; empty where all there is to say is Pending.
 	Tier, Word string
 	// Pending is a tier that is reached and does not fire yet; empty where there is none.

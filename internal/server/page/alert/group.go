@@ -79,7 +79,9 @@ func groups(shown, all []*alerts.AlertView, rows []templates.AlertRow, late bool
 			out = append(out, groupHead(groupOf(a), all, late, base))
 		}
 		last := &out[len(out)-1]
-		last.Rows = append(last.Rows, rows[i])
+		row := rows[i]
+		row.InGroup = true
+		last.Rows = append(last.Rows, row)
 	}
 	return out
 }
