@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -69,7 +70,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		link.page = n
 		return link.address(base)
 	})
-	v.Empty = emptyAlerts(view, q, v, admitted)
+	v.Empty = emptyAlerts(view, snap, q, v, admitted)
 	return v
 }
 
@@ -151,7 +152,7 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 }
 
 // emptyAlerts says why the list is empty, what is watched and when it was last judged.
-func emptyAlerts(view *alerts.View, q query, v templates.AlertsView, admitted int) templates.Empty {
+func emptyAlerts(view *alerts.View, snap *dedup.Snapshot, q query, v templates.AlertsView, admitted int) templates.Empty {
 	evaluated := v.Watched + " Last evaluated at " + v.AsOf.Text + "."
 	blind := 0
 	for _, a := range view.Alerts {
@@ -162,7 +163,10 @@ func emptyAlerts(view *alerts.View, q query, v templates.AlertsView, admitted in
 	if blind > 0 {
 		evaluated += " Of " + show.Counted(blind, "alert") + " nothing can be told: see “cannot tell”."
 	}
+	gone := web.NotConfigured(snap, q.pipeline, "")
 	switch {
+	case gone != "" && admitted == 0:
+		return templates.Empty{Heading: "No alert matches this filter", Text: gone, Href: v.Filter.Clear, Link: "Clear the filter"}
 	case view.At.IsZero():
 		return templates.Empty{Heading: "The first evaluation is under way", Text: "Rules are judged for the first time once brokers and stores have been read. " + v.Watched, Href: v.Self, Link: "Reload"}
 	case q.narrowed() && admitted == 0:
