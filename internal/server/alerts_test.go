@@ -96,7 +96,7 @@ func alertRowOf(doc *goquery.Document, key string) string {
 }
 
 func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
-	doc := night(t).page("viewer", "/alerts?state=firing,pending,unknown")
+	doc := night(t).page("viewer", "/alerts?state=firing,pending,unknown&sort=-tier")
 	for key, want := range map[string][]string{
 		rateKey:    {"emergency", "Duplicate rate", "pipeline orders", "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %.", "Likely cause: consumers of queue orders restart", "Look at the split and the events", "fires since"},
 		latencyKey: {"unknown (was severe)", "Broker main cannot be read: connection refused.", "Before that, 1 h ago: 17.20 %"},
@@ -125,7 +125,7 @@ func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 func TestAnEmptyListSaysWhatIsWatchedAndWhenItWasJudged(t *testing.T) {
 	s := night(t)
 	for query, want := range map[string]string{
-		"rule=none-such":                   "No alert matches this filter",
+		"rule=no_consumers":                "No alert matches this filter",
 		"rule=node_down&state=pending":     "No alert is in this state",
 		"pipeline=points&state=firing":     "Nothing fires that matches this filter",
 		"pipeline=points&tier=emergency":   "No alert matches this filter",
