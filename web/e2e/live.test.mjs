@@ -88,7 +88,7 @@ test("an ended session is said, and does not replace the page", async () => {
 
 test("a page whose session was ended elsewhere says so, asks for nothing any more, and leads back by signing in", async () => {
   const own = await signIn(browser, demo.url);
-  own.expected.push(/status of 401/);
+  own.expected.push(/status (of )?401/);
   const [left, other] = [await own.newPage(), await own.newPage()];
   await demo.scene("mixed");
   await left.goto(`${demo.url}/?sort=name&tier=emergency`);
