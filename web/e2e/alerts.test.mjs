@@ -174,7 +174,7 @@ test("the worst tier stands on every page", async () => {
 for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "forced-colors"], phone: ["light", "dark"], "narrow phone": ["light"] })) {
   test(`the pages of alerts have no accessibility faults, no errors and no sideways scrolling on a ${size} in ${inColours.join(", ")}`, async () => {
     await withPage({ name: "operator", viewport: sizes[size] }, async (page) => {
-      const paths = ["/alerts", "/alerts?choose=all", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
+      const paths = ["/alerts", "/alerts?choose=all", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?pipeline=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
         "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", "/pipelines/inventory", "/", "/docs", "/docs/alerts", "/docs/figures"];
       for (const path of paths) {
         await page.goto(demo.url + path);
