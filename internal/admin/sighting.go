@@ -3,6 +3,7 @@ package admin
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,6 +26,16 @@ const SameExpiry = time.Second
 
 // MarkerTarget is how the audit names a marker: no two markers share it.
 func MarkerTarget(store, key string) string { return store + "/" + Printable(key, MaxTarget) }
+
+// MarkerOf is the marker that MarkerTarget named; false where its key was too long to be kept whole.
+func MarkerOf(target string) (store, key string, ok bool) {
+	store, printed, _ := strings.Cut(target, "/")
+	key, err := strconv.Unquote(`"` + printed + `"`)
+	if err != nil || key == "" || strings.Contains(printed, cutMark) {
+		return "", "", false
+	}
+	return store, key, true
+}
 
 // Describe says in words what is in a store: "processing, expires 2026-11-21T03:12:07Z".
 func Describe(s *dedup.Sighting) string {

@@ -98,11 +98,11 @@ func (t *Trail) query(ctx context.Context, who Caller, q AuditQuery) (TrailQuery
 	case q.Queue != "":
 		asked.Within = []TrailScope{{Queue: Printable(q.Queue, MaxTarget)}}
 	case q.Pipeline != "":
-		p, ok := t.snapshots.Snapshot().Pipeline(q.Pipeline)
-		if !ok {
-			return TrailQuery{}, NotFound("There is no pipeline " + Printable(q.Pipeline, 64))
+		// Of a pipeline that is gone only what was done to itself is known.
+		asked.Within = []TrailScope{{Pipeline: Printable(q.Pipeline, MaxTarget)}}
+		if p, ok := t.snapshots.Snapshot().Pipeline(q.Pipeline); ok {
+			asked.Within = scopesOf(p)
 		}
-		asked.Within = scopesOf(p)
 	}
 	return asked, nil
 }

@@ -32,13 +32,16 @@ func escaped(s string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
+// cutMark stands between what is left of a text and its hash.
+const cutMark = "…sha256:"
+
 // cut shortens what was made of s to n bytes, the last of which are the hash of s.
 func cut(s, out string, n int) string {
 	if len(out) <= n {
 		return out
 	}
 	sum := sha256.Sum256([]byte(s))
-	tail := "…sha256:" + hex.EncodeToString(sum[:8])
+	tail := cutMark + hex.EncodeToString(sum[:8])
 	end := max(0, n-len(tail))
 	for end > 0 && !utf8.RuneStart(out[end]) {
 		end--

@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -50,6 +51,46 @@ func WorseThanSeen(s State, seen dedup.Tier) bool {
 // and its time is not over.
 func (a *Ack) Holds(s State, at time.Time) bool {
 	return a != nil && fires(s) && s.Tier <= a.Tier && at.Before(a.Until)
+}
+
+// An AckEnd says why an acknowledgement ended.
+type AckEnd string
+
+// Why acknowledgements end.
+const (
+	AckOver      AckEnd = "time"       // its time was over
+	AckResolved  AckEnd = "resolved"   // the alert fires no more
+	AckWorse     AckEnd = "worse"      // it fires at a worse tier
+	AckTakenBack AckEnd = "taken_back" // somebody took it back
+	AckReplaced  AckEnd = "replaced"   // another one took its place
+)
+
+// An EndedAck is an acknowledgement that holds no more.
+type EndedAck struct {
+	Key rule.Key
+	Ack
+	Ended time.Time
+	Why   AckEnd
+	// EndedBy is who took it back, or gave the one that took its place; empty for every other end.
+	EndedBy string
+}
+
+// EndedAs returns an acknowledgement that an alert, as it is at a time, has no longer. By is who took it back.
+func (a *Ack) EndedAs(now *Alert, at time.Time, by string) EndedAck {
+	ended := EndedAck{Key: now.Key, Ack: *a, Ended: at}
+	switch s := now.State; {
+	case now.Ack != nil:
+		ended.Why, ended.EndedBy = AckReplaced, now.Ack.By
+	case !fires(s):
+		ended.Why = AckResolved
+	case s.Tier > a.Tier:
+		ended.Why = AckWorse
+	case !at.Before(a.Until):
+		ended.Why, ended.Ended = AckOver, a.Until
+	default:
+		ended.Why, ended.EndedBy = AckTakenBack, by
+	}
+	return ended
 }
 
 // fires reports whether an alert fires, recovering or not.

@@ -38,6 +38,8 @@ type Tick struct {
 	// is not kept.
 	Alerts []Alert
 	Edges  []Transition
+	// By is who took the acknowledgement of its only alert back; empty for an evaluation.
+	By string
 	// Due are put into the outbox; Sent is what channels count as told from then on.
 	Due  []Notification
 	Sent []Sent
@@ -308,19 +310,19 @@ func (e *Engine) add(en *entry) {
 // Acknowledge notes that somebody attends to an alert that was seen at a tier, until a time. An alert that there is not is an error of
 // kind not_found; for the others see NewAck.
 func (e *Engine) Acknowledge(ctx context.Context, k rule.Key, by, note string, seen dedup.Tier, until time.Time) error {
-	return e.attend(ctx, k, func(a *Alert, at time.Time) (*Ack, error) {
+	return e.attend(ctx, k, by, func(a *Alert, at time.Time) (*Ack, error) {
 		ack, err := NewAck(a, by, note, seen, at, until)
 		return &ack, err
 	})
 }
 
 // Unacknowledge takes an acknowledgement back. It is no error where there is none.
-func (e *Engine) Unacknowledge(ctx context.Context, k rule.Key) error {
-	return e.attend(ctx, k, func(*Alert, time.Time) (*Ack, error) { return nil, nil })
+func (e *Engine) Unacknowledge(ctx context.Context, k rule.Key, by string) error {
+	return e.attend(ctx, k, by, func(*Alert, time.Time) (*Ack, error) { return nil, nil })
 }
 
 // attend changes the acknowledgement of one alert. Only what the journal took holds.
-func (e *Engine) attend(ctx context.Context, k rule.Key, change func(*Alert, time.Time) (*Ack, error)) error {
+func (e *Engine) attend(ctx context.Context, k rule.Key, by string, change func(*Alert, time.Time) (*Ack, error)) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	en, ok := e.alerts[k]
@@ -337,7 +339,7 @@ func (e *Engine) attend(ctx context.Context, k rule.Key, change func(*Alert, tim
 	}
 	changed := en.Alert
 	changed.Ack = ack
-	if err := e.commit(ctx, Tick{At: at, Alerts: []Alert{changed}}); err != nil {
+	if err := e.commit(ctx, Tick{At: at, By: by, Alerts: []Alert{changed}}); err != nil {
 		return fmt.Errorf("keep the acknowledgement: %w", err)
 	}
 	en.Alert = changed

@@ -103,7 +103,7 @@ func TestAnAcknowledgementCanBeTakenBack(t *testing.T) {
 	if err := s.Acknowledge(t.Context(), key, "ada", "on it", dedup.TierUnknown, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Unacknowledge(t.Context(), key); err != nil || s.alert(t, "orders").Ack != nil || s.journal.alerts[key].Ack != nil {
+	if err := s.Unacknowledge(t.Context(), key, "bob"); err != nil || s.alert(t, "orders").Ack != nil || s.journal.alerts[key].Ack != nil {
 		t.Errorf("it still holds: %v", err)
 	}
 }

@@ -226,6 +226,59 @@ func TestAcknowledgementsEndWithTheAlertsOfATick(t *testing.T) {
 	}
 }
 
+func TestAnAcknowledgementThatEndedIsKeptWithWhyItDid(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		by     string
+		change func(*alerts.Alert)
+		why    alerts.AckEnd
+		ended  time.Duration // after the tick that acknowledged it
+		who    string
+	}{
+		{"its time was over", "", func(*alerts.Alert) {}, alerts.AckOver, time.Hour, ""},
+		{"the alert ended", "", func(a *alerts.Alert) { a.State.Phase, a.State.Tier = alerts.PhaseNormal, dedup.Normal }, alerts.AckResolved, 2 * time.Hour, ""},
+		{"it got worse", "", func(a *alerts.Alert) { a.State.Tier = dedup.Emergency }, alerts.AckWorse, 2 * time.Hour, ""},
+		{"it was taken back", "bob", func(a *alerts.Alert) { a.Ack = nil }, alerts.AckTakenBack, 20 * time.Minute, "bob"},
+		{"another one took its place", "bob", func(a *alerts.Alert) {
+			a.Ack = &alerts.Ack{By: "bob", At: tickAt.Add(20 * time.Minute), Until: tickAt.Add(9 * time.Hour), Tier: dedup.Severe}
+		}, alerts.AckReplaced, 20 * time.Minute, "bob"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			db, _ := open(t, t.TempDir())
+			a := db.Alerts()
+			one := firing("orders", tickAt)
+			ack := alerts.Ack{By: "ann", Note: "<b>at it</b>", At: tickAt.Add(time.Microsecond), Until: tickAt.Add(time.Hour), Tier: dedup.Severe}
+			one.Ack = &ack
+			commit(t, a, alerts.Tick{At: tickAt, Alerts: []alerts.Alert{one}})
+			commit(t, a, alerts.Tick{At: tickAt.Add(time.Minute), Alerts: []alerts.Alert{one}})
+			if early, err := a.EndedAcks(t.Context(), one.Key, 10); err != nil || len(early) != 0 {
+				t.Fatalf("while it holds: %+v, %v", early, err)
+			}
+			at := tickAt.Add(2 * time.Hour)
+			if tt.by != "" {
+				at = tickAt.Add(20 * time.Minute)
+			}
+			one.Ack = nil
+			tt.change(&one)
+			for range 2 { // one that is kept again is the same
+				commit(t, a, alerts.Tick{At: at, By: tt.by, Alerts: []alerts.Alert{one}})
+			}
+			all, err := a.EndedAcks(t.Context(), one.Key, 10)
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%+v, %v", all, err)
+			}
+			got := all[0]
+			if got.By != "ann" || got.Note != ack.Note || !got.At.Equal(tickAt) || !got.Until.Equal(ack.Until) || got.Tier != ack.Tier ||
+				got.Why != tt.why || got.EndedBy != tt.who || !got.Ended.Equal(tickAt.Add(tt.ended)) {
+				t.Errorf("%+v", got)
+			}
+			if of, err := a.EndedAcks(t.Context(), alertKey("payments"), 10); err != nil || len(of) != 0 {
+				t.Errorf("of another alert: %+v, %v", of, err)
+			}
+		})
+	}
+}
+
 func TestTheHistoryIsReadByAlertOrSubjectInWholeTicks(t *testing.T) {
 	db, _ := open(t, t.TempDir())
 	a := db.Alerts()

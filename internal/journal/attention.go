@@ -15,7 +15,7 @@ import (
 // attended is the engine whose alerts people attend to.
 type attended interface {
 	Acknowledge(ctx context.Context, k rule.Key, by, note string, seen dedup.Tier, until time.Time) error
-	Unacknowledge(ctx context.Context, k rule.Key) error
+	Unacknowledge(ctx context.Context, k rule.Key, by string) error
 	ReloadSilences(ctx context.Context) error
 }
 
@@ -41,13 +41,13 @@ func (a *Attention) Acknowledge(ctx context.Context, alert, by, note string, see
 	return a.engine.Acknowledge(ctx, key, by, note, seen, until)
 }
 
-// Unacknowledge takes an acknowledgement back. Who does it stands in the audit.
-func (a *Attention) Unacknowledge(ctx context.Context, alert, _ string) error {
+// Unacknowledge takes an acknowledgement back.
+func (a *Attention) Unacknowledge(ctx context.Context, alert, by string) error {
 	key, err := keyNamed(alert)
 	if err != nil {
 		return err
 	}
-	return a.engine.Unacknowledge(ctx, key)
+	return a.engine.Unacknowledge(ctx, key, by)
 }
 
 func keyNamed(text string) (rule.Key, error) {
@@ -97,6 +97,11 @@ func (a *Attention) reload(ctx context.Context) {
 // first: at most limit and those that happened at the same time as the last of them.
 func (a *Attention) History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error) {
 	return a.records.History(ctx, of, limit, before)
+}
+
+// EndedAcks returns the newest acknowledgements of an alert that hold no more, the last to end first, at most limit.
+func (a *Attention) EndedAcks(ctx context.Context, of rule.Key, limit int) ([]alerts.EndedAck, error) {
+	return a.records.EndedAcks(ctx, of, limit)
 }
 
 // Silences returns those that end after a time, whether or not they have begun.

@@ -25,8 +25,8 @@ func (l *listener) Acknowledge(_ context.Context, k rule.Key, by, note string, s
 	return nil
 }
 
-func (l *listener) Unacknowledge(_ context.Context, k rule.Key) error {
-	l.told = append(l.told, k.String()+" no longer")
+func (l *listener) Unacknowledge(_ context.Context, k rule.Key, by string) error {
+	l.told = append(l.told, k.String()+" no longer by "+by)
 	return nil
 }
 
@@ -50,7 +50,7 @@ func TestAttentionReachesTheEngineAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(engine.told) != 2 || engine.told[0] != "stuck_markers/pipeline/orders by ann: mine, seen at severe" || engine.told[1] != "stuck_markers/pipeline/orders no longer" {
+	if len(engine.told) != 2 || engine.told[0] != "stuck_markers/pipeline/orders by ann: mine, seen at severe" || engine.told[1] != "stuck_markers/pipeline/orders no longer by ann" {
 		t.Errorf("the engine was told %q", engine.told)
 	}
 	asked := alerting.NewSilence{Matchers: []alerting.SilenceMatcher{{Label: "pipeline", Op: "=", Value: "orders"}}, Author: "ann", Reason: "a test", Starts: now, Ends: now.Add(time.Hour)}

@@ -75,7 +75,7 @@ func TestABaselineFromBeforeTheOwnPartWasKeptIsReadAsOneOfWhichItIsNotKnown(t *t
 		t.Fatal(err)
 	}
 	for _, do := range []string{
-		"ALTER TABLE dead_letter_baselines DROP COLUMN own", "DROP TABLE measurements", "PRAGMA user_version = 12",
+		"ALTER TABLE dead_letter_baselines DROP COLUMN own", "DROP TABLE measurements", "DROP TABLE alert_acks_ended", "PRAGMA user_version = 12",
 		"INSERT INTO dead_letter_baselines (pipeline, count, acknowledged, made_by, made_at, reason) VALUES ('orders', 9, 12, 'ann', 1800000000000, 'old')",
 	} {
 		if _, err := db.main.ExecContext(t.Context(), do); err != nil {

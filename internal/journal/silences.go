@@ -81,25 +81,3 @@ func (a *Alerts) SilencesSince(ctx context.Context, after time.Time) ([]alerts.S
 	}
 	return all, nil
 }
-
-// keepAcks keeps the acknowledgements of the alerts of a tick, and ends those that they have no longer.
-func keepAcks(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
-	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_acks")
-	if err != nil {
-		return err
-	}
-	for _, one := range t.Alerts {
-		key := one.Key.String()
-		switch ack := one.Ack; {
-		case ack != nil:
-			_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO alert_acks (key, made_by, note, made_at, until, tier) VALUES (?, ?, ?, ?, ?, ?)",
-				key, ack.By, ack.Note, ack.At.UnixMilli(), toMillis(ack.Until), int(ack.Tier))
-		case kept[key]:
-			_, err = tx.ExecContext(ctx, "DELETE FROM alert_acks WHERE key = ?", key)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

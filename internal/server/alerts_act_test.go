@@ -13,7 +13,9 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestWhatDoesNotFireCannotBeAcknowledged(t *testing.T) {
@@ -184,6 +186,39 @@ func TestSeveralAlertsAreAcknowledgedByOneForm(t *testing.T) {
 	for name, wrong := range map[string]url.Values{"nothing ticked": {"for": {"1h"}}, "a bad span": {"key": {nodeKey}, "for": {"soon"}}} {
 		if res := s.as("operator", "POST", action, wrong.Encode()); res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+}
+
+func TestATimelineSaysWhoseAcknowledgementEndedWhenAndWhy(t *testing.T) {
+	s := night(t)
+	now := time.Now()
+	key, _ := rule.ParseKey(rateKey)
+	ack := alerts.Ack{By: "ann", Note: "on <it>", At: now.Add(-3 * time.Hour), Until: now.Add(-2 * time.Hour), Tier: dedup.Severe}
+	ended := func(why alerts.AckEnd, by string) alerts.EndedAck {
+		return alerts.EndedAck{Key: key, Ack: ack, Ended: now.Add(-2 * time.Hour), Why: why, EndedBy: by}
+	}
+	for _, tt := range []struct {
+		end  alerts.EndedAck
+		says string
+	}{
+		{ended(alerts.AckOver, ""), "That of ann: its time was over."}, {ended(alerts.AckResolved, ""), "That of ann: the alert fires no more."},
+		{ended(alerts.AckWorse, ""), "That of ann: the alert got worse than severe."}, {ended(alerts.AckTakenBack, "bob"), "That of ann: it was taken back by bob."},
+		{ended(alerts.AckReplaced, "bob"), "That of ann: it was acknowledged anew by bob."},
+	} {
+		s.tower.acks = []alerts.EndedAck{tt.end}
+		entries := strings.Join(linesOf(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find(".timeline li")), "\n")
+		if !strings.Contains(entries, "acknowledgement ended") || !strings.Contains(entries, tt.says) || !strings.Contains(entries, "On <it>") {
+			t.Errorf("%s: the timeline says\n%s", tt.end.Why, entries)
+		}
+		var body struct {
+			Ended []struct {
+				By, Why string
+				EndedBy string `json:"ended_by"`
+			} `json:"ended_acknowledgements"`
+		}
+		if s.api("/api/v1/alerts/one?key="+url.QueryEscape(rateKey), &body); len(body.Ended) != 1 || body.Ended[0].By != "ann" || body.Ended[0].Why != string(tt.end.Why) || body.Ended[0].EndedBy != tt.end.EndedBy {
+			t.Errorf("the API says %+v", body)
 		}
 	}
 }

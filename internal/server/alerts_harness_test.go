@@ -24,6 +24,7 @@ type tower struct {
 	view     *alerts.View
 	edges    []alerts.Transition
 	ended    []alerts.Silence
+	acks     []alerts.EndedAck // that hold no more
 	channels []alert.ChannelState
 	tested   []string
 	err      error // of what is read or written
@@ -90,8 +91,26 @@ func (t *tower) Acknowledge(_ context.Context, alert, by, note string, seen dedu
 	})
 }
 
-func (t *tower) Unacknowledge(_ context.Context, alert, _ string) error {
-	return t.change(alert, func(a *alerts.AlertView) error { a.Ack = nil; return nil })
+func (t *tower) Unacknowledge(_ context.Context, alert, by string) error {
+	return t.change(alert, func(a *alerts.AlertView) error {
+		if ack := a.Ack; ack != nil {
+			a.Ack = nil
+			t.acks = append([]alerts.EndedAck{ack.EndedAs(&a.Alert, time.Now(), by)}, t.acks...)
+		}
+		return nil
+	})
+}
+
+func (t *tower) EndedAcks(_ context.Context, of rule.Key, limit int) ([]alerts.EndedAck, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var some []alerts.EndedAck
+	for _, e := range t.acks {
+		if e.Key == of {
+			some = append(some, e)
+		}
+	}
+	return some[:min(len(some), limit)], t.err
 }
 
 func (t *tower) AddSilence(_ context.Context, asked alerting.NewSilence) (string, error) {

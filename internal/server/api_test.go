@@ -49,7 +49,12 @@ func sampleSnapshot() *dedup.Snapshot {
 
 func (s *site) api(path string, into any) *http.Response {
 	s.t.Helper()
-	res := s.do("GET", path, "", "Authorization", "Bearer "+viewerToken)
+	return s.apiAs("viewer", path, into)
+}
+
+func (s *site) apiAs(role, path string, into any) *http.Response {
+	s.t.Helper()
+	res := s.as(role, "GET", path, "")
 	body := s.body(res)
 	if strings.Contains(body, "NaN") || strings.Contains(body, "Inf") {
 		s.t.Errorf("%s speaks of NaN or Inf", path)

@@ -1,12 +1,12 @@
 package server
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/dedup"
 )
 
 func TestTheAuditOffersEveryActionOfTheTableAndNamesItInWords(t *testing.T) {
@@ -54,7 +54,41 @@ func TestTheAuditIsFilteredByQueueAndByPipeline(t *testing.T) {
 	if n := page.Find("#audit-queues option[value='" + inventoryDLQ + "']").Length(); n != 1 {
 		t.Errorf("the queue is suggested %d times", n)
 	}
-	if res := s.as("operator", "GET", "/audit?pipeline=nothing", ""); res.StatusCode != http.StatusNotFound {
-		t.Errorf("a pipeline that is not there: %s", res.Status)
+}
+
+func TestARowOfTheAuditNamesTheMarkersOfAnActionAndLeadsToThem(t *testing.T) {
+	s := stocked(t, nil)
+	var sel []string
+	for _, in := range s.page("admin", "/pipelines/orders/markers?verdict="+url.QueryEscape(string(dedup.Orphan))).Find("input[name=sel]").EachIter() {
+		sel = append(sel, in.AttrOr("value", ""))
+	}
+	if len(sel) < 5 {
+		t.Fatalf("there are %d orphans", len(sel))
+	}
+	clear := func(of []string) {
+		review := s.plan(url.Values{"store": {"orders"}, "do": {"clear-selected"}, "sel": of})
+		s.ended(s.as("admin", "POST", review+"/execute", url.Values{"reason": {"their consumer is gone"}, "key": {of[0]}}.Encode()).Header.Get("Location"))
+	}
+	clear(sel[:1])
+	key, _ := url.QueryUnescape(sel[0])
+	href := "/markers/one?" + url.Values{"store": {"orders"}, "key": {key}}.Encode()
+	row := s.page("operator", "/audit?action=clear_markers").Find(".entries tbody tr").First()
+	if link := row.Find(".c-target a[href='" + href + "']"); oneLine(link) != key {
+		t.Errorf("the row is %q, and leads to the marker as %q", oneLine(row), oneLine(link))
+	}
+	step := s.page("operator", "/audit?view=entries&action=clear_marker").Find(".entries tbody tr").First()
+	if link := step.Find(".c-target a[href='" + href + "']"); oneLine(link) != "orders/"+key {
+		t.Errorf("the entry is %q", oneLine(step))
+	}
+	if own := s.page("operator", href).Find(".entries .c-target a[href^='/markers/one']").Length(); own != 0 {
+		t.Error("the page of the marker leads to itself")
+	}
+	clear(sel[1:5])
+	row = s.page("operator", "/audit?action=clear_markers").Find(".entries tbody tr").First()
+	if n := row.Find(".c-target a[href^='/markers/one']").Length(); n != 3 || !strings.Contains(oneLine(row), "and more") {
+		t.Errorf("of four markers %d are named: %q", n, oneLine(row))
+	}
+	if plan := s.page("operator", "/audit?action=plan_clear").Find(".entries .c-target a[href^='/markers/one']").Length(); plan != 0 {
+		t.Errorf("plans name %d markers that nobody touched", plan)
 	}
 }

@@ -128,3 +128,26 @@ func TestThePageOfAMessageNamesWhatIsMasked(t *testing.T) {
 		t.Errorf("the payload says %q", text)
 	}
 }
+
+func TestAParkingQueueThatIsNotThereYetSaysSoAndWhatMakesIt(t *testing.T) {
+	s := stocked(t, nil)
+	doc := s.page("operator", inventory+"?queue="+inventoryDLQ+"&parking=1")
+	if got := oneLine(doc.Find(".queue-facts .lead dd")); got != "no such queue yet" {
+		t.Errorf("its messages are %q", got)
+	}
+	if got := oneLine(doc.Find("main > .absent")); got != "This queue does not exist yet: the first discard from "+inventoryDLQ+" makes it." {
+		t.Errorf("it says %q", got)
+	}
+	if n := doc.Find("#look-title, .scan-form").Length(); n != 0 {
+		t.Error("it can be looked at")
+	}
+	var body struct {
+		Depth struct {
+			Value *float64
+			Why   string
+		}
+	}
+	if s.apiAs("operator", "/api/v1"+inventory+"?queue="+inventoryDLQ+"&parking=1", &body); body.Depth.Value != nil || body.Depth.Why != "the queue does not exist yet" {
+		t.Errorf("its depth is %+v", body.Depth)
+	}
+}

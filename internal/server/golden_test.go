@@ -204,6 +204,7 @@ func TestEveryAnswerIsWhatItWas(t *testing.T) {
 		w.walkDeadLetters()
 		w.walkMeasurements()
 		w.walkAlerts()
+		w.walkLists()
 		w.ask("metrics", "viewer", "GET", "/metrics", "")
 		w.ask("readyz", "viewer", "GET", "/readyz", "")
 		w.ask("healthz", "viewer", "GET", "/healthz", "")
@@ -316,6 +317,13 @@ func (w *walk) walkDeadLetters() {
 	w.api("baseline", "POST", "pipelines/inventory/dead-letters/baseline", `{"count": 12, "reason": "known"}`, "")
 	w.api("baseline-removed", "POST", "pipelines/inventory/dead-letters/baseline/remove", `{"reason": "all are new"}`, "")
 	w.page("audit-jobs", "/audit?queue="+inventoryDLQ)
+}
+
+// walkLists asks by program for what the first pages show.
+func (w *walk) walkLists() {
+	w.api("state", "GET", "overview", "", "")
+	w.api("dead-letters-of-all", "GET", "dead-letters", "", "")
+	w.api("operations", "GET", "operations", "", "")
 }
 
 // walkMeasurements measures a pipeline to its end.

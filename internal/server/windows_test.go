@@ -127,7 +127,7 @@ func TestReviewingNothingIsAPageThatLeadsBack(t *testing.T) {
 
 func TestEveryErrorPageEndsItsSentence(t *testing.T) {
 	s := stocked(t, nil)
-	for _, at := range []string{"/nothing", "/pipelines/none", "/?sort=x", "/?tier=x", "/markers/one", "/markers/one?store=none&key=k", "/pipelines/orders?range=x", "/operations/none", "/plans/none"} {
+	for _, at := range []string{"/nothing", "/pipelines/none", "/markers/one", "/markers/one?store=none&key=k", "/pipelines/orders?range=x", "/operations/none", "/plans/none"} {
 		doc, err := goquery.NewDocumentFromReader(s.as("admin", "GET", at, "").Body)
 		if err != nil {
 			t.Fatal(err)

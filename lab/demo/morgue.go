@@ -171,6 +171,10 @@ func (m *Morgue) view(pipeline, queue, found string) deadletter.QueueView {
 		},
 		Effects: []string{"the messages are taken and put back: they are marked as redelivered afterwards", "while it lasts, about a second, no other consumer sees them", "their order stays as it was"},
 	}
+	if _, there := m.queues[queue]; !there && strings.HasPrefix(queue, parking("")) {
+		v.Absent, v.WhyNoScan, v.WhyNotSelective, v.WhyNoMove = strings.TrimPrefix(queue, parking("")), "the queue does not exist yet", "the queue does not exist yet", "the queue does not exist yet"
+		v.Queue.Type, v.Queue.Depth, v.Queue.Consumers = "", dedup.Unknown(dedup.Count, v.WhyNoScan), dedup.Figure{}
+	}
 	if queue == quorum {
 		v.Queue.Type, v.Effects = "quorum", nil
 		v.WhyNoScan = "RabbitMQ 3.10.25 counts each return of a quorum queue, and this queue has a delivery limit of 3: a message that is put back for the third time is destroyed"

@@ -34,6 +34,9 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
     const banner = page.locator(".banner");
     assert.match(await banner.innerText(), /^2 alerts in emergency, [5-9] severe( \([^)]*\))?, the oldest (of the others )?for (2 h 5\d m|3 h)/);
     await banner.getByRole("link").click();
+    assert.equal((await page.locator(".alert-rows .group .chip").first().innerText()).trim(), "emergency");
+    await page.getByRole("link", { name: "Tier" }).click();
+    assert.equal(await page.locator(".alert-rows .group").count(), 0);
     assert.deepEqual((await page.locator(".alert-rows .c-tier").allInnerTexts()).slice(0, 3).map((text) => text.trim()), ["emergency", "emergency", "severe"]);
 
     // Why: value against limit, since when, likely cause, first step, what happened, and the evaluations behind it.
@@ -53,7 +56,7 @@ test("without JavaScript an alert is found, understood, acknowledged, silenced a
     assert.match(await page.locator("#alert .attention").innerText(), /Acknowledged by operator .*“stocktaking sends twice, OPS-9”/);
     assert.match(await banner.innerText(), /^2 alerts in emergency \(1 of them acknowledged\)|^2 alerts in emergency.*acknowledged/);
     await page.goto(`${demo.url}/alerts?state=acked`);
-    assert.equal(await page.locator(".alert-rows tbody tr").count(), 2);
+    assert.equal(await page.locator(".alert-rows tbody tr:not(.group)").count(), 2);
 
     // Silence, with a preview first.
     await page.getByRole("link", { name: "Duplicate rate" }).first().click();
@@ -113,7 +116,7 @@ test("the keyboard alone finds the worst alert and acknowledges it", async () =>
       assert.fail(`the keyboard does not reach ${what}`);
     };
     await page.goto(`${demo.url}/alerts`);
-    await tabTo("the worst alert", () => document.activeElement.matches(".alert-rows tbody tr:first-child .c-id > a"));
+    await tabTo("the worst alert", () => document.activeElement.matches(".alert-rows .c-id > a"));
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Dead-letter inflow" }).waitFor();
     await tabTo("the note", () => document.activeElement.name === "note");
@@ -171,7 +174,7 @@ test("the worst tier stands on every page", async () => {
 for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "forced-colors"], phone: ["light", "dark"], "narrow phone": ["light"] })) {
   test(`the pages of alerts have no accessibility faults, no errors and no sideways scrolling on a ${size} in ${inColours.join(", ")}`, async () => {
     await withPage({ name: "operator", viewport: sizes[size] }, async (page) => {
-      const paths = ["/alerts", "/alerts?choose=all", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?rule=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
+      const paths = ["/alerts", "/alerts?choose=all", "/alerts/rules", "/alerts/one?key=stuck_markers%2Fpipeline%2Forders", "/alerts?pipeline=inventory&tier=severe", "/alerts?state=unknown", "/alerts?pipeline=none-such", `/alerts/one?key=${encodeURIComponent(rate)}`,
         "/alerts/one?key=duplicate_rate%2Fpipeline%2Fmailings", "/silences", "/silences/new", "/silences/new?preview=1&pipeline=inventory", "/silences/new?preview=1&label=rule&op=%3D~&value=(", "/pipelines/inventory", "/", "/docs", "/docs/alerts", "/docs/figures"];
       for (const path of paths) {
         await page.goto(demo.url + path);
@@ -184,7 +187,7 @@ for (const [size, inColours] of Object.entries({ desktop: ["light", "dark", "for
 test("on a phone the worst alert is on the first screen, and the filter opens", async () => {
   await withPage({ viewport: { width: 390, height: 844 } }, async (page) => {
     await page.goto(`${demo.url}/alerts`);
-    const row = await page.locator(".alert-rows tbody tr").first().boundingBox();
+    const row = await page.locator(".alert-rows tbody tr:not(.group)").first().boundingBox();
     assert.ok(row.y + row.height < 844, `the first alert ends at ${row.y + row.height} px`);
     assert.ok(!(await page.getByLabel("Pipeline").isVisible()));
     await page.getByText("Filter by tier, pipeline or rule").click();

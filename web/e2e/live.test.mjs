@@ -1,7 +1,7 @@
 // The live layer: hints arrive, regions follow, and nothing that a reader does is lost.
 import { after, before, test } from "node:test";
 import assert from "node:assert/strict";
-import { startDemo, startBrowser, signIn } from "./demo.mjs";
+import { password, startDemo, startBrowser, signIn } from "./demo.mjs";
 
 let demo, browser, context, page;
 before(async () => {
@@ -84,6 +84,36 @@ test("an ended session is said, and does not replace the page", async () => {
   await page.locator("#live-state[data-state=ended]").waitFor();
   assert.ok(await page.locator("#row-inventory").isVisible());
   await context.addCookies(cookies);
+});
+
+test("a page whose session was ended elsewhere says so, asks for nothing any more, and leads back by signing in", async () => {
+  const own = await signIn(browser, demo.url);
+  own.expected.push(/status (of )?401/);
+  const [left, other] = [await own.newPage(), await own.newPage()];
+  await demo.scene("mixed");
+  await left.goto(`${demo.url}/?sort=name&tier=emergency`);
+  await left.locator("#live-state[data-state=live]").waitFor();
+  await other.goto(`${demo.url}/docs`);
+  await other.locator("details.menu > summary").click();
+  await other.getByRole("button", { name: "Sign out", exact: true }).click();
+  await left.bringToFront();
+  await left.locator("#live-state[data-state=ended]").waitFor();
+  assert.equal(await left.locator("#live-state").innerText(), "Signed out");
+  assert.ok(await left.locator("#row-inventory").isVisible());
+  assert.ok(!(await left.getByRole("button", { name: "Pause" }).isVisible()));
+  let asked = 0;
+  left.on("request", () => (asked += 1));
+  await left.evaluate(() => document.body.dispatchEvent(new CustomEvent("resync")));
+  await left.waitForTimeout(4000); // twice as long as the stream says to wait before it is tried again
+  assert.equal(asked, 0, "a page that is signed out still asks");
+  await left.getByRole("link", { name: "Sign in" }).click();
+  await left.getByLabel("Name").fill("viewer");
+  await left.getByLabel("Password").fill(password);
+  await left.getByRole("button", { name: "Sign in" }).click();
+  await left.waitForURL(`${demo.url}/?sort=name&tier=emergency`);
+  await left.locator("#live-state[data-state=live]").waitFor();
+  assert.deepEqual(own.faults, []);
+  await own.close();
 });
 
 test("no page wrote an error", () => assert.deepEqual(context.faults, []));

@@ -11,11 +11,12 @@ htmx.config.history = false;
 htmx.config.morphIgnore = [...htmx.config.morphIgnore, "open"];
 
 const words: Record<State, string> = {
-  connecting: "Connecting", live: "Live", paused: "Paused", reconnecting: "Reconnecting…", stale: "Stale", ended: "Signed out: reload",
+  connecting: "Connecting", live: "Live", paused: "Paused", reconnecting: "Reconnecting…", stale: "Stale", ended: "Signed out",
 };
 const chip = document.getElementById("live");
 const label = document.getElementById("live-state");
 const button = document.getElementById("live-pause");
+const signIn = document.getElementById("live-sign-in") as HTMLAnchorElement | null;
 const announce = document.getElementById("announce");
 const alarm = document.getElementById("alarm");
 
@@ -27,11 +28,25 @@ let emergencies = countEmergencies();
 let lastSpoken = 0;
 
 function show(next: State, since?: number): void {
-  if (state === next && next !== "stale") return;
+  if (state === "ended" || (state === next && next !== "stale")) return;
   state = next;
   if (!label) return;
   label.dataset.state = next;
   label.textContent = since ? `${words[next]} since ${new Date(since).toLocaleTimeString()}` : words[next];
+}
+
+/** Whether an answer says that whoever reads the page may not do so any more. */
+const refused = (status?: number): boolean => status === 401 || status === 403;
+
+/** The session has ended: the page stays as it is, asks for nothing any more, and leads to where one signs in and comes back. */
+function signedOut(): void {
+  show("ended");
+  if (button) button.hidden = true;
+  if (announce) announce.textContent = "Signed out: this page follows nothing any more.";
+  if (!signIn) return;
+  const base = signIn.pathname.slice(0, -"/login".length);
+  signIn.search = new URLSearchParams({ next: location.pathname.slice(base.length) + location.search }).toString();
+  signIn.hidden = false;
 }
 
 /** The page's region that an event of htmx belongs to, if any. */
@@ -51,11 +66,13 @@ document.addEventListener("htmx:sse:after:connection", () => {
   show(paused ? "paused" : "live");
   if (again && !paused) refreshAll(); // whatever was missed while there was no connection
 });
-document.addEventListener("htmx:sse:before:connection", () => {
-  if (connected && !paused) show("reconnecting");
+document.addEventListener("htmx:sse:before:connection", (event) => {
+  if (state === "ended") event.preventDefault();
+  else if (connected && !paused) show("reconnecting");
 });
-document.addEventListener("htmx:sse:error", () => {
-  if (!paused) show("reconnecting");
+document.addEventListener("htmx:sse:error", (event) => {
+  if (refused((event as CustomEvent).detail.status)) signedOut();
+  else if (!paused) show("reconnecting");
 });
 document.addEventListener("htmx:sse:close", () => show("stale", lastHint));
 document.addEventListener("htmx:sse:before:message", (event) => {
@@ -66,19 +83,22 @@ document.addEventListener("htmx:sse:before:message", (event) => {
 // A list in which somebody is selecting stands still: what is ticked must be what is seen.
 document.addEventListener("htmx:before:request", (event) => {
   const region = regionOf(event);
-  if (region?.querySelector("input[name=sel]:checked")) event.preventDefault();
+  if (state === "ended" || region?.querySelector("input[name=sel]:checked")) event.preventDefault();
 });
 
 // An error page must never take the place of a region: what is shown stays, and is marked as old.
 document.addEventListener("htmx:before:response", (event) => {
   const { ctx } = (event as CustomEvent).detail;
   const region = regionOf(event);
-  if (!region) return;
+  if (!region) {
+    if (refused(ctx.response.status)) signedOut(); // the stream itself, before it ever began
+    return;
+  }
   const failed = ctx.response.status >= 400 || ctx.response.raw.redirected;
   region.classList.toggle("old", failed);
   if (!failed) return;
   event.preventDefault();
-  if (ctx.response.status === 401 || ctx.response.raw.redirected) show("ended");
+  if (ctx.response.status === 401 || ctx.response.raw.redirected) signedOut();
   else show("stale", lastHint);
 });
 document.addEventListener("htmx:error", (event) => {
@@ -89,7 +109,7 @@ document.addEventListener("htmx:error", (event) => {
 });
 document.addEventListener("htmx:after:swap", () => {
   lastHint = Date.now(); // a page that asks by itself has no hints to wait for
-  if (connected && !paused && state !== "ended") show("live");
+  if (connected && !paused) show("live");
   rest();
   showSelections();
   speak();

@@ -18,6 +18,10 @@ type AlertsView struct {
 	// Errors say what keeps rules from being judged.
 	Errors []Problem
 	Rows   []AlertRow
+	// Groups are the same rows under what they are about; none where the list is sorted by a column, and Regroup leads back then.
+	Groups  []AlertGroup
+	Regroup string
+	Columns []Column
 	// Count says how many there are of how many.
 	Count string
 	// Newer and Older lead to the pages beside this one; empty where there is none.
@@ -62,6 +66,14 @@ type AckAgain struct {
 	Durations   []Choice
 }
 
+// sorted says in which order the list is.
+func (v AlertsView) sorted() string {
+	if len(v.Groups) > 0 {
+		return "by pipeline, the worst first"
+	}
+	return sortedBy(v.Columns)
+}
+
 // An AlertTab is one state of alerts with how many there are.
 type AlertTab struct {
 	Label   string
@@ -81,6 +93,18 @@ type AlertFilter struct {
 	Clear     string
 }
 
+// An AlertGroup is the alerts of one pipeline, broker, store or queue, the worst first.
+type AlertGroup struct {
+	Name Text
+	// Href leads to what the alerts are about; empty where it has no page.
+	Href string
+	// Tier is the worst that fires, Pending the worst that is reached where none does, else empty.
+	Tier, Pending string
+	// Count is how many there are, on all pages.
+	Count string
+	Rows  []AlertRow
+}
+
 // An AlertRow is one alert at a glance.
 type AlertRow struct {
 	// Key is that of the alert where it can be ticked, else empty; Shown says with the form at which tier the list shows it, and Ticked
@@ -93,6 +117,8 @@ type AlertRow struct {
 	Subject Text
 	// SubjectHref leads to what the alert is about; empty where it has no page.
 	SubjectHref string
+	// InGroup says that the subject stands above, in the heading of the group.
+	InGroup bool
 	// Tier colours the chip and Word is what it says: severe, or "unknown (was severe)"; empty where all there is to say is Pending.
 	Tier, Word string
 	// Pending is a tier that is reached and does not fire yet; empty where there is none.

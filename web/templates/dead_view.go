@@ -69,6 +69,8 @@ type DeadQueueView struct {
 	Facts     []Fact
 	Depth     Figure
 	Notes     []Problem
+	// NoQueue says that there is no such queue, in place of its number of messages; empty where there is one.
+	NoQueue string
 	// Job leads to the job that is moving its messages now; empty when there is none.
 	Job     string
 	Look    LookForm

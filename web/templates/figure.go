@@ -30,7 +30,7 @@ func (f Figure) Origins() string {
 	if f.Note == "" {
 		return f.Origin
 	}
-	return f.Origin + " · " + f.Note
+	return f.Origin + " · " + unbroken(f.Note)
 }
 
 // lines is the provenance as one text, a fact in each line.

@@ -2,6 +2,7 @@ package templates
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -148,4 +149,15 @@ func group(digits string) string {
 		sign = ""
 	}
 	return sign + digits
+}
+
+// The places at which a line must not end: before the unit of a number, and behind what bounds it.
+var (
+	beforeUnit  = regexp.MustCompile(`(\d) (%|(?:ms|s|m|h|d|B|KiB|MiB|GiB|TiB)\b)`)
+	behindBound = regexp.MustCompile(`([≤≥±<]) (\d)`)
+)
+
+// unbroken keeps each number of a text in one line with its unit.
+func unbroken(text string) string {
+	return behindBound.ReplaceAllString(beforeUnit.ReplaceAllString(text, "$1\u00a0$2"), "$1\u00a0$2")
 }

@@ -23,3 +23,17 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 		}
 	}
 }
+
+func TestANumberIsNotTornFromItsUnitAtTheEndOfALine(t *testing.T) {
+	for text, want := range map[string]string{
+		"2 m of 15 m · n\u00a0391":              "2\u00a0m of 15\u00a0m · n\u00a0391",
+		"3 h 10 m":                              "3\u00a0h 10\u00a0m",
+		"12.00 % redelivered":                   "12.00\u00a0% redelivered",
+		"≤ 50 ms, ± 0.3 %":                      "≤\u00a050\u00a0ms, ±\u00a00.3\u00a0%",
+		"5 messages of 3 stores and 1 m/s of 2": "5 messages of 3 stores and 1\u00a0m/s of 2",
+	} {
+		if got := unbroken(text); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}

@@ -206,7 +206,12 @@ type AuditLine struct {
 	From   string
 	What   string
 	Target Text
-	Detail Text
+	// TargetHref leads to the marker that the target is; empty where it is none, or has no page.
+	TargetHref string
+	// Markers are those of an operation, each with its page where it has one; MoreMarkers says that there are others.
+	Markers     []Crumb
+	MoreMarkers bool
+	Detail      Text
 	// Href leads to the operation, or to all entries of it, as Link says; empty where there is none.
 	Href string
 	Link string

@@ -92,6 +92,8 @@ type Scan struct {
 type QueueView struct {
 	Pipeline string
 	Queue    dedup.DeadLetterQueue
+	// Absent is the dead-letter queue whose first discard makes this parking queue, where there is none yet; else empty.
+	Absent string
 	// WhyNoScan says why it must not be looked at, WhyNotSelective why messages cannot be picked out of it, WhyNoMove why nothing
 	// can be moved out of it at all; each is empty when it can.
 	WhyNoScan       string

@@ -110,8 +110,8 @@ func (s *Scans) view(ctx context.Context, l Queue) QueueView {
 	if err != nil {
 		why := dedup.PublicText(err)
 		if l.Parked && dedup.KindOf(err) == dedup.NotFound {
-			why = "there is no parking queue: nothing was discarded yet"
-			v.Queue.Depth = dedup.Exact(dedup.Measured, dedup.Count, 0, s.now(), "management API")
+			why = "the queue does not exist yet"
+			v.Absent, v.Queue.Type, v.Queue.Depth = l.Dead.Name, "", dedup.Unknown(dedup.Count, why)
 		}
 		v.WhyNoScan, v.WhyNotSelective, v.WhyNoMove = why, why, why
 		return v

@@ -86,6 +86,20 @@ func TestAFilterThatKeepsUnsafeClassesIsTypedWhereTheLookDidNotSeeAll(t *testing
 	}
 }
 
+func TestAParkingQueueHasNoNumberOfMessagesUntilADiscardMadeIt(t *testing.T) {
+	w := newWard(t)
+	w.die(numbered("parked", 3)...)
+	before, err := w.ParkingQueue(t.Context(), operator, "orders", deadQueue.Name)
+	if admintest.Must(t, err); before.Absent != deadQueue.Name || before.Queue.Depth.Known() || before.WhyNoScan != "the queue does not exist yet" {
+		t.Errorf("before it is there: %+v", before)
+	}
+	w.until(t, w.begin(t, move.Request{Do: admin.Discard, Whole: true}), in(jobs.JobDone))
+	after, err := w.ParkingQueue(t.Context(), operator, "orders", deadQueue.Name)
+	if admintest.Must(t, err); after.Absent != "" || !after.Queue.Depth.Known() || after.Queue.Depth.Value != 3 {
+		t.Errorf("after the discard: %+v", after)
+	}
+}
+
 func TestARestoreThatWouldPushDeadLettersOutIsRefused(t *testing.T) {
 	w := newWard(t)
 	w.die(numbered("parked", 10)...)

@@ -40,6 +40,9 @@ type Cause struct {
 	Events []dedup.Event
 	// said is the cause in words, claim how many of the duplicates that explains.
 	said, claim string
+	// past is said of a loop that has ended, and ended when that had happened at the latest; zero while it goes on.
+	past  string
+	ended time.Time
 	// shown is when figures last showed it; held is true where they have not since, and do not exclude it.
 	shown time.Time
 	held  bool
@@ -63,6 +66,9 @@ func (c Cause) Sentence(zone *time.Location) string {
 		return c.lost.sentence(zone)
 	}
 	said := c.said + c.claim
+	if !c.ended.IsZero() {
+		said = c.past + "; that ended by " + c.ended.In(zone).Format("15:04")
+	}
 	if !c.Rose.IsZero() {
 		said = "Duplicates rose at " + c.Rose.In(zone).Format("15:04") + said
 	}
@@ -101,25 +107,22 @@ func Likely(p *dedup.PipelineStatus, events []dedup.Event) (Cause, bool) {
 // likely is Likely for an alert that was told a cause before, which is kept while it still qualifies.
 func likely(p *dedup.PipelineStatus, events []dedup.Event, last Cause) (Cause, bool) {
 	w := rule.JudgedWindow(p)
-	if c, alone, ok := loopCause(p, w); ok && alone {
-		return c, true
-	}
-	if w == nil {
-		return Cause{}, false
-	}
-	l, rate := p.Pipeline.Limits, w.DuplicateRate
-	if rate.Low < l.DuplicateWarning || math.Round(rate.Low*rate.N) < l.MinDuplicates {
-		return Cause{}, false
+	if w == nil || few(p.Pipeline.Limits, w.DuplicateRate) { // of many duplicates a loop is no cause: its redeliveries are none
+		return loopCause(p, w, last)
 	}
 	s := sceneOf(p, w, events, last)
 	c := s.cause()
-	c.shown = rate.At
+	c.shown = w.DuplicateRate.At
 	return s.hold(c), true
 }
 
-// loopCause tells a loop from duplicates: its redeliveries are none, however many they are. Alone is false where there are duplicates as
-// well, which are then what is asked for, but by an alert about the loop.
-func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone, ok bool) {
+// few reports whether there are too few duplicates to be explained.
+func few(l dedup.Limits, rate dedup.Figure) bool {
+	return rate.Low < l.DuplicateWarning || math.Round(rate.Low*rate.N) < l.MinDuplicates
+}
+
+// loopCause tells of a loop, which has ended where a shorter window shows none of it any more.
+func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures, last Cause) (Cause, bool) {
 	if w == nil {
 		for i := range p.Windows {
 			if p.Windows[i].Window >= p.Pipeline.Limits.Window {
@@ -129,26 +132,45 @@ func loopCause(p *dedup.PipelineStatus, w *dedup.WindowFigures) (c Cause, alone,
 		}
 	}
 	if w == nil || !sound(w.Looping) || w.Looping.Low < loopsMany {
-		return Cause{}, false, false
+		return Cause{}, false
 	}
 	loops, d := w.Looping, w.Duplicates
-	alone = !sound(d) || d.High*10 <= loops.Low
-	what := "Messages that cannot proceed go round"
+	goes, went := "Messages that cannot proceed go round", "Messages that could not proceed went round"
 	if one(p.Stuck) {
-		what = "One message loops on a stuck marker"
+		goes, went = "One message loops on a stuck marker", "One message looped on a stuck marker"
 	} else if sound(p.Stuck) && p.Stuck.High > 1 {
-		what = "Messages loop on " + upToCount(p.Stuck) + " stuck markers"
+		goes, went = "Messages loop on "+upToCount(p.Stuck)+" stuck markers", "Messages looped on "+upToCount(p.Stuck)+" stuck markers"
 	}
-	said := what + ": " + rule.CountText(loops) + " redeliveries in " + rule.SeenIn(w, loops)
+	seen := ": " + rule.CountText(loops) + " redeliveries in " + rule.SeenIn(w, loops)
 	switch {
 	case sound(d) && d.High == 0:
-		said += ", no duplicates"
+		seen += ", no duplicates"
 	case sound(d):
-		said += ", which are no duplicates; duplicates there are " + rule.CountText(d)
+		seen += ", which are no duplicates; duplicates there are " + rule.CountText(d)
 	default:
-		said += ", which are no duplicates"
+		seen += ", which are no duplicates"
 	}
-	return Cause{Kind: Loop, said: said}, alone, true
+	c := Cause{Kind: Loop, said: goes + seen, past: went + seen}
+	if c.ended = loopEnded(p, w); !c.ended.IsZero() && last.Kind == Loop && !last.ended.IsZero() {
+		c.ended = last.ended // it was seen to have ended before
+	}
+	return c, true
+}
+
+// loopEnded is when a loop of a window had ended at the latest, by the longest shorter one without any of it; zero where none is.
+func loopEnded(p *dedup.PipelineStatus, w *dedup.WindowFigures) time.Time {
+	var ended time.Time
+	for i := range p.Windows {
+		shorter := &p.Windows[i]
+		f := shorter.Looping
+		if shorter.Window >= w.Window || !sound(f) || f.AtLeast || f.Partial() || f.High > 0 || f.At.IsZero() {
+			continue
+		}
+		if at := f.At.Add(-shorter.Window); ended.IsZero() || at.Before(ended) {
+			ended = at
+		}
+	}
+	return ended
 }
 
 func one(f dedup.Figure) bool { return f.Known() && f.Low == 1 && f.High == 1 && !f.AtLeast }

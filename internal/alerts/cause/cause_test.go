@@ -69,6 +69,9 @@ func (c causeCase) pipeline() *dedup.PipelineStatus {
 		if c.looping > 0 {
 			w.Looping = exactly(c.looping)
 		}
+		if c.loopOver && w.Window == 5*time.Minute {
+			w.Looping = exactly(0)
+		}
 	}
 	if c.stuck > 0 {
 		p.Stuck = exactly(c.stuck)
@@ -89,6 +92,7 @@ type causeCase struct {
 	restarts   float64
 	timeouts   float64
 	looping    float64
+	loopOver   bool // five minutes and more ago
 	stuck      float64
 	perhaps    float64 // markers of which it cannot be told
 	perChannel int64
@@ -198,6 +202,10 @@ func causeCases() []causeCase {
 			rate: 0, looping: 900, stuck: 2, perhaps: 2, kind: Loop, say: "Messages loop on 2 to 4 stuck markers: 900 redeliveries in 15 m, no duplicates."},
 		{name: "of no marker that loops it can be told",
 			rate: 0, looping: 900, perhaps: 4, kind: Loop, say: "Messages loop on up to 4 stuck markers: 900 redeliveries in 15 m, no duplicates."},
+		{name: "a loop that has ended is told as past",
+			rate: 0, looping: 900, stuck: 1, loopOver: true, kind: Loop, say: "One message looped on a stuck marker: 900 redeliveries in 15 m, no duplicates; that ended by 02:35."},
+		{name: "a loop beside many duplicates is no cause of them, however large it is",
+			rate: 0.06, looping: 90_000, stuck: 1, again: [2]float64{0, 0}, kind: Unexplained, say: "No event explains the duplicates."},
 		{name: "a few loops beside many duplicates do not hide why those are",
 			rate: 0.06, looping: 12, stuck: 1, again: [2]float64{0, 0}, kind: Unexplained, say: "No event explains the duplicates."},
 		{name: "a rate below its warning limit needs no explanation", rate: 0.005, roseAt: 14, events: []dedup.Event{restart}},

@@ -38,7 +38,7 @@ func (s scene) hold(c Cause) Cause {
 func Explain(j rule.Judgement, snap *dedup.Snapshot, p *dedup.PipelineStatus, last Cause, began time.Time) (Cause, bool) {
 	told, known := explained(j, snap, p, last)
 	if !known {
-		told = last
+		told = last.over(j)
 	}
 	restored := !known && told.kept != "" // before a restart a better one may have been known
 	lost, down := outageOf(p.Down)
@@ -51,19 +51,33 @@ func Explain(j rule.Judgement, snap *dedup.Snapshot, p *dedup.PipelineStatus, la
 	return told, told.Kind != ""
 }
 
+// over is a cause that figures show no more, in the past where they say so and do not merely say nothing.
+func (c Cause) over(j rule.Judgement) Cause {
+	if j.Health != rule.HealthOK || !Concerns(j.Key.Rule) {
+		return c
+	}
+	switch {
+	case c.Kind == Loop && c.ended.IsZero():
+		c.ended = j.At
+	case c.Kind != Loop && !c.shown.IsZero():
+		c.held = true
+	}
+	return c
+}
+
 // explained returns the cause that explains an alert about duplicates or loops, and false where nothing can be told now.
 func explained(j rule.Judgement, snap *dedup.Snapshot, p *dedup.PipelineStatus, last Cause) (Cause, bool) {
 	if j.Health != rule.HealthOK || j.Enters <= dedup.Normal || !Concerns(j.Key.Rule) {
 		return Cause{}, false
 	}
 	if j.Key.Rule == loopRule { // the cause of duplicates would be a wrong track
-		told, _, ok := loopCause(p, rule.JudgedWindow(p))
-		return told, ok
+		return loopCause(p, rule.JudgedWindow(p), last)
 	}
 	if _, ok := likely(p, nil, last); !ok { // the events of most pipelines need not be joined
 		return Cause{}, false
 	}
-	return likely(p, snap.EventsOf(p), last)
+	told, ok := likely(p, snap.EventsOf(p), last)
+	return told, ok && told.Kind != Loop // whose redeliveries are no duplicates
 }
 
 // loopRule asks about loops, and not about duplicates.

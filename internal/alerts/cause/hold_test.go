@@ -109,3 +109,37 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 		})
 	}
 }
+
+// TestACauseThatFiguresShowNoMoreIsToldAsPast: its alert fires for a while after what it is about has ended.
+func TestACauseThatFiguresShowNoMoreIsToldAsPast(t *testing.T) {
+	calm := causeCase{rate: 0.0001}.pipeline()
+	for _, tt := range []struct {
+		name, rule string
+		first      causeCase
+		health     rule.Health
+		say        string
+	}{
+		{"a loop", "redelivery_loop", causeCase{looping: 900, stuck: 1}, rule.HealthOK, "One message looped on a stuck marker: 900 redeliveries in 15 m, no duplicates; that ended by 03:10."},
+		{"a loop of which nothing is known", "redelivery_loop", causeCase{looping: 900, stuck: 1}, rule.HealthNoData, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
+		{"a loop that was seen to have ended", "redelivery_loop", causeCase{looping: 900, stuck: 1, loopOver: true}, rule.HealthOK, "One message looped on a stuck marker: 900 redeliveries in 15 m, no duplicates; that ended by 02:35."},
+		{"duplicates", "duplicate_rate", causeCase{rate: 0.06, again: [2]float64{0, 0.1}}, rule.HealthOK, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %); figures last showed it at 02:40."},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := rule.Judgement{Key: rule.Key{Rule: tt.rule, Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe, At: causeNow}
+			p := tt.first.pipeline()
+			first, ok := Explain(j, &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*p}}, p, Cause{}, at(30, 0))
+			if !ok {
+				t.Fatal("it is not explained at first")
+			}
+			j.Enters, j.Holds, j.Health, j.At = dedup.Normal, dedup.Severe, tt.health, at(70, 0)
+			then, _ := Explain(j, &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*calm}}, calm, first, at(30, 0))
+			if said := then.Sentence(time.UTC); said != tt.say {
+				t.Errorf("says %q, want %q", said, tt.say)
+			}
+			again, _ := Explain(j, &dedup.Snapshot{Pipelines: []dedup.PipelineStatus{*calm}}, calm, then, at(30, 0))
+			if again.Sentence(time.UTC) != then.Sentence(time.UTC) {
+				t.Errorf("the next time it says %q", again.Sentence(time.UTC))
+			}
+		})
+	}
+}

@@ -148,7 +148,7 @@ func (s scene) atTheTime(kind Kind, hits []dedup.Event) Cause {
 		c.said = ", " + apart(s.rise, last.At) + " " + happened(hits) + " (" + quoted(last) + ")"
 		return c
 	}
-	c.said = "In these " + rule.Span(s.window.Window) + " " + happened(hits) + " (" + quoted(last) + ")"
+	c.said = "In these " + rule.SeenIn(s.window, s.window.DuplicateRate) + " " + happened(hits) + " (" + quoted(last) + ")"
 	return c
 }
 

@@ -174,6 +174,17 @@ func seen(f dedup.Figure) time.Duration {
 	return f.Window
 }
 
+// seenOf is the part of a window that a figure of it rests on, in whole minutes where it is long.
+func seenOf(window time.Duration, f dedup.Figure) time.Duration {
+	switch {
+	case !f.Partial() || f.Covered <= 0:
+		return window
+	case f.Covered < 2*time.Minute:
+		return f.Covered
+	}
+	return f.Covered.Round(time.Minute)
+}
+
 // SeenIn is the part of a window that a figure of it rests on, in words.
 func SeenIn(w *dedup.WindowFigures, f dedup.Figure) string {
 	if f.Partial() && f.Covered > 0 {

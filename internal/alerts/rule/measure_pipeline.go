@@ -144,13 +144,13 @@ func markersWithoutExpiry(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement
 func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	const over = 15 * time.Minute
 	f := windowOf(p, over).Looping
-	j.Window = over
+	j.Window = seenOf(over, f)
 	if why := usable(f); why != "" { // the finding rests on the broker alone, so that its absence says something
 		j.Why = "no message loops, by the broker's redeliveries; how many deliveries met work in flight is unknown: " + why
 		j.Enters, j.Holds = dedup.Normal, dedup.Normal
 		return j.raisedBy(p.Findings, "looping")
 	}
-	what := fmt.Sprintf("%s%s redeliveries of messages that cannot proceed in %s", atLeastWord(f), Number(f.Low), Span(over))
+	what := fmt.Sprintf("%s%s redeliveries of messages that cannot proceed in %s", atLeastWord(f), Number(f.Low), Span(j.Window))
 	return j.judged(r, what, f.Low).raisedBy(p.Findings, "looping")
 }
 
@@ -217,7 +217,11 @@ func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgem
 			continue
 		}
 		sum += f.figure.Low
-		parts = append(parts, CountText(f.figure)+" "+f.word)
+		part := CountText(f.figure) + " " + f.word
+		if known := seenOf(time.Hour, f.figure); known < time.Hour {
+			part += " in the " + Span(known) + " that are known"
+		}
+		parts = append(parts, part)
 	}
 	if len(whys) == 2 {
 		j.Why, j.Enters, j.Holds = strings.Join(whys, "; "), dedup.Normal, dedup.Normal
@@ -238,11 +242,11 @@ func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgem
 func doubleEffects(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	const over = 24 * time.Hour
 	f := windowOf(p, over).DoubleEffects
-	j.Window = over
+	j.Window = seenOf(over, f)
 	why := usable(f)
 	value, what := 0.0, "double effects unknown: "+why
 	if why == "" {
-		value, what = f.Low, fmt.Sprintf("double effects in %s: %s", Span(over), CountText(f))
+		value, what = f.Low, fmt.Sprintf("double effects in %s: %s", Span(j.Window), CountText(f))
 	}
 	j = j.judged(r, what, value).raisedBy(p.Findings, "double_effects")
 	if why != "" && j.Enters <= dedup.Normal {

@@ -35,6 +35,13 @@ func inHour(change func(*dedup.WindowFigures)) func(*dedup.PipelineStatus) {
 	return func(p *dedup.PipelineStatus) { change(windowOf(p, time.Hour)) }
 }
 
+// knownOf is a count of a window of which only a part is known.
+func knownOf(n float64, window, covered time.Duration) dedup.Figure {
+	f := exactly(n)
+	f.Window, f.Covered = window, covered
+	return f
+}
+
 func perHourOf(v float64) dedup.Figure {
 	f := dedup.Exact(dedup.Derived, dedup.PerHour, v, readAt, "")
 	f.Window, f.Covered, f.N = time.Hour, time.Hour, v
@@ -99,6 +106,14 @@ func TestMeasuresOfWork(t *testing.T) {
 	failures := func(hits, n float64) dedup.Figure { return rate(dedup.Measured, hits/n, hits/n, n) }
 	for _, tt := range []measureCase{
 		{"nine redeliveries are held only", "redelivery_loop", func(p *dedup.PipelineStatus) { windowOf(p, 15*time.Minute).Looping = exactly(9) }, HealthOK, dedup.Normal, dedup.Warning, 9, "below the warning limit of 10"},
+		{"redeliveries of which nine minutes are known are those of nine minutes", "redelivery_loop", func(p *dedup.PipelineStatus) {
+			windowOf(p, 15*time.Minute).Looping = knownOf(40, 15*time.Minute, 9*time.Minute+10*time.Second)
+		}, HealthOK, dedup.Warning, dedup.Warning, 40, "40 redeliveries of messages that cannot proceed in 9 m, at or above"},
+		{"and so are double effects", "double_effects", func(p *dedup.PipelineStatus) {
+			windowOf(p, 24*time.Hour).DoubleEffects = knownOf(1, 24*time.Hour, 100*time.Second)
+		}, HealthOK, dedup.Emergency, dedup.Emergency, 1, "double effects in 1 m 40 s: 1, at or above"},
+		{"and lost messages", "lost_messages", inHour(func(w *dedup.WindowFigures) { w.Swallowed, w.Lost = knownOf(4, time.Hour, 12*time.Minute), exactly(6) }), HealthOK, dedup.Emergency, dedup.Emergency, 10,
+			"4 swallowed in the 12 m that are known, 6 lost"},
 		{"a loop is seen where no figure counts it", "redelivery_loop", func(p *dedup.PipelineStatus) {
 			windowOf(p, 15*time.Minute).Looping = unknown
 			p.Findings = []dedup.Finding{{Kind: "looping", Tier: dedup.Severe, Text: "Messages are looping"}}

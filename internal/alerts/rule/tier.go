@@ -175,7 +175,7 @@ func firstJudgeable(windows []dedup.WindowFigures, l dedup.Limits, pick func(*de
 		case !Finite(f.Low, f.High, f.Value, f.N):
 			why = "the figure is not a number"
 		case f.N < l.MinMessages:
-			why = fmt.Sprintf("too few messages to judge (%s in %s)", Number(f.N), Span(w.Window))
+			why = fmt.Sprintf("too few messages to judge (%s in %s)", Number(f.N), SeenIn(w, f))
 		default:
 			return f, w, ""
 		}

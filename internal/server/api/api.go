@@ -40,7 +40,7 @@ func New(deps Deps) web.Pages {
 			return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
 		}
 		return []web.Route{
-			get("/pipelines", a.pipelines), get("/pipelines/{name}", a.pipeline), get("/marks", a.listMarks),
+			get("/overview", a.overview), get("/pipelines", a.pipelines), get("/pipelines/{name}", a.pipeline), get("/marks", a.listMarks),
 			{Method: http.MethodPost, Path: "/api/v1/marks", Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: a.addMark},
 		}
 	}

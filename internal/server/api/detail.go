@@ -128,7 +128,7 @@ type PipelineDetailJSON struct {
 	Verdicts         map[string]FigureJSON `json:"verdicts"`
 	PassAge          FigureJSON            `json:"pass_age"`
 	Coverage         FigureJSON            `json:"coverage"`
-	DeadLetterQueues []deadLetterQueueJSON `json:"dead_letter_queues"`
+	DeadLetterQueues []DeadLetterQueueJSON `json:"dead_letter_queues"`
 	DeadLetterRoutes []routeJSON           `json:"dead_letter_routes"`
 	RoutesLeftOut    int                   `json:"dead_letter_routes_left_out"`
 	Baseline         *BaselineJSON         `json:"dead_letter_baseline"`
@@ -190,7 +190,8 @@ type estimateJSON struct {
 	Uses []string `json:"uses"`
 }
 
-type deadLetterQueueJSON struct {
+// DeadLetterQueueJSON is a dead-letter queue of a pipeline.
+type DeadLetterQueueJSON struct {
 	Vhost     string     `json:"vhost"`
 	Queue     string     `json:"queue"`
 	Type      string     `json:"type"`
@@ -199,6 +200,11 @@ type deadLetterQueueJSON struct {
 	Consumers FigureJSON `json:"consumers"`
 	// Shared is null where nobody else has messages there.
 	Shared *sharingJSON `json:"shared_with"`
+}
+
+// DeadLetterQueue writes a dead-letter queue.
+func (r Reading) DeadLetterQueue(q dedup.DeadLetterQueue) DeadLetterQueueJSON {
+	return DeadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, r.Figure(q.Depth), r.Figure(q.Consumers), sharingOf(q.Shared)}
 }
 
 // SourceJSON is how a source is.
@@ -249,7 +255,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]FigureJSON{},
 		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []deadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
+		Windows: []windowJSON{}, DeadLetterQueues: []DeadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
 		d.Windows = append(d.Windows, windowOf(show.Judged{PipelineStatus: p, Verdict: v}, w, f))
@@ -261,7 +267,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		d.Verdicts[string(verdict)] = f(x)
 	}
 	for _, q := range p.DeadLetterQueues {
-		d.DeadLetterQueues = append(d.DeadLetterQueues, deadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, f(q.Depth), f(q.Consumers), sharingOf(q.Shared)})
+		d.DeadLetterQueues = append(d.DeadLetterQueues, r.DeadLetterQueue(q))
 	}
 	if r.why == "" { // a hazard that was seen long ago may be gone
 		for _, x := range p.Findings {

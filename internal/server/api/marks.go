@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -74,7 +75,12 @@ func (a *API) listMarks(r *web.Request) (web.Response, error) {
 	pipeline := r.URL.Query().Get("pipeline")
 	body := struct {
 		Marks []MarkJSON `json:"marks"`
-	}{[]MarkJSON{}}
+		// Note says that no pipeline of the name is configured, where no mark is of it alone; else empty.
+		Note string `json:"note"`
+	}{Marks: []MarkJSON{}}
+	if !slices.ContainsFunc(all, func(m dedup.Mark) bool { return m.Pipeline == pipeline }) {
+		body.Note = web.NotConfigured(a.deps.Snapshots.Snapshot(), pipeline, "")
+	}
 	for _, m := range all {
 		if pipeline == "" || m.Pipeline == "" || m.Pipeline == pipeline {
 			body.Marks = append(body.Marks, markOf(m))

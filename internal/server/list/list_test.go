@@ -23,9 +23,9 @@ type query struct {
 
 func (q *query) params() []Param {
 	return []Param{
-		Text("q", &q.text, 5), Choice("by", &q.one, "a", []string{"b"}, "must be a or b"), Flag("on", &q.on),
+		Text("q", &q.text, 5), Choice("by", &q.one, "a", []string{"a", "b"}), Flag("on", &q.on),
 		Many("tier", &q.many, dedup.ParseTier, dedup.Tier.String, "must be a tier"),
-		SortBy(&q.order, Order{"age", true}, []string{"age", "id"}, "must be age or id"), PageNumber(&q.page), After("after", &q.after, 1, "must be a number"),
+		SortBy(&q.order, Order{"age", true}, []string{"age", "id"}), PageNumber(&q.page), After("after", &q.after, 1, "must be a number"),
 	}
 }
 
@@ -56,6 +56,22 @@ func TestABadValueNamesItsParameter(t *testing.T) {
 		err := Read(values, (&query{}).params()...)
 		if dedup.KindOf(err) != dedup.Invalid || !strings.HasPrefix(dedup.PublicText(err), "The parameter "+name+" ") {
 			t.Errorf("%s gives %v", given, err)
+		}
+	}
+}
+
+func TestABadValueSaysWhatItMayBeAndLeavesTheOtherParametersAsTheyAre(t *testing.T) {
+	for given, want := range map[string]struct{ says, address string }{
+		"by=c&q=a":               {"The parameter by must be a or b.", "/l?q=a"},
+		"q=a&sort=name&page=2":   {"The parameter sort must be age or id, with a - before it to reverse.", "/l?page=2&q=a"},
+		"page=x&tier=severe":     {"The parameter page must be a whole number from 1 to 1,000,000.", "/l?tier=severe"},
+		"by=c&sort=name&after=7": {"The parameter by must be a or b.", "/l?after=7"},
+	} {
+		values, _ := url.ParseQuery(given)
+		var q query
+		err := Read(values, q.params()...)
+		if got := Address("/l", q.params()...); dedup.PublicText(err) != want.says || got != want.address {
+			t.Errorf("%s says %q and is left as %s", given, dedup.PublicText(err), got)
 		}
 	}
 }

@@ -21,14 +21,15 @@ type Param struct {
 }
 
 // Read fills the fields that the parameters are bound to. Other parameters of the address are ignored; the first bad value is an error
-// that names its parameter.
+// that names its parameter and what it may be. Its field has the default then, so that a form can still show the rest.
 func Read(values url.Values, params ...Param) error {
+	var wrong error
 	for _, p := range params {
-		if err := p.read(values[p.name]); err != nil {
-			return err
+		if err := p.read(values[p.name]); err != nil && wrong == nil {
+			wrong = err
 		}
 	}
-	return nil
+	return wrong
 }
 
 // Address is a path with the parameters, as their fields are.
@@ -66,15 +67,29 @@ func Text[T ~string](name string, field *T, most int) Param {
 	}, func() string { return string(*field) })
 }
 
-// Choice is one of several words. Must says which; fallback is chosen where none is given.
-func Choice[T ~string](name string, field *T, fallback T, allowed []T, must string) Param {
+// MustBe says which words a parameter may be: "must be a, b or c".
+func MustBe[T ~string](allowed []T) string {
+	words := make([]string, len(allowed))
+	for i, w := range allowed {
+		words[i] = string(w)
+	}
+	if last := len(words) - 1; last > 0 {
+		return "must be " + strings.Join(words[:last], ", ") + " or " + words[last]
+	}
+	return "must be " + strings.Join(words, "")
+}
+
+// Choice is one of several words; fallback is chosen where none is given.
+func Choice[T ~string](name string, field *T, fallback T, allowed []T) Param {
 	return Func(name, func(s string) error {
-		if *field = T(s); s == "" {
-			*field = fallback
+		*field = fallback
+		if s == "" || T(s) == fallback {
+			return nil
 		}
-		if *field != fallback && !slices.Contains(allowed, *field) {
-			return Bad(name, must)
+		if !slices.Contains(allowed, T(s)) {
+			return Bad(name, MustBe(allowed))
 		}
+		*field = T(s)
 		return nil
 	}, func() string {
 		if *field == fallback {
@@ -161,15 +176,15 @@ func After(name string, field *int64, least int64, must string) Param {
 	})
 }
 
-// SortBy is the parameter sort: the key of a column, with a minus before it to reverse the order. Must says which keys there are.
-func SortBy(field *Order, fallback Order, keys []string, must string) Param {
+// SortBy is the parameter sort: the key of a column, with a minus before it to reverse the order.
+func SortBy(field *Order, fallback Order, keys []string) Param {
 	return Func("sort", func(s string) error {
 		if *field = fallback; s == "" {
 			return nil
 		}
 		key, descending := strings.CutPrefix(s, "-")
 		if !slices.Contains(keys, key) {
-			return Bad("sort", must)
+			return Bad("sort", MustBe(keys)+", with a - before it to reverse")
 		}
 		*field = Order{key, descending}
 		return nil

@@ -18,7 +18,11 @@ const NoOutcome = "no outcome"
 
 // HistoryLines are the actions on a marker. Viewers do not see from where they came.
 func (s Site) HistoryLines(r *Request, entries []admin.Entry, now time.Time) []templates.AuditLine {
-	return s.EntryLines(r, entries, now, r.Who.Can(auth.Operator))
+	lines := s.EntryLines(r, entries, now, r.Who.Can(auth.Operator))
+	for i := range lines {
+		lines[i].TargetHref = "" // they stand on its page
+	}
+	return lines
 }
 
 // EntryLines are entries of the audit as a reader may see them; whole ones say from where they came and lead on.
@@ -32,6 +36,9 @@ func (s Site) EntryLines(r *Request, entries []admin.Entry, now time.Time, whole
 		}
 		if e.Number > 0 {
 			l.Number = templates.Number(float64(e.Number))
+		}
+		if store, key, ok := admin.MarkerOf(e.Target); ok && whole && admin.KindOf(e.Action).Step {
+			l.TargetHref = MarkerAddress(s.Base, store, key)
 		}
 		if whole {
 			l.From = strings.TrimSuffix(", "+templates.Plain(strings.TrimSpace(e.Method+" "+e.From), show.KeyLimit).Short, ", ")

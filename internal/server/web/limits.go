@@ -25,6 +25,27 @@ func IsPipeline(name string) bool { return pipelineName.MatchString(name) }
 
 var pipelineName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
+// BadFilter stands in for the rows of a list whose address asks for what there is not: the form above it works all the same. Clear leads
+// to the list without a filter.
+func BadFilter(wrong error, clear string) templates.Empty {
+	return templates.Empty{Heading: "This filter cannot be used", Text: show.EndSentence(dedup.PublicText(wrong)), Href: clear, Link: "Clear the filter"}
+}
+
+// NotConfigured says why a list is empty that keeps what is gone too: nothing of the name is configured. It is empty where something is, where
+// no name is given, and before the first round, in which nothing is known yet.
+func NotConfigured(snap *dedup.Snapshot, pipeline, store string) string {
+	if snap.Round == 0 {
+		return ""
+	}
+	if _, ok := snap.Pipeline(pipeline); pipeline != "" && !ok {
+		return "No pipeline of that name is configured; nothing recorded."
+	}
+	if _, ok := snap.Store(store); store != "" && !ok {
+		return "No store of that name is configured; nothing recorded."
+	}
+	return ""
+}
+
 // NoPipeline says that there is no pipeline of this name.
 func NoPipeline(name string) error {
 	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}

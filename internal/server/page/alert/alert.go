@@ -48,6 +48,8 @@ type records interface {
 	// History returns the newest edges of an alert, or of all alerts of a subject with a key without a rule, that are older than a time,
 	// newest first: at most limit and those that happened at the same time as the last of them.
 	History(ctx context.Context, of rule.Key, limit int, before time.Time) ([]alerts.Transition, error)
+	// EndedAcks returns the newest acknowledgements of an alert that hold no more, the last to end first, at most limit.
+	EndedAcks(ctx context.Context, of rule.Key, limit int) ([]alerts.EndedAck, error)
 	// Silences returns those that end after a time, whether or not they have begun.
 	Silences(ctx context.Context, after time.Time) ([]alerts.Silence, error)
 }
@@ -182,19 +184,21 @@ func (s pages) whyNoAttending(r *web.Request) string {
 
 // alertsPage answers the list of alerts.
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
-	var q query
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
 	frame := s.site.Frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+	}
+	var q query
+	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	if wrong := q.read(r.URL.Query(), view, q.pageParams()); wrong != nil {
+		v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
+		v.Rows, v.Groups, v.Count, v.Empty = nil, nil, "", web.BadFilter(wrong, v.Filter.Clear)
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Alerts(v)}, nil
 	}
 	mayAck := s.whyNoAttending(r) == ""
 	if q.choose = q.choose && mayAck; !q.choose { // a box that is ticked stays where it is
 		frame.Live = web.Live("alerts")
 	}
-	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
 	v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
 	if mayAck {
 		v.Many = ackMany(q, v.Rows, frame.Base)

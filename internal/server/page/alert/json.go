@@ -27,6 +27,8 @@ type ListJSON struct {
 	Errors     []string `json:"errors"`
 	Total      int      `json:"total"`
 	Alerts     []JSON   `json:"alerts"`
+	// Note says why there are none where no pipeline of the name is configured; else empty.
+	Note string `json:"note"`
 }
 
 // JSON is one alert. Value, limit and n are null where they are not known or mean nothing.
@@ -119,13 +121,12 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
-	var q query
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
-	q.attended = true
 	view, err := s.judging()
 	if err != nil {
+		return nil, err
+	}
+	q := query{attended: true}
+	if err := q.read(r.URL.Query(), view, q.params()); err != nil {
 		return nil, err
 	}
 	body := ListJSON{
@@ -138,7 +139,9 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 			matching = append(matching, a)
 		}
 	}
-	body.Total = len(matching)
+	if body.Total = len(matching); body.Total == 0 {
+		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.pipeline, "")
+	}
 	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
 		body.Alerts = append(body.Alerts, alertOf(a))
 	}
@@ -156,6 +159,15 @@ type DetailJSON struct {
 	Evaluations []evaluationJSON `json:"evaluations"`
 	Edges       []edgeJSON       `json:"edges"`
 	EdgesNote   string           `json:"edges_note"`
+	// EndedAcks are the acknowledgements that hold no more, the last to end first.
+	EndedAcks []endedAckJSON `json:"ended_acknowledgements"`
+}
+
+type endedAckJSON struct {
+	ackJSON
+	Ended   *time.Time `json:"ended"`
+	Why     string     `json:"why"`
+	EndedBy string     `json:"ended_by"`
 }
 
 type evaluationJSON struct {
@@ -189,7 +201,7 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}}
+	body := DetailJSON{JSON: alertOf(a), Evaluations: []evaluationJSON{}, Edges: []edgeJSON{}, EndedAcks: []endedAckJSON{}}
 	if a.Rule != nil && ruleJudges(a.Rule) {
 		one := ruleOf(a.Rule)
 		body.Definition = &one
@@ -201,6 +213,9 @@ func (s pages) apiAlert(r *web.Request) (web.Response, error) {
 	body.EdgesNote = note
 	for _, e := range edges {
 		body.Edges = append(body.Edges, edgeJSON{string(e.Kind), e.From.String(), e.To.String(), web.Time(e.At), e.Judgement.Why, e.Cause})
+	}
+	for _, e := range s.endedAcks(r.Context(), a.Key) {
+		body.EndedAcks = append(body.EndedAcks, endedAckJSON{*ackOf(&e.Ack), web.Time(e.Ended), string(e.Why), e.EndedBy})
 	}
 	return web.JSON{Value: body}, nil
 }

@@ -255,6 +255,11 @@ func (s pages) edgesOf(r *web.Request, k rule.Key, view *alerts.View, now time.T
 	edges, note := s.readEdges(r.Context(), k, now)
 	t := templates.AlertTimeline{Note: note}
 	dated := attention(k, view, now)
+	if k.Rule != "" {
+		for _, e := range s.endedAcks(r.Context(), k) {
+			dated = append(dated, endedAckEntries(e, now)...)
+		}
+	}
 	for _, e := range edges {
 		dated = append(dated, web.Dated{When: e.At, TimelineEntry: edgeEntry(e, k.Rule == "", view, s.site.Base, now)})
 	}
@@ -288,6 +293,52 @@ func attention(k rule.Key, view *alerts.View, now time.Time) []web.Dated {
 		}
 	}
 	return all
+}
+
+// endedAcks are the acknowledgements of an alert that hold no more; none where they cannot be read, which is said of the history.
+func (s pages) endedAcks(ctx context.Context, k rule.Key) []alerts.EndedAck {
+	if s.deps.Records == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, recordsTimeout)
+	defer cancel()
+	ended, err := s.deps.Records.EndedAcks(ctx, k, edgesShown)
+	if err != nil {
+		s.deps.Log.Warn("acknowledgements that have ended cannot be read", "err", err)
+	}
+	return ended
+}
+
+// endedAckEntries tell that somebody acknowledged an alert, and why that holds no more.
+func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
+	by := templates.Plain(e.By, show.NameLimit).Short
+	entry := func(at time.Time, kind, text, more string) web.Dated {
+		return web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(more)}}
+	}
+	return []web.Dated{
+		entry(e.At, "acknowledged", "by "+by+", until "+show.Moment(e.Until, now).Text, e.Note),
+		entry(e.Ended, "acknowledgement ended", "that of "+by+": "+ackEndText(e), ""),
+	}
+}
+
+// ackEndText says why an acknowledgement ended.
+func ackEndText(e alerts.EndedAck) string {
+	by := ""
+	if e.EndedBy != "" {
+		by = " by " + templates.Plain(e.EndedBy, show.NameLimit).Short
+	}
+	switch e.Why {
+	case alerts.AckOver:
+		return "its time was over"
+	case alerts.AckResolved:
+		return "the alert fires no more"
+	case alerts.AckWorse:
+		return "the alert got worse than " + e.Tier.String()
+	case alerts.AckReplaced:
+		return "it was acknowledged anew" + by
+	default:
+		return "it was taken back" + by
+	}
 }
 
 // readEdges reads what the journal knows of an alert or a subject, and says what is missing.

@@ -1,6 +1,9 @@
 package alert
 
 import (
+	"cmp"
+	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -41,6 +44,13 @@ type query struct {
 	attended bool
 	// choose: the list has boxes, to acknowledge several at once; all: they are ticked.
 	choose, all bool
+	// order sorts the list of a page by a column; none is the worst first, in groups.
+	order list.Order
+}
+
+// pageParams are the parameters of the page: it can be sorted too.
+func (q *query) pageParams() []list.Param {
+	return append(q.params(), list.SortBy(&q.order, list.Order{}, list.Keys(alertColumns())))
 }
 
 func (q *query) params() []list.Param {
@@ -63,8 +73,29 @@ func (q *query) params() []list.Param {
 	}
 }
 
+// read reads the query of an address, as far as it can be read. A rule that there is not has no alerts that anybody could wait for.
+func (q *query) read(values url.Values, view *alerts.View, params []list.Param) error {
+	wrong := list.Read(values, params...)
+	if names := ruleNames(view); q.rule != "" && !slices.Contains(names, q.rule) {
+		q.rule, wrong = "", cmp.Or(wrong, list.Bad("rule", list.MustBe(names)))
+	}
+	return wrong
+}
+
+// ruleNames are the rules that there are, and those that are gone of which alerts are left.
+func ruleNames(view *alerts.View) []string {
+	names := map[string]bool{alerts.RuleWatchdog: true}
+	for _, a := range view.Alerts {
+		names[a.Key.Rule] = true
+	}
+	for _, r := range view.Rules {
+		names[r.Name] = true
+	}
+	return slices.SortedFunc(maps.Keys(names), show.CompareText)
+}
+
 // address is the list of alerts with this query.
-func (q query) address(base string) string { return list.Address(base+"/alerts", q.params()...) }
+func (q query) address(base string) string { return list.Address(base+"/alerts", q.pageParams()...) }
 
 // narrowed reports whether the form of the page has something to clear.
 func (q query) narrowed() bool { return len(q.tiers) > 0 || q.pipeline != "" || q.rule != "" }

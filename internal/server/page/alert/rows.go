@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
@@ -39,6 +40,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 	}
 	all := len(matching)
 	matching, folds := foldDependents(matching, q)
+	matching = q.ordered(matching)
 	shown, at := list.Cut(matching, alertsPerPage, q.page)
 	v.PageNote = at.Note
 	for _, a := range shown {
@@ -47,6 +49,18 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		row.Folded, row.FoldedHref = foldedWords(a, folds[a.Key], base)
 		v.Rows = append(v.Rows, row)
 	}
+	if q.grouped() {
+		v.Groups = groups(shown, matching, v.Rows, v.Late != "", base)
+	} else if q.pipeline == "" {
+		inGroups := q
+		inGroups.order, inGroups.page = list.Order{}, 1
+		v.Regroup = inGroups.address(base)
+	}
+	v.Columns = list.Heads(alertColumns(), q.order, func(o list.Order) string {
+		sorted := q
+		sorted.order, sorted.page = o, 1
+		return sorted.address(base)
+	})
 	v.Count = templates.Number(float64(all)) + " of " + show.Counted(admitted, "alert")
 	if at.Of > 1 {
 		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
@@ -56,7 +70,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		link.page = n
 		return link.address(base)
 	})
-	v.Empty = emptyAlerts(view, q, v, admitted)
+	v.Empty = emptyAlerts(view, snap, q, v, admitted)
 	return v
 }
 
@@ -91,7 +105,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 	for _, t := range show.TiersWorstFirst() {
 		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
 	}
-	pipelines, rules := map[string]bool{}, map[string]bool{}
+	pipelines := map[string]bool{}
 	for i := range snap.Pipelines {
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
 	}
@@ -99,12 +113,11 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 		if name := show.PipelineOf(a); name != "" {
 			pipelines[name] = true
 		}
-		rules[a.Key.Rule] = true
 	}
-	for _, r := range view.Rules {
-		rules[r.Name] = true
+	f.Pipelines = namedChoices(pipelines, q.pipeline)
+	for _, name := range ruleNames(view) {
+		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.rule})
 	}
-	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), namedChoices(rules, q.rule)
 	return f
 }
 
@@ -139,7 +152,7 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 }
 
 // emptyAlerts says why the list is empty, what is watched and when it was last judged.
-func emptyAlerts(view *alerts.View, q query, v templates.AlertsView, admitted int) templates.Empty {
+func emptyAlerts(view *alerts.View, snap *dedup.Snapshot, q query, v templates.AlertsView, admitted int) templates.Empty {
 	evaluated := v.Watched + " Last evaluated at " + v.AsOf.Text + "."
 	blind := 0
 	for _, a := range view.Alerts {
@@ -150,7 +163,10 @@ func emptyAlerts(view *alerts.View, q query, v templates.AlertsView, admitted in
 	if blind > 0 {
 		evaluated += " Of " + show.Counted(blind, "alert") + " nothing can be told: see “cannot tell”."
 	}
+	gone := web.NotConfigured(snap, q.pipeline, "")
 	switch {
+	case gone != "" && admitted == 0:
+		return templates.Empty{Heading: "No alert matches this filter", Text: gone, Href: v.Filter.Clear, Link: "Clear the filter"}
 	case view.At.IsZero():
 		return templates.Empty{Heading: "The first evaluation is under way", Text: "Rules are judged for the first time once brokers and stores have been read. " + v.Watched, Href: v.Self, Link: "Reload"}
 	case q.narrowed() && admitted == 0:

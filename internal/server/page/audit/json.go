@@ -16,6 +16,8 @@ type entriesJSON struct {
 	Entries []entryJSON `json:"entries"`
 	// Before is the number to give as ?before= for older entries; null at the end.
 	Before *int64 `json:"before"`
+	// Note says why there are none where no pipeline or store of the name is configured; else empty.
+	Note string `json:"note"`
 }
 
 type entryJSON struct {
@@ -41,6 +43,7 @@ type actsJSON struct {
 	Operations []actJSON `json:"operations"`
 	// Before is the number to give as ?before= for older ones; null at the end.
 	Before *int64 `json:"before"`
+	Note   string `json:"note"`
 }
 
 // actJSON is one action: the entry that began it, its outcome, and when and with which counts it ended.
@@ -78,6 +81,9 @@ func (s *pages) entries(r *web.Request) (web.Response, error) {
 	if len(got) == q.Limit {
 		body.Before = &got[len(got)-1].Number
 	}
+	if len(got) == 0 {
+		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.Pipeline, q.Store)
+	}
 	return web.JSON{Value: body}, nil
 }
 
@@ -97,6 +103,9 @@ func (s *pages) acts(r *web.Request, q admin.AuditQuery) (web.Response, error) {
 	}
 	if len(acts) == q.Limit {
 		body.Before = &acts[len(acts)-1].Entry.Number
+	}
+	if len(acts) == 0 {
+		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.Pipeline, q.Store)
 	}
 	return web.JSON{Value: body}, nil
 }

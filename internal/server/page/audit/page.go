@@ -2,6 +2,8 @@ package audit
 
 import (
 	"cmp"
+	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,10 +16,7 @@ import (
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
 func (s *pages) page(r *web.Request) (web.Response, error) {
-	q, whole, err := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
-	if err != nil {
-		return nil, err
-	}
+	q, whole, wrong := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
 	service, err := s.trail()
 	if err != nil {
 		return nil, err
@@ -32,8 +31,13 @@ func (s *pages) page(r *web.Request) (web.Response, error) {
 		Empty: templates.Empty{Heading: "Nothing was done yet", Text: "Whatever changes something through this dashboard leaves its entries here."},
 	}
 	v.Acts, v.Other = q.in("").address(base), q.in(viewEntries).address(base)
+	if wrong != nil {
+		v.Empty = web.BadFilter(wrong, v.Filter.Clear)
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Audit(v)}, nil
+	}
 	if v.Filter.Any || q.Before > 0 {
-		v.Empty = templates.Empty{Heading: "No entry matches", Text: "Nothing of this kind was done.", Href: v.Filter.Clear, Link: "Show all entries"}
+		none := cmp.Or(web.NotConfigured(s.deps.Snapshots.Snapshot(), q.Pipeline, q.Store), "Nothing of this kind was done.")
+		v.Empty = templates.Empty{Heading: "No entry matches", Text: none, Href: v.Filter.Clear, Link: "Show all entries"}
 	}
 	var last int64
 	if v.Rows, last, err = s.rows(r, service, q.AuditQuery, whole, now); err != nil {
@@ -70,12 +74,43 @@ func (s *pages) rows(r *web.Request, service trail, q admin.AuditQuery, whole bo
 	}
 	var lines []templates.AuditLine
 	for _, a := range acts {
-		lines = append(lines, s.actLine(r, a, now))
+		line := s.actLine(r, a, now)
+		if line.Markers, line.MoreMarkers, err = s.markersOf(r, service, a.Entry); err != nil {
+			return nil, 0, err
+		}
+		lines = append(lines, line)
 	}
 	if len(acts) < q.Limit {
 		return lines, 0, nil
 	}
 	return lines, acts[len(acts)-1].Entry.Number, nil
+}
+
+// markersNamed is how many markers the row of an operation names; its page has all.
+const markersNamed = 3
+
+// markersOf are the last markers that an operation has tried to change, and whether there are more: the entry of the operation names their
+// store alone.
+func (s *pages) markersOf(r *web.Request, service trail, e admin.Entry) ([]templates.Crumb, bool, error) {
+	step := strings.TrimSuffix(e.Action, "s")
+	if e.Operation == "" || e.Phase != admin.Intent || step == e.Action || !admin.KindOf(step).Step {
+		return nil, false, nil
+	}
+	steps, err := service.Audit(r.Context(), r.Asker(), admin.AuditQuery{Limit: markersNamed + 1, Operation: e.Operation, TrailFilter: admin.TrailFilter{Action: step, Phase: admin.Intent}})
+	if err != nil {
+		return nil, false, err
+	}
+	var named []templates.Crumb
+	for _, tried := range steps[:min(len(steps), markersNamed)] {
+		store, key, whole := admin.MarkerOf(tried.Target)
+		if !whole {
+			named = append(named, templates.Crumb{Label: templates.Plain(strings.TrimPrefix(tried.Target, e.Target+"/"), show.KeyLimit)})
+			continue
+		}
+		named = append(named, templates.Crumb{Label: templates.Plain(key, show.KeyLimit), Href: web.MarkerAddress(s.site.Base, store, key)})
+	}
+	slices.Reverse(named) // in the order in which they were tried
+	return named, len(steps) > markersNamed, nil
 }
 
 // actLine is one action in one row: what was done and why, and what came of it with the counts.

@@ -37,6 +37,15 @@ func actions(chosen string, whole bool) []templates.ChoiceGroup {
 	return groups
 }
 
+// actionNames are the names of all actions that the audit can hold.
+func actionNames() []string {
+	var names []string
+	for _, k := range admin.ActionKinds() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // outcomes are the outcomes that a filter offers.
 func outcomes() []string {
 	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
@@ -53,18 +62,19 @@ type query struct {
 func (q *query) params() []list.Param {
 	trimmed := func(name string, field *string, most int) list.Param {
 		return list.Func(name, func(s string) error {
-			if *field = strings.TrimSpace(s); len(*field) > most {
+			if s = strings.TrimSpace(s); len(s) > most {
 				return list.Bad(name, "is longer than "+strconv.Itoa(most)+" bytes")
 			}
+			*field = s
 			return nil
 		}, func() string { return *field })
 	}
 	return []list.Param{
 		list.After("before", &q.Before, 1, "must be the number of an entry"),
-		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, web.MaxKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Text("action", &q.Action, 100),
+		list.Text("store", &q.Store, 200), list.Text("key", &q.Key, web.MaxKey), trimmed("operation", &q.Operation, 100), trimmed("who", &q.Who, 200), list.Choice("action", &q.Action, "", actionNames()),
 		trimmed("queue", &q.Queue, web.MaxRef), list.Text("pipeline", &q.Pipeline, web.MaxText),
-		list.Choice("outcome", &q.Phase, "", outcomes(), "must be "+strings.Join(outcomes(), ", ")),
-		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}, "must be operations or entries"),
+		list.Choice("outcome", &q.Phase, "", outcomes()),
+		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}),
 		q.day("from", &q.From, 0), q.day("to", &q.To, 1),
 	}
 }
@@ -86,18 +96,15 @@ func (q *query) day(name string, field *time.Time, days int) list.Param {
 	}, func() string { return dayOf(*field, -days) })
 }
 
-// parseQuery reads the parameters of the audit. whole is true where every entry is asked for: of one operation, of one
-// marker, or by view=entries. Days are those of the zone of now.
+// parseQuery reads the parameters of the audit, as far as they can be read. whole is true where every entry is asked for: of one
+// operation, of one marker, or by view=entries. Days are those of the zone of now.
 func parseQuery(values url.Values, now time.Time) (q query, whole bool, err error) {
 	q = query{AuditQuery: admin.AuditQuery{Limit: perPage}, now: now}
 	if err := list.Read(values, q.params()...); err != nil {
 		return q, false, err
 	}
-	switch {
-	case q.Key != "" && q.Store == "":
+	if q.Key != "" && q.Store == "" {
 		return q, false, list.Bad("store", "must be given along with key")
-	case q.Pipeline != "" && !web.IsPipeline(q.Pipeline):
-		return q, false, web.NoPipeline(q.Pipeline)
 	}
 	return q, q.Operation != "" || q.Key != "" || q.view == viewEntries, nil
 }

@@ -65,7 +65,7 @@ func New(deps Deps) web.Pages {
 		const one = "/pipelines/{name}/dead-letters"
 		return []web.Route{
 			get("/dead-letters", s.deadOverview), get(one, s.deadQueue), act(one+"/scan", s.scan),
-			api(get(one, s.apiDeadLetters)), api(act(one+"/scan", s.apiScan)),
+			api(get("/dead-letters", s.apiOverview)), api(get(one, s.apiDeadLetters)), api(act(one+"/scan", s.apiScan)),
 		}
 	}
 }

@@ -69,6 +69,9 @@ func (s pages) apiDeadLetters(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.q.bad != nil {
+		return nil, d.q.bad
+	}
 	if d.q.wrong != "" {
 		return nil, list.Bad("filter", "cannot be read: "+d.q.wrong)
 	}

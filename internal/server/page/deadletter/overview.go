@@ -28,8 +28,7 @@ func (s pages) deadOverview(r *web.Request) (web.Response, error) {
 	}
 	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)
-	for i := range snap.Pipelines {
-		p := &snap.Pipelines[i]
+	for _, p := range mostDeadFirst(snap) {
 		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, show.NameLimit), Href: letter.QueueAddress(s.site.Base, p.Pipeline.Name, "")}
 		switch {
 		case show.Dropped(p) != "":
@@ -43,7 +42,6 @@ func (s pages) deadOverview(r *web.Request) (web.Response, error) {
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
 		}
 	}
-	mostDeadFirst(v.Rows, snap)
 	for i := range snap.Pipelines {
 		if d := snap.Pipelines[i].BrokerDeaths; d != nil {
 			v.Deaths = show.Deaths(d, now)
@@ -91,20 +89,23 @@ func sumText(rows []templates.DeadPipeline, snap *dedup.Snapshot) string {
 	return text
 }
 
-// mostDeadFirst sorts rows by their dead letters: first those whose messages are lost, and last those of which nothing is known.
-func mostDeadFirst(rows []templates.DeadPipeline, snap *dedup.Snapshot) {
-	depth := map[string]float64{}
-	for i := range snap.Pipelines {
-		p := &snap.Pipelines[i]
-		depth[p.Pipeline.Name] = -1
-		if p.DeadLetters.Known() {
-			depth[p.Pipeline.Name] = p.DeadLetters.High
+// mostDeadFirst sorts pipelines by their dead letters: first those whose messages are lost, and last those of which nothing is known.
+func mostDeadFirst(snap *dedup.Snapshot) []*dedup.PipelineStatus {
+	depth := func(p *dedup.PipelineStatus) float64 {
+		switch {
+		case show.Dropped(p) != "":
+			return math.Inf(1)
+		case p.DeadLetters.Known():
+			return p.DeadLetters.High
 		}
-		if show.Dropped(p) != "" {
-			depth[p.Pipeline.Name] = math.Inf(1)
-		}
+		return -1
 	}
-	slices.SortStableFunc(rows, func(a, b templates.DeadPipeline) int { return cmp.Compare(depth[b.Name.Full], depth[a.Name.Full]) })
+	all := make([]*dedup.PipelineStatus, len(snap.Pipelines))
+	for i := range snap.Pipelines {
+		all[i] = &snap.Pipelines[i]
+	}
+	slices.SortStableFunc(all, func(a, b *dedup.PipelineStatus) int { return cmp.Compare(depth(b), depth(a)) })
+	return all
 }
 
 func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {

@@ -28,29 +28,29 @@ type query struct {
 	filter deadletter.Filter
 	wrong  string
 	page   int
+	// bad says what else of the address cannot be read; nil where all can.
+	bad error
 }
 
 func (q *query) params() []list.Param {
 	return []list.Param{
 		list.Text("queue", &q.queue, web.MaxRef), list.Flag("parking", &q.parking),
-		list.Choice("by", &q.by, deadletter.ByReason, deadletter.GroupKeys(), "must be reason, source, route, exception, type or hour"),
+		list.Choice("by", &q.by, deadletter.ByReason, deadletter.GroupKeys()),
 		list.Text("filter", &q.text, web.MaxHeaderBytes), list.PageNumber(&q.page),
 	}
 }
 
-// parseDeadQuery reads the parameters of a page of a dead-letter queue. A filter that cannot be read is no error: the page says so
-// beside the field. Its times are read in the zone of now.
-func parseDeadQuery(values url.Values, now time.Time) (query, error) {
+// parseDeadQuery reads the parameters of a page of a dead-letter queue, as far as they can be read: the page says what cannot. Times of the
+// filter are read in the zone of now.
+func parseDeadQuery(values url.Values, now time.Time) query {
 	var q query
-	if err := list.Read(values, q.params()...); err != nil {
-		return q, err
-	}
+	q.bad = list.Read(values, q.params()...)
 	var err error
 	if q.filter, err = deadletter.ParseFilter(q.text, now); err != nil {
 		q.wrong = show.EndSentence(dedup.PublicText(err))
 		q.text = show.Clean(q.text, deadletter.MaxFilter)
 	}
-	return q, nil
+	return q
 }
 
 // address is the page with this query.

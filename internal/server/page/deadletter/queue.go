@@ -52,25 +52,29 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 		v.Set("filter", d.q.filter.String())
 		return web.Redirect{To: d.path + "?" + v.Encode()}, nil
 	}
+	if d.q.queue == "" && d.q.bad != nil {
+		return nil, d.q.bad
+	}
 	if d.q.queue == "" {
 		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
 	frame := s.site.Frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = web.Live("pipeline:" + d.p.Pipeline.Name)
-	status := http.StatusOK
-	if d.q.wrong != "" {
+	status, view := http.StatusOK, d.page(frame)
+	switch {
+	case d.q.bad != nil:
+		status = http.StatusBadRequest
+		view.Notes = append(view.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(dedup.PublicText(d.q.bad)))})
+	case d.q.wrong != "":
 		status = http.StatusUnprocessableEntity
 	}
-	return web.Page{Status: status, Component: templates.DeadQueue(d.page(frame))}, nil
+	return web.Page{Status: status, Component: templates.DeadQueue(view)}, nil
 }
 
 func (s pages) queuePage(r *web.Request) (queuePage, error) {
 	name := r.PathValue("name")
 	now := time.Now().In(web.Zone(r))
-	q, err := parseDeadQuery(r.URL.Query(), now)
-	if err != nil {
-		return queuePage{}, err
-	}
+	q := parseDeadQuery(r.URL.Query(), now)
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(name)
 	if !ok {
@@ -90,10 +94,10 @@ func (s pages) queuePage(r *web.Request) (queuePage, error) {
 	switch {
 	case s.deps.Letters == nil:
 		d.silent = letter.NoAccess
-		return d, nil
+		return d, d.known()
 	case !r.Who.Can(auth.Operator): // who may not look is not asked for: the service would note the attempt
 		d.silent = "What is in the queue is seen by those with the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String()
-		return d, nil
+		return d, d.known()
 	}
 	ask := s.deps.Letters.Queue
 	if d.q.parking {
@@ -109,6 +113,18 @@ func (s pages) queuePage(r *web.Request) (queuePage, error) {
 		d.view = view
 	}
 	return d, nil
+}
+
+// known refuses a queue that the pipeline does not have.
+func (d queuePage) known() error {
+	var names []string
+	for _, q := range d.p.DeadLetterQueues {
+		if q.Name == d.q.queue {
+			return nil
+		}
+		names = append(names, show.Within(q.Name))
+	}
+	return web.NotFound("The pipeline " + d.p.Pipeline.Name + " has no dead-letter queue of this name: it has " + strings.Join(names, ", "))
 }
 
 // deepest is the dead-letter queue with the most messages; the first one while no depth is known.
@@ -160,6 +176,11 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	}
 	if d.view.Job != "" {
 		v.Job = letter.JobAddress(d.base, d.view.Job)
+	}
+	if d.view.Absent != "" {
+		v.NoQueue = "no such queue yet"
+		v.Missing = templates.Sentence("This queue does not exist yet: the first discard from " + show.Within(d.view.Absent) + " makes it.")
+		return v
 	}
 	if d.silent != "" {
 		v.Missing = templates.Sentence(show.EndSentence(d.silent))

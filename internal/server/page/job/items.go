@@ -1,6 +1,8 @@
 package job
 
 import (
+	"cmp"
+	"net/http"
 	"net/url"
 	"time"
 
@@ -33,16 +35,10 @@ func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLi
 // jobItems answers a page of the messages of a job, in the order in which they were taken.
 func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	var q itemsQuery
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return nil, err
-	}
+	wrong := list.Read(r.URL.Query(), q.params()...)
 	service, j, err := s.jobAsked(r)
 	if err != nil {
-		return nil, err
-	}
-	items, err := q.read(r, service, j.ID)
-	if err != nil {
-		return nil, err
+		return nil, cmp.Or(wrong, err)
 	}
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
 	self := letter.JobAddress(base, j.ID)
@@ -50,6 +46,14 @@ func (s pages) jobItems(r *web.Request) (web.Response, error) {
 		Frame: s.site.Frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
 		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), show.KeyLimit), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
+	}
+	if wrong != nil {
+		v.Empty, v.All = web.BadFilter(wrong, self+"/items"), self+"/items"
+		return web.Page{Status: http.StatusBadRequest, Component: templates.JobItems(v)}, nil
+	}
+	items, err := q.read(r, service, j.ID)
+	if err != nil {
+		return nil, err
 	}
 	for _, item := range items {
 		v.Rows = append(v.Rows, s.jobItemLine(item, now))
@@ -76,7 +80,7 @@ type itemsQuery struct {
 func (q *itemsQuery) params() []list.Param {
 	return []list.Param{
 		list.After("after", &q.after, 0, "must be the number of an item"),
-		list.Choice("became", &q.became, "", jobs.Fates(), "must be what became of a message"),
+		list.Choice("became", &q.became, "", jobs.Fates()),
 	}
 }
 

@@ -29,7 +29,7 @@ const (
 // for the states that no pass lists.
 func (s *pages) markersCSV(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
-	if err != nil {
+	if err = cmp.Or(err, m.wrong); err != nil {
 		return nil, err
 	}
 	table := &markersTable{page: m, pages: s}

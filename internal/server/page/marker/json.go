@@ -79,7 +79,7 @@ func markerOf(m web.JudgedMarker) markerJSON {
 // apiMarkers gives a list of markers, from the last complete pass or, for done, present and unknown ones, read live.
 func (s *pages) apiMarkers(r *web.Request) (web.Response, error) {
 	m, err := s.markersPage(r)
-	if err != nil {
+	if err = cmp.Or(err, m.wrong); err != nil {
 		return nil, err
 	}
 	body := markersJSON{Pipeline: m.p.Pipeline.Name, Store: m.p.Pipeline.Store, List: m.q.state, Live: m.q.live(), Actable: m.missing == "", WhyNot: m.missing, Markers: []markerJSON{}}

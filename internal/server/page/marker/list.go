@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,6 +39,8 @@ type markersPage struct {
 	liveErr error
 	// missing says why there are no controls.
 	missing string
+	// wrong says what of the address cannot be read; nil where all can.
+	wrong error
 }
 
 // listed returns the markers of a list of the last complete pass, each with its verdict. Done, present and unknown markers
@@ -136,9 +139,12 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v.Notes, v.Meaning = m.notes(), m.meaning()
 	v.Tabs, v.Examined = m.tabs(), m.examined()
 	v.Filter = m.filter()
-	if m.q.live() {
+	switch {
+	case m.wrong != nil:
+		v.Empty = web.BadFilter(m.wrong, m.path)
+	case m.q.live():
 		m.browsed(&v)
-	} else {
+	default:
 		m.paged(&v)
 	}
 	for _, r := range v.Rows {
@@ -241,10 +247,13 @@ func (s *pages) markersOf(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	frame := s.site.Frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
+	if m.wrong != nil {
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Markers(m.view(frame))}, nil
+	}
 	if m.q.live() && r.Fragment != "status" {
 		m.browse(s, r)
 	}
-	frame := s.site.Frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
 	frame.Live = web.Live("pipeline:" + m.p.Pipeline.Name)
 	return web.Page{Component: templates.Markers(m.view(frame))}, nil
 }
@@ -258,10 +267,8 @@ func (s *pages) markersPage(r *web.Request) (markersPage, error) {
 		return markersPage{}, web.NoPipeline(name)
 	}
 	var q markersQuery
-	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
-		return markersPage{}, err
-	}
-	m := markersPage{snap: snap, p: p, q: q, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
+	wrong := list.Read(r.URL.Query(), q.params()...)
+	m := markersPage{snap: snap, p: p, q: q, wrong: wrong, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
 	m.st, _ = snap.Store(p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)

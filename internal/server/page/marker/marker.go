@@ -109,6 +109,7 @@ func (s *pages) apiRoutes() []web.Route {
 		route(http.MethodGet, "/lookup", auth.Viewer, s.apiLookup),
 		route(http.MethodPost, "/markers/plan", auth.Admin, s.apiPlan),
 		route(http.MethodPost, "/plans/{id}/execute", auth.Admin, s.apiExecute),
+		route(http.MethodGet, "/operations", auth.Operator, s.apiOperations),
 		route(http.MethodGet, "/operations/{id}", auth.Operator, s.apiOperation),
 	}
 }

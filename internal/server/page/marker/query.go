@@ -41,15 +41,16 @@ func (q markersQuery) live() bool {
 
 func (q *markersQuery) params() []list.Param {
 	return []list.Param{
-		list.Choice("state", &q.state, string(marker.ProcessingList), markerLists(), "must be "+strings.Join(markerLists(), ", ")),
-		list.Choice("verdict", &q.verdict, "", dedup.Verdicts(), "must be still working, probably dead, orphan, looping or cannot tell"),
+		list.Choice("state", &q.state, string(marker.ProcessingList), markerLists()),
+		list.Choice("verdict", &q.verdict, "", dedup.Verdicts()),
 		list.Text("q", &q.text, web.MaxText),
-		list.SortBy(&q.order, oldestFirst(), list.Keys(markerOrders()), "must be age, expiry or id, with a - before it to reverse"),
+		list.SortBy(&q.order, oldestFirst(), list.Keys(markerOrders())),
 		list.PageNumber(&q.page),
 		list.Func("cursor", func(s string) error {
-			if q.cursor = s; len(s) > 4000 {
+			if len(s) > 4000 {
 				return list.Bad("cursor", "is not one of ours")
 			}
+			q.cursor = s
 			return nil
 		}, func() string { return q.cursor }),
 	}

@@ -46,12 +46,11 @@ func New(deps Deps) web.Pages {
 
 // overview answers the first page.
 func (s pages) overview(r *web.Request) (web.Response, error) {
-	q, err := ParseQuery(r.URL.Query())
-	if err != nil {
-		return nil, err
-	}
+	q, wrong := ParseQuery(r.URL.Query())
 	frame := s.site.Frame(r, "Overview")
-	frame.Live = web.Live("overview")
+	if wrong == nil {
+		frame.Live = web.Live("overview")
+	}
 	now := time.Now().In(web.Zone(r))
 	snap, measurable := s.deps.Snapshots.Snapshot(), func(string) bool { return false }
 	if s.deps.Measured != nil {
@@ -60,6 +59,10 @@ func (s pages) overview(r *web.Request) (web.Response, error) {
 	view := View(snap, s.site.Judge(now), q, now, frame, measurable)
 	if s.deps.Alerts != nil && snap != nil {
 		noteAttended(view.Tiers, snap, s.site.Verdicts(snap, now), s.deps.Alerts.View())
+	}
+	if wrong != nil {
+		view.Rows, view.Matching, view.Empty = nil, 0, web.BadFilter(wrong, view.Filter.Clear)
+		return web.Page{Status: http.StatusBadRequest, Component: templates.Overview(view)}, nil
 	}
 	return web.Page{Component: templates.Overview(view)}, nil
 }

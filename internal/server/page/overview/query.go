@@ -46,7 +46,7 @@ func (q *Query) params() []list.Param {
 			}
 			return q.label + "=" + q.value
 		}),
-		list.SortBy(&q.order, worstFirst(), list.Keys(columns()), "is not a column of this page"),
+		list.SortBy(&q.order, worstFirst(), list.Keys(columns())),
 		list.PageNumber(&q.page),
 	}
 }
