@@ -24,29 +24,39 @@ const (
 // normal at the moment when channels report.
 const lateReadings = 3
 
-// overviewProblems judges the overview and remembers how long the collector has been lagging.
-func (c *Client) overviewProblems(overview *overviewRow) []dedup.Problem {
-	var problems []dedup.Problem
-	if overview.RatesMode == "none" && !bool(overview.StatsDisabled) {
-		problems = append(problems, dedup.Problem{
-			Kind: ProblemRatesNone,
-			Text: "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
-			Mend: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
-		})
+// ratesProblems judges how the broker counts.
+func ratesProblems(overview *overviewRow) []dedup.Problem {
+	if overview.RatesMode != "none" || bool(overview.StatsDisabled) {
+		return nil
 	}
+	return []dedup.Problem{{
+		Kind: ProblemRatesNone,
+		Text: "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
+		Mend: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
+	}}
+}
+
+// A lag says for how long the broker's collector of statistics has been late.
+type lag struct {
+	// readings counts those in a row that found a backlog.
+	readings int
+}
+
+// problems judges the backlog of one more reading.
+func (l *lag) problems(overview *overviewRow) []dedup.Problem {
 	backlog := overview.Backlog.value
 	if backlog == nil || *backlog == 0 {
-		c.memory.lateFor = 0
-		return problems
+		l.readings = 0
+		return nil
 	}
-	if c.memory.lateFor++; c.memory.lateFor >= lateReadings {
-		problems = append(problems, dedup.Problem{
-			Kind: ProblemStatsLate,
-			Text: fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
-			Mend: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
-		})
+	if l.readings++; l.readings < lateReadings {
+		return nil
 	}
-	return problems
+	return []dedup.Problem{{
+		Kind: ProblemStatsLate,
+		Text: fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
+		Mend: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
+	}}
 }
 
 // statsProblems says what a broker with disabled statistics still gives.
@@ -77,13 +87,13 @@ func hasDepths(queues []dedup.Queue) bool {
 	return false
 }
 
-// nodeProblems judges what /api/nodes said.
-func (c *Client) nodeProblems(nodes []dedup.Node, err error) []dedup.Problem {
+// nodeProblems judges what /api/nodes said to a user.
+func nodeProblems(user string, nodes []dedup.Node, err error) []dedup.Problem {
 	if KindOf(err) == TagMissing {
 		return []dedup.Problem{{
 			Kind: ProblemTagMissing,
-			Text: "User " + Quote(c.user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
-			Mend: tagLine(c.user),
+			Text: "User " + Quote(user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
+			Mend: tagLine(user),
 		}}
 	}
 	if err != nil {

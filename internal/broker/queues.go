@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -107,6 +106,13 @@ func (r *queueRow) minority() bool {
 	return len(r.Members) > 0 && len(r.Online) > 0 && 2*len(r.Online) <= len(r.Members)
 }
 
+// A queueLister reads the list of queues, and remembers what it last saw.
+type queueLister struct {
+	api *api
+	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
+	lasting map[dedup.QueueRef]struct{}
+}
+
 // A queueList gathers pages of queues. Queues that move to a later page while the list is read, because others are
 // declared, are taken once; findMoved finds those that move to an earlier one.
 type queueList struct {
@@ -136,9 +142,9 @@ func (l *queueList) add(row *queueRow) {
 	}
 }
 
-// listQueues reads the pages of the plain list in sequence. The default order lets the broker gather statistics for one
+// pages reads the pages of the plain list in sequence. The default order lets the broker gather statistics for one
 // page at a time; the plain list, without columns, is the cheap one since 3.13 and no dearer before.
-func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, error) {
+func (l *queueLister) pages(ctx context.Context, query url.Values) (*queueList, error) {
 	list := &queueList{}
 	query.Set("page_size", pageSize)
 	for number := 1; ; number++ {
@@ -146,7 +152,7 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 		before := len(list.queues)
 		list.pages = number
 		page := rows[queueRow]{each: list.add}
-		err := c.getTwice(ctx, APIPath("queues"), query, &page)
+		err := l.api.getTwice(ctx, APIPath("queues"), query, &page)
 		if isPageOutOfRange(err) && number > 1 {
 			return list, nil // queues were deleted meanwhile
 		}
@@ -158,13 +164,4 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 			return list, nil
 		}
 	}
-}
-
-// getTwice tries once more after a 500: up to 4.2 a queue that is deleted while the list is made fails the whole list.
-func (c *Client) getTwice(ctx context.Context, path string, query url.Values, v any) error {
-	err := c.get(ctx, path, query, v)
-	if hasStatus(err, http.StatusInternalServerError) {
-		err = c.get(ctx, path, query, v)
-	}
-	return err
 }

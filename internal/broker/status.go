@@ -22,16 +22,16 @@ type complaint struct {
 }
 
 // because returns the complaint as the end of a sentence, empty when there is none.
-func (a complaint) because() string {
-	if a.Reason == "" {
+func (c complaint) because() string {
+	if c.Reason == "" {
 		return ""
 	}
-	return ": " + Quote(string(a.Reason))
+	return ": " + Quote(string(c.Reason))
 }
 
 // statusError explains an answer with a status other than 200. 401 is also the API's answer to users who log in but
 // may not (rabbit_web_dispatch_access_control); only the reason tells them apart.
-func (c *Client) statusError(request string, answer *http.Response) error {
+func (a *api) statusError(request string, answer *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
 	var said complaint
 	ours := json.Unmarshal(text, &said) == nil
@@ -41,7 +41,7 @@ func (c *Client) statusError(request string, answer *http.Response) error {
 		e.Kind, e.Text = Redirected, "it redirects to "+redirectTarget(answer)
 		e.Mend = "set management_url to the final address; redirects are not followed because they would carry the password along"
 	case code == http.StatusUnauthorized:
-		c.explainUnauthorized(&e, said)
+		a.explainUnauthorized(&e, said)
 	case code >= 500 || (ours && code != http.StatusNotFound):
 		e.Kind, e.Text = Status, fmt.Sprintf("it answered %d%s", code, said.because())
 		e.Mend = "see the log of the broker, or of the proxy in front of it"
@@ -49,31 +49,31 @@ func (c *Client) statusError(request string, answer *http.Response) error {
 		e.Kind, e.Text = NotManagement, fmt.Sprintf("it answered %d, so this is not the management API", code)
 		e.Mend = notManagementMend
 	}
-	return c.failure(request, e)
+	return a.failure(request, e)
 }
 
-func (c *Client) explainUnauthorized(e *Error, said complaint) {
+func (a *api) explainUnauthorized(e *Error, said complaint) {
 	reason := string(said.Reason)
 	switch {
 	case strings.Contains(reason, "access virtual host"):
-		e.Kind, e.Text = NoPermission, "user "+Quote(c.user)+" has no permission in this vhost"
-		e.Mend = "run: " + permissionLine("VHOST", c.user)
+		e.Kind, e.Text = NoPermission, "user "+Quote(a.user)+" has no permission in this vhost"
+		e.Mend = "run: " + permissionLine("VHOST", a.user)
 	case strings.HasPrefix(reason, "Not ") && strings.HasSuffix(reason, " user"):
-		e.Kind, e.Text = TagMissing, "user "+Quote(c.user)+" logs in but lacks a tag"+said.because()
-		e.Mend = "run: " + tagLine(c.user)
+		e.Kind, e.Text = TagMissing, "user "+Quote(a.user)+" logs in but lacks a tag"+said.because()
+		e.Mend = "run: " + tagLine(a.user)
 	default:
-		e.Kind, e.Text = WrongPassword, "login failed for user "+Quote(c.user)+said.because()
+		e.Kind, e.Text = WrongPassword, "login failed for user "+Quote(a.user)+said.because()
 		e.Mend = "check username and password; the user guest may log in from the broker's own machine only"
 	}
 }
 
 // notJSON returns an error if the answer declares itself a page for people.
-func (c *Client) notJSON(request string, answer *http.Response) error {
+func (a *api) notJSON(request string, answer *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	if kind != "text/html" && kind != "text/plain" {
 		return nil
 	}
-	return c.failure(request, Error{
+	return a.failure(request, Error{
 		Kind: NotManagement, Status: answer.StatusCode,
 		Text: "it answered a page of type " + kind + ", so this is not the management API", Mend: notManagementMend,
 	})

@@ -23,7 +23,7 @@ func (c *Client) Totals(ctx context.Context) (dedup.QueueTotals, error) {
 	defer c.leave()
 	started := time.Now()
 	list := &queueList{}
-	if err := c.getTwice(ctx, APIPath("queues"), totalsQuery(), &rows[queueRow]{each: list.add}); err != nil {
+	if err := c.api.getTwice(ctx, APIPath("queues"), totalsQuery(), &rows[queueRow]{each: list.add}); err != nil {
 		return dedup.QueueTotals{}, err
 	}
 	return dedup.QueueTotals{At: started, Queues: list.queues}, nil
