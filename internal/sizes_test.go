@@ -31,7 +31,6 @@ var moreFiles = map[string]int{"internal/dedup": 40, "internal/journal": 40}
 // that says more than there is. Lines of a package are rounded up to hundreds, so that not every change touches the table.
 var oversize = map[string]int{
 	"files of internal/collector":             63,
-	"files of internal/dedup":                 46,
 	"lines of internal/collector":             8600,
 	"methods of internal/collector.Collector": 58,
 	"methods of internal/collector.pipeline":  116,

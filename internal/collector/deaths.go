@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/series"
 )
 
@@ -25,7 +26,7 @@ type deaths struct {
 
 func newDeaths(b *book, broker string) deaths {
 	d := deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*tally)}
-	for _, reason := range dedup.DeathReasons() {
+	for _, reason := range message.DeathReasons() {
 		for _, strategy := range dedup.DeathStrategies() {
 			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
 		}
@@ -83,7 +84,7 @@ func (d *deaths) figures(p *past, why string) *dedup.BrokerDeaths {
 		why = d.missing
 	}
 	out := &dedup.BrokerDeaths{Discarded: d.sum(p, why, dedup.Count, func(k dedup.DeathKey) bool { return k.Strategy == dedup.StrategyDisabled })}
-	for _, reason := range dedup.DeathReasons() {
+	for _, reason := range message.DeathReasons() {
 		out.Reasons = append(out.Reasons, dedup.ReasonDeaths{Reason: reason,
 			PerHour: d.sum(p, why, dedup.PerHour, func(k dedup.DeathKey) bool { return k.Reason == reason })})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // spec is a pipeline in a few numbers, from which its whole status follows.
@@ -218,7 +219,7 @@ func routes(queue string) []dedup.DeadLetterRoute {
 // deaths are the dead letters of the whole broker by reason.
 func deaths(now time.Time) *dedup.BrokerDeaths {
 	d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 0, now, "Prometheus plugin of the broker")}
-	for i, reason := range dedup.DeathReasons() {
+	for i, reason := range message.DeathReasons() {
 		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason,
 			PerHour: deathsPerHour(float64(12-4*i), now)})
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/text"
 )
 
@@ -27,7 +28,7 @@ func hashIDs(p *dedup.Pass, idFrom string) []dedup.Finding {
 
 // hashesBodies reports whether consumers take the hash of the body for the id, if only where there is no other.
 func hashesBodies(idFrom string) bool {
-	source, err := dedup.ParseIDSource(idFrom)
+	source, err := message.ParseIDSource(idFrom)
 	return err == nil && source.FromBody() // the configuration admits none that cannot be parsed
 }
 

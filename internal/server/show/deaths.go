@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/web/templates"
 )
 
@@ -28,13 +29,13 @@ func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 // reasonWord is why a message died, for people.
 func reasonWord(reason string) string {
 	switch reason {
-	case dedup.DeathRejected:
+	case message.DeathRejected:
 		return "Rejected"
-	case dedup.DeathExpired:
+	case message.DeathExpired:
 		return "Expired"
-	case dedup.DeathMaxLength:
+	case message.DeathMaxLength:
 		return "Queue full"
-	case dedup.DeathDeliveryLimit:
+	case message.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
 		return templates.Plain(reason, NameLimit).Short
