@@ -49,5 +49,5 @@ func (c *Client) Channels(ctx context.Context) (dedup.ChannelList, error) {
 }
 
 func (r *channelRow) channel() dedup.Channel {
-	return dedup.Channel{Name: string(r.Name), Connection: string(r.Connection.is.Name), Vhost: string(r.Vhost), Node: string(r.Node)}
+	return dedup.Channel{Name: string(r.Name), Connection: string(r.Connection.value.Name), Vhost: string(r.Vhost), Node: string(r.Node)}
 }

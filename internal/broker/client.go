@@ -12,8 +12,8 @@ import (
 type Client struct {
 	api     *api
 	scraper scraper
-	// heard is what was heard of the log; nil where nobody listens to it.
-	heard LogReader
+	// log is what was heard of the log; nil where nobody listens to it.
+	log LogReader
 	// turn holds one token; whoever has it may use what follows, and api.
 	turn   chan struct{}
 	lag    lag
@@ -55,7 +55,7 @@ func New(config Config) (*Client, error) {
 type LogReader interface{ Reading() *dedup.BrokerLog }
 
 // ReadLog makes samples tell what was heard of the broker's log. It is to be called before the first sample.
-func (c *Client) ReadLog(heard LogReader) { c.heard = heard }
+func (c *Client) ReadLog(log LogReader) { c.log = log }
 
 // Name returns the configured name of the broker.
 func (c *Client) Name() string { return c.api.name }

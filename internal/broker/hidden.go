@@ -55,9 +55,9 @@ func (f *hiddenFinder) problems(ctx context.Context, sample *dedup.BrokerSample)
 	text := fmt.Sprintf("%d of %d queues are hidden from user %s", *total-seen, *total, Quote(f.api.user))
 	if !hidden.known {
 		return []dedup.Problem{{
-			Kind: ProblemPermissionMissing,
-			Text: text + ": it has no permission in some vhost that could not be named.",
-			Mend: "For each vhost: " + permissionLine("VHOST", f.api.user),
+			Kind:   ProblemPermissionMissing,
+			Text:   text + ": it has no permission in some vhost that could not be named.",
+			Remedy: "For each vhost: " + permissionLine("VHOST", f.api.user),
 		}}
 	}
 	return f.vhostProblems(text, hidden.vhosts)
@@ -71,9 +71,9 @@ func (f *hiddenFinder) vhostProblems(text string, vhosts []string) []dedup.Probl
 			break
 		}
 		problems = append(problems, dedup.Problem{
-			Kind: ProblemPermissionMissing,
-			Text: text + ": it has no permission in vhost " + Quote(vhost) + ".",
-			Mend: permissionLine(vhost, f.api.user),
+			Kind:   ProblemPermissionMissing,
+			Text:   text + ": it has no permission in vhost " + Quote(vhost) + ".",
+			Remedy: permissionLine(vhost, f.api.user),
 		})
 	}
 	return problems

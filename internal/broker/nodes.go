@@ -49,9 +49,9 @@ func (c *Client) readNodes(ctx context.Context) ([]dedup.Node, error) {
 	}
 	for _, alarm := range alarms {
 		for i := range nodes {
-			if nodes[i].Name == string(alarm.is.Node) {
-				nodes[i].MemoryAlarm = nodes[i].MemoryAlarm || alarm.is.Resource == "memory"
-				nodes[i].DiskAlarm = nodes[i].DiskAlarm || alarm.is.Resource == "disk"
+			if nodes[i].Name == string(alarm.value.Node) {
+				nodes[i].MemoryAlarm = nodes[i].MemoryAlarm || alarm.value.Resource == "memory"
+				nodes[i].DiskAlarm = nodes[i].DiskAlarm || alarm.value.Resource == "disk"
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func (c *Client) readOverview(ctx context.Context) (*overviewRow, error) {
 	if row.Version == "" {
 		return nil, c.api.failure("GET /api/overview", Error{
 			Kind: NotManagement, Text: "the answer names no rabbitmq_version, so this is not the management API",
-			Mend: notManagementMend,
+			Remedy: notManagementRemedy,
 		})
 	}
 	return row, nil

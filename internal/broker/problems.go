@@ -30,9 +30,9 @@ func ratesProblems(overview *overviewRow) []dedup.Problem {
 		return nil
 	}
 	return []dedup.Problem{{
-		Kind: ProblemRatesNone,
-		Text: "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
-		Mend: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
+		Kind:   ProblemRatesNone,
+		Text:   "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
+		Remedy: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
 	}}
 }
 
@@ -53,26 +53,26 @@ func (l *lag) problems(overview *overviewRow) []dedup.Problem {
 		return nil
 	}
 	return []dedup.Problem{{
-		Kind: ProblemStatsLate,
-		Text: fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
-		Mend: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
+		Kind:   ProblemStatsLate,
+		Text:   fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
+		Remedy: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
 	}}
 }
 
 // statsProblems says what a broker with disabled statistics still gives.
 func statsProblems(info dedup.BrokerInfo, queues []dedup.Queue) []dedup.Problem {
-	const mend = "Remove management_agent.disable_metrics_collector and management.disable_stats from rabbitmq.conf, or let consumers report their counters."
+	const remedy = "Remove management_agent.disable_metrics_collector and management.disable_stats from rabbitmq.conf, or let consumers report their counters."
 	switch {
 	case !info.StatsDisabled:
 		return nil
 	case info.QueueTotals || hasDepths(queues):
 		return []dedup.Problem{{
-			Kind: ProblemQueueTotalsOnly, Mend: mend,
+			Kind: ProblemQueueTotalsOnly, Remedy: remedy,
 			Text: "Statistics are disabled on the broker: queue depths are known, but publishes, deliveries, acks and consumers are not.",
 		}}
 	default:
 		return []dedup.Problem{{
-			Kind: ProblemStatsDisabled, Mend: mend,
+			Kind: ProblemStatsDisabled, Remedy: remedy,
 			Text: "Statistics are disabled on the broker: queue depths, publishes, deliveries, acks and consumers are unknown.",
 		}}
 	}
@@ -91,15 +91,15 @@ func hasDepths(queues []dedup.Queue) bool {
 func nodeProblems(user string, nodes []dedup.Node, err error) []dedup.Problem {
 	if KindOf(err) == TagMissing {
 		return []dedup.Problem{{
-			Kind: ProblemTagMissing,
-			Text: "User " + Quote(user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
-			Mend: tagLine(user),
+			Kind:   ProblemTagMissing,
+			Text:   "User " + Quote(user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
+			Remedy: tagLine(user),
 		}}
 	}
 	if err != nil {
 		return []dedup.Problem{{
 			Kind: ProblemNodesUnreadable, Text: "Alarms and nodes are unknown: " + err.Error() + ".",
-			Mend: "See the log of the broker.",
+			Remedy: "See the log of the broker.",
 		}}
 	}
 	var down []string
@@ -112,9 +112,9 @@ func nodeProblems(user string, nodes []dedup.Node, err error) []dedup.Problem {
 		return nil
 	}
 	return []dedup.Problem{{
-		Kind: ProblemPartialAnswer,
-		Text: fmt.Sprintf("%d of %d nodes do not run (%s): counters and depths are those of the others.", len(down), len(nodes), listed(down)),
-		Mend: "Start the node, or run rabbitmqctl forget_cluster_node if it is gone for good.",
+		Kind:   ProblemPartialAnswer,
+		Text:   fmt.Sprintf("%d of %d nodes do not run (%s): counters and depths are those of the others.", len(down), len(nodes), listed(down)),
+		Remedy: "Start the node, or run rabbitmqctl forget_cluster_node if it is gone for good.",
 	}}
 }
 

@@ -62,7 +62,7 @@ func (r *queueRow) queue() dedup.Queue {
 		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive), OperatorPolicy: string(r.Operator),
 		Arguments: r.Arguments, Policy: r.Policy,
 		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
-		HeadTimestamp: r.head(), Entered: r.Backing.is.NextSeqID.value, Counters: r.Stats.is.counters(),
+		HeadTimestamp: r.head(), Entered: r.Backing.value.NextSeqID.value, Counters: r.Stats.value.counters(),
 	}
 	if q.Node == "" {
 		q.Node = string(r.Leader)

@@ -34,13 +34,13 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	sample := dedup.BrokerSample{
 		At: started, Info: overview.info(), Queues: list.queues,
 		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
-		QueuesTotal:    overview.Objects.is.Queues.value,
-		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
-		ChannelsOpen:   overview.Objects.is.Channels.value,
+		QueuesTotal:    overview.Objects.value.Queues.value,
+		ChannelsClosed: overview.Churn.value.ChannelsClosed.value,
+		ChannelsOpen:   overview.Objects.value.Channels.value,
 	}
 	sample.Deaths, sample.Totals = c.scraper.scrape(ctx)
-	if c.heard != nil {
-		sample.Log = c.heard.Reading()
+	if c.log != nil {
+		sample.Log = c.log.Reading()
 	}
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list

@@ -152,8 +152,8 @@ func (b *bindingRow) binding() dedup.Binding {
 
 func (r *consumerRow) consumer() dedup.Consumer {
 	consumer := dedup.Consumer{
-		Queue:   dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
-		Channel: string(r.Channel.is.Name), Connection: string(r.Channel.is.Connection), Tag: string(r.Tag), AckRequired: bool(r.AckRequired),
+		Queue:   dedup.QueueRef{Vhost: string(r.Queue.value.Vhost), Name: string(r.Queue.value.Name)},
+		Channel: string(r.Channel.value.Name), Connection: string(r.Channel.value.Connection), Tag: string(r.Tag), AckRequired: bool(r.AckRequired),
 	}
 	if r.Prefetch.value != nil {
 		consumer.Prefetch = *r.Prefetch.value

@@ -53,7 +53,7 @@ func (w *tracingWatch) problems(ctx context.Context, at time.Time) []dedup.Probl
 			Kind: ProblemTracingLeftOn,
 			Text: fmt.Sprintf("Vhost %s has been traced for %s at least: tracing costs the broker, and shows every message to whoever may read amq.rabbitmq.trace.",
 				Quote(vhost), at.Sub(since).Round(time.Minute)),
-			Mend: "If nobody needs it any more, run: " + CtlLine("trace_off", "-p", vhost),
+			Remedy: "If nobody needs it any more, run: " + CtlLine("trace_off", "-p", vhost),
 		})
 	}
 	return problems

@@ -35,7 +35,7 @@ func TestTracingThatSomebodyLeftOnIsAProblem(t *testing.T) {
 		problems := client.traced.problems(t.Context(), start.Add(step.after))
 		if left := len(problems) == 1; left != step.left || len(problems) > 1 {
 			t.Errorf("%s: %+v", step.name, problems)
-		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Mend, `rabbitmqctl trace_off -p 'it'\''s'`)) {
+		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Remedy, `rabbitmqctl trace_off -p 'it'\''s'`)) {
 			t.Errorf("%s: %+v", step.name, problems[0])
 		}
 	}

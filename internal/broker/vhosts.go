@@ -64,7 +64,7 @@ func (c *Client) Vhosts(ctx context.Context) ([]Vhost, error) {
 	return collect(ctx, c.api, "vhosts", "", func(r *tracedVhostRow) Vhost {
 		v := Vhost{Name: string(r.Name), Tracing: bool(r.Tracing), Metadata: r.Metadata}
 		if counts { // one in which nothing happened yet has no counters
-			messages, octets := float64(r.Stats.is.Published.is.Rate+r.Stats.is.Delivered.is.Rate), float64(r.Received.is.Rate+r.Sent.is.Rate)
+			messages, octets := float64(r.Stats.value.Published.value.Rate+r.Stats.value.Delivered.value.Rate), float64(r.Received.value.Rate+r.Sent.value.Rate)
 			v.Rate, v.Bytes = &messages, &octets
 		}
 		return v

@@ -287,7 +287,7 @@ func (b *brokerWatch) status(p *past, now time.Time) dedup.BrokerStatus {
 	st.Deaths = b.deathFigures(p, now)
 	if t, _ := b.topology.get(); t.err != "" {
 		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.err,
-			Mend: "Let the watching account read exchanges, bindings and consumers."})
+			Remedy: "Let the watching account read exchanges, bindings and consumers."})
 	}
 	if st.Health.OK {
 		st.State = sample.State

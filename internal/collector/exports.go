@@ -209,7 +209,7 @@ func (c *Collector) exportEstimate(p *pipeline, v view, w time.Duration, live ra
 		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, better)
 	}
 	t := &p.exports
-	exact := t.latest.TellsDuplicates
+	exact := t.latest.HasDuplicates
 	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.ExportsSource, Formula: rate.ExportsFormula, Window: w, Better: rate.BetterReport}
 	readings := handledOf(t.readings)
 	if exact {

@@ -162,7 +162,7 @@ func TestDuplicatesThatTheFrameworkCountsNeedNoStore(t *testing.T) {
 	c, p, _ := newExportPipeline(s)
 	p.store = nil
 	now := s.run(p, 640, func(n float64) dedup.Exports {
-		return dedup.Exports{Handled: n, Duplicates: math.Floor(n / 25), TellsDuplicates: true, Work: &dedup.Distribution{Sum: n / 20, Count: n}}
+		return dedup.Exports{Handled: n, Duplicates: math.Floor(n / 25), HasDuplicates: true, Work: &dedup.Distribution{Sum: n / 20, Count: n}}
 	})
 	v := view{now: now, storeDown: "the pipeline has no store"}
 	f := c.exportEstimate(p, v, 5*time.Minute, rate.LiveResult{})

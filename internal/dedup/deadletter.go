@@ -27,7 +27,7 @@ func NewDeadLetter(queue QueueRef, m message.Message) DeadLetter {
 
 // KeyedDeadLetter is NewDeadLetter with a reference of the key.
 func KeyedDeadLetter(key message.RefKey, queue QueueRef, m message.Message) DeadLetter {
-	l := DeadLetter{Message: m, Queue: queue, Ref: key.Of(queue.Vhost, queue.Name, m)}
+	l := DeadLetter{Message: m, Queue: queue, Ref: key.Ref(queue.Vhost, queue.Name, m)}
 	l.Deaths, l.Malformed = message.DeathsOf(m.Headers)
 	return l
 }

@@ -169,7 +169,7 @@ func drawMessage(t *rapid.T) message.Message {
 func TestOneMessageHasOneReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawMessage(t)
-		want := plain.Of("/", "dead", m)
+		want := plain.Ref("/", "dead", m)
 		again := m
 		again.Redelivered = true
 		again.Timestamp = m.Timestamp.UTC()
@@ -177,7 +177,7 @@ func TestOneMessageHasOneReference(t *testing.T) {
 		for k, v := range m.Headers {
 			again.Headers[k] = v
 		}
-		if got := plain.Of("/", "dead", again); got != want {
+		if got := plain.Ref("/", "dead", again); got != want {
 			t.Fatalf("the redelivered message has another reference")
 		}
 	})
@@ -196,7 +196,7 @@ func TestTwoMessagesHaveTwoReferences(t *testing.T) {
 		name := func(of string) string { return rapid.StringMatching(`[ab]{0,2}`).Draw(t, of) }
 		va, qa, vb, qb := name("va"), name("qa"), name("vb"), name("qb")
 		same := va == vb && qa == qb && described(a) == described(b)
-		if got := plain.Of(va, qa, a) == plain.Of(vb, qb, b); got != same {
+		if got := plain.Ref(va, qa, a) == plain.Ref(vb, qb, b); got != same {
 			t.Fatalf("one reference: %v, one message: %v\n%s\n%s", got, same, described(a), described(b))
 		}
 	})
@@ -236,11 +236,11 @@ func TestEveryFieldCountsForTheReference(t *testing.T) {
 		"text for bytes":    func(m *message.Message) { m.Headers = map[string]any{"h": "1"} },
 		"bytes for text":    func(m *message.Message) { m.Headers = map[string]any{"h": []byte("1")} },
 	}
-	seen := map[string]string{plain.Of("/", "dead", base): "the message", plain.Of("/", "d", base): "another queue"}
+	seen := map[string]string{plain.Ref("/", "dead", base): "the message", plain.Ref("/", "d", base): "another queue"}
 	for name, change := range changes {
 		m := base
 		change(&m)
-		ref := plain.Of("/", "dead", m)
+		ref := plain.Ref("/", "dead", m)
 		if other, ok := seen[ref]; ok {
 			t.Errorf("%s has the reference of %s", name, other)
 		}
@@ -267,7 +267,7 @@ func TestAReferenceThatAnOlderVersionMadeIsStillThatOfItsMessage(t *testing.T) {
 		MessageID: "m-1", Timestamp: time.Unix(1_700_000_000, 0), Headers: map[string]any{"tenant": "a", "n": int64(3)},
 	}}
 	const kept = "3267100651c09d1c55b3a4c92bfb132e0bfeb706dfc90cd0f357afc7365d0870"
-	if got := plain.Of("/", "orders.dlq", m); got != kept {
+	if got := plain.Ref("/", "orders.dlq", m); got != kept {
 		t.Errorf("it is %s, and was %s", got, kept)
 	}
 }

@@ -31,11 +31,11 @@ func changing(header string) bool {
 // nil they are plain.
 type RefKey []byte
 
-// Of returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
+// Ref returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
 // every property and header with its type, and the body. What a redelivery changes is left out: the flag redelivered and
 // the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
 // With a key it is an HMAC-SHA-256 in place of the hash, over the SHA-256 of the body.
-func (k RefKey) Of(vhost, queue string, m Message) string {
+func (k RefKey) Ref(vhost, queue string, m Message) string {
 	sum, version := sha256.New(), byte(plainRefVersion)
 	if len(k) > 0 {
 		sum = hmac.New(sha256.New, k)

@@ -58,7 +58,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.IDs.String(), old, one[0], failed)
-	pl.plan.Sends = &Fingerprint{Ref: l.Refs.Of(old.Queue.Vhost, old.Queue.Name, m), BodyHash: deadletter.KeyedHash(pl.planner.deps.RefKey, edited.Hash), Bytes: edited.Size}
+	pl.plan.Sends = &Fingerprint{Ref: l.Refs.Ref(old.Queue.Vhost, old.Queue.Name, m), BodyHash: deadletter.KeyedHash(pl.planner.deps.RefKey, edited.Hash), Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
 	pl.edited = &EditedMessage{Ref: old.Ref, Message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil

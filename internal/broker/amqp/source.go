@@ -150,8 +150,8 @@ func (s *Source) Next(ctx context.Context) (message.Delivery, error) {
 func (s *Source) starved(ready int) error {
 	return &broker.Error{
 		Kind: broker.InUse, Broker: s.link.mover.Name, Request: s.link.what,
-		Text: fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
-		Mend: "stop the consumers of this queue",
+		Text:   fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
+		Remedy: "stop the consumers of this queue",
 	}
 }
 

@@ -55,7 +55,7 @@ func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 	if r.Samples, err = s.newest(ctx, conn, layout, n); err != nil {
 		return r, s.table.explain.Explain(err)
 	}
-	r.Unmapped, r.Mend = s.table.cfg.SuggestRows(r.Telling(n))
+	r.Unmapped, r.Remedy = s.table.cfg.SuggestRows(r.Examples(n))
 	r.Findings = append(sqlFindings(s.table.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
 	r.Findings = append(r.Findings, s.insertsFinding(ctx, conn, layout)...)
 	r.Findings = append(r.Findings, s.statementsFinding(ctx, conn, layout)...)
@@ -72,9 +72,9 @@ func (w *walk) checked() float64 {
 
 func layoutFinding(problem *dedup.Error) dedup.Finding {
 	f := dedup.Finding{Kind: "column_missing", Tier: dedup.Severe, Text: "The table is not as the configuration says: no marker can be read.",
-		Evidence: problem.Public, Mend: "Correct columns and table, or add a primary key."}
+		Evidence: problem.Public, Remedy: "Correct columns and table, or add a primary key."}
 	if errors.Is(problem, dialect.ErrNoTable) {
-		f.Kind, f.Text, f.Mend = "table_missing", "The table of the markers is not there: no marker can be read.",
+		f.Kind, f.Text, f.Remedy = "table_missing", "The table of the markers is not there: no marker can be read.",
 			"Correct table and the database in sql.dsn, or grant SELECT on the table to the account."
 	}
 	return f
@@ -117,7 +117,7 @@ func (s *store) waitsFinding(ctx context.Context, conn *sql.Conn, l *Layout) []d
 		return nil
 	}
 	return []dedup.Finding{{Kind: "lock_waits_hidden", Tier: dedup.Warning, Text: "The account may not see lock waits: sessions that hold up others are not shown.",
-		Evidence: "account " + codec.Printable(l.Server.Account), Mend: s.table.dialect.WaitsGrant(l.Server.Account)}}
+		Evidence: "account " + codec.Printable(l.Server.Account), Remedy: s.table.dialect.WaitsGrant(l.Server.Account)}}
 }
 
 // insertsFinding says why the ids of inserts cannot be counted, where the configuration lets them be.
@@ -137,11 +137,11 @@ func (s *store) insertsFinding(ctx context.Context, conn *sql.Conn, l *Layout) [
 	if why == "" {
 		return nil
 	}
-	mend := "See what the id gap needs in docs/figures.md; without it the rate comes from another source, or cannot be told."
+	remedy := "See what the id gap needs in docs/figures.md; without it the rate comes from another source, or cannot be told."
 	if id.grant != "" {
-		why, mend = strings.TrimSuffix(why, ": "+id.grant), id.grant
+		why, remedy = strings.TrimSuffix(why, ": "+id.grant), id.grant
 	}
-	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
+	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Remedy: remedy}}
 }
 
 // statementsFinding says why the server's counts of statements cannot be read.
@@ -154,22 +154,22 @@ func (s *store) statementsFinding(ctx context.Context, conn *sql.Conn, l *Layout
 	if err == nil && source.why == "" {
 		_, err = r.read(ctx, conn, l, source)
 	}
-	why, mend := source.why, source.better
+	why, remedy := source.why, source.better
 	if s.table.dialect.Refusal(err).Denied {
-		why, mend = "the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account)
+		why, remedy = "the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account)
 	} else if err != nil {
-		why, mend = s.table.explain.Words(err), "See store hits in docs/figures.md."
+		why, remedy = s.table.explain.Describe(err), "See store hits in docs/figures.md."
 	}
 	if why == "" {
 		return nil
 	}
-	return []dedup.Finding{{Kind: "statements_not_counted", Tier: dedup.Normal, Text: "Store hits cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
+	return []dedup.Finding{{Kind: "statements_not_counted", Tier: dedup.Normal, Text: "Store hits cannot tell the duplicate rate of this table.", Evidence: why, Remedy: remedy}}
 }
 
 func sqlFindings(c markers.Config, l *Layout, w *walk) []dedup.Finding {
 	var all []dedup.Finding
-	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
-		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
+	add := func(kind string, tier dedup.Tier, text, evidence, remedy string) {
+		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Remedy: remedy})
 	}
 	pass := w.tally.pass
 	for i := range l.IDs {

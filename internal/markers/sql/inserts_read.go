@@ -64,7 +64,7 @@ var insertDialects = map[string]insertDialect{markers.MySQL: mysqlInserts{}, mar
 type insertReader struct {
 	table   *table
 	dialect insertDialect
-	told    atomic.Pointer[dedup.InsertStats]
+	newest  atomic.Pointer[dedup.InsertStats]
 
 	mu      sync.Mutex
 	counter insertCounter
@@ -93,16 +93,16 @@ func newInsertReader(t *table) *insertReader {
 
 // latest returns a copy of the newest counts; nil when there are none.
 func (r *insertReader) latest() *dedup.InsertStats {
-	if r == nil || r.told.Load() == nil {
+	if r == nil || r.newest.Load() == nil {
 		return nil
 	}
-	stats := *r.told.Load()
+	stats := *r.newest.Load()
 	return &stats
 }
 
 func (r *insertReader) publish() {
 	stats := r.counter.stats
-	r.told.Store(&stats)
+	r.newest.Store(&stats)
 }
 
 // update takes a reading. A failure of it is no failure of the store: the counts stay as they were.
@@ -149,7 +149,7 @@ func (r *insertReader) describe(err error) string {
 	if errors.Is(err, errNoNumber) {
 		return err.Error()
 	}
-	return r.table.explain.Words(err)
+	return r.table.explain.Describe(err)
 }
 
 func (r *insertReader) count(ctx context.Context, conn *sql.Conn, l *Layout, runID string) error {

@@ -61,7 +61,7 @@ var statementDialects = map[string]statementDialect{markers.MySQL: mysqlStatemen
 type statementReader struct {
 	table   *table
 	dialect statementDialect
-	told    atomic.Pointer[dedup.StatementStats]
+	newest  atomic.Pointer[dedup.StatementStats]
 
 	mu       sync.Mutex
 	book     digest.Book
@@ -96,12 +96,12 @@ func (r *statementReader) latest() *dedup.StatementStats {
 	if r == nil {
 		return nil
 	}
-	return r.told.Load()
+	return r.newest.Load()
 }
 
 func (r *statementReader) refuse(why, better string) {
 	r.book.Break()
-	r.told.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
+	r.newest.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
 }
 
 // update takes a reading: one SELECT. A failure of it is no failure of the store.
@@ -154,7 +154,7 @@ func (r *statementReader) publish(at digest.Reading) {
 	if at.LockWaits != nil {
 		t.LockWaits = &c.LockWaits
 	}
-	r.told.Store(t)
+	r.newest.Store(t)
 }
 
 // errManyStatements says that a name is in too many texts.
@@ -169,7 +169,7 @@ func (r *statementReader) failed(err error, l *Layout) {
 	case refused.Denied:
 		r.refuse("the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account))
 	case refused.Answered() && !refused.Passing:
-		r.refuse("what the server counts of statements cannot be read: "+r.table.explain.Words(err), "")
+		r.refuse("what the server counts of statements cannot be read: "+r.table.explain.Describe(err), "")
 	}
 }
 

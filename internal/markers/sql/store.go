@@ -170,16 +170,16 @@ func (s *store) changed(err error) {
 }
 
 func (s *store) failed(err error) {
-	told := s.table.explain.Explain(err)
+	explained := s.table.explain.Explain(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == nil || s.fault.Error() != told.Error() {
-		s.log.Warn("the walk over the store stopped", "err", told)
+	if s.fault == nil || s.fault.Error() != explained.Error() {
+		s.log.Warn("the walk over the store stopped", "err", explained)
 	}
 	r := s.table.dialect.Refusal(err)
 	var known *dedup.Error
-	s.fault, s.lasting = told, r.Answered() && !r.Passing || errors.As(err, &known)
-	s.progress.Waiting = dedup.PublicText(told)
+	s.fault, s.lasting = explained, r.Answered() && !r.Passing || errors.As(err, &known)
+	s.progress.Waiting = dedup.PublicText(explained)
 }
 
 // Stats returns what is known of the store, with its health and its lock waits read now.

@@ -222,7 +222,7 @@ type findingJSON struct {
 	Tier     string `json:"tier"`
 	Text     string `json:"text"`
 	Evidence string `json:"evidence"`
-	Mend     string `json:"mend"`
+	Remedy   string `json:"mend"`
 }
 
 type eventJSON struct {
@@ -255,7 +255,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 	}
 	if r.Late == "" { // a hazard that was seen long ago may be gone
 		for _, x := range p.Findings {
-			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
+			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Remedy})
 		}
 	}
 	for _, e := range p.Events {
