@@ -29,7 +29,7 @@ func (p *pipeline) statementHits(v view) hitsSource {
 // are gone than deliveries were not acked, something else deletes them, and they tell nothing.
 func (p *pipeline) comeAgain(v view, span rate.HitsSpan, gain sample.Gain, died float64, held rate.RowsHeld) rate.HitsAgain {
 	rows := &p.store.inserts
-	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain),
+	a := rate.HitsAgain{Died: died, Returned: p.returnedHits(span, gain), Before: p.waitingAround(span.From) + gain.Taken,
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+p.askedAround(v, span.From))}
 	if gain.Closed > 0 {
 		a.Waiting = min(died, p.waitingAround(span.To))
