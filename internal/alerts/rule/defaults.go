@@ -187,7 +187,7 @@ func sourceRules() []Rule {
 			Name: "partition", Title: "Network partition", Kind: OfBroker, Measure: "partition", Unit: dedup.Count, Timing: soon,
 			Limits:  Limits{Emergency: Limit(1)},
 			Meaning: "Nodes of the broker cannot see each other, so that either side may go on alone, and what one of them took may be dropped.",
-			Step:    "Remedy the network, then restart the side that is to give way, as RabbitMQ's guide on partitions says.",
+			Step:    "Mend the network, then restart the side that is to give way, as RabbitMQ's guide on partitions says.",
 		},
 		{
 			Name: "minority", Title: "Queues without service", Kind: OfBroker, Measure: "minority", Unit: dedup.Count, Timing: soon,

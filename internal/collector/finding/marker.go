@@ -149,7 +149,7 @@ func failedAndAcked(p *dedup.Pass, s dedup.Scheme, g Growth, now time.Time) []de
 		Kind: "failed_and_acked", Tier: tier,
 		Text:     fmt.Sprintf("%s %s failed and acked: the work is lost%s", text.Counted(n, "message"), text.Agree(n, "was", "were"), when),
 		Evidence: evidence,
-		Remedy:   "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Remedy the cause, clear the markers, then send the messages again.",
+		Remedy:   "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Mend the cause, clear the markers, then send the messages again.",
 	}}
 }
 
