@@ -37,7 +37,7 @@ func BenchmarkQueues5000(b *testing.B) {
 		b.Run(pace.name+"/client", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				list, err := client.listQueues(b.Context(), url.Values{})
+				list, err := client.queues.pages(b.Context(), url.Values{})
 				if err != nil || len(list.queues) != queues {
 					b.Fatalf("%v", err)
 				}
@@ -49,11 +49,11 @@ func BenchmarkQueues5000(b *testing.B) {
 func readRaw(b *testing.B, client *Client, page int) {
 	b.Helper()
 	query := url.Values{"page": {strconv.Itoa(page)}, "page_size": {pageSize}}
-	request, _, err := client.request(b.Context(), APIPath("queues"), query)
+	request, _, err := client.api.request(b.Context(), APIPath("queues"), query)
 	if err != nil {
 		b.Fatal(err)
 	}
-	answer, err := client.http.Do(request)
+	answer, err := client.api.http.Do(request)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -30,14 +30,14 @@ func (c *Client) Channels(ctx context.Context) (dedup.ChannelList, error) {
 	}
 	defer c.leave()
 	list := dedup.ChannelList{At: time.Now()}
-	channels, err := collect(ctx, c, "channels", channelColumns, (*channelRow).channel)
+	channels, err := collect(ctx, c.api, "channels", channelColumns, (*channelRow).channel)
 	if withholdsConsumers(err) {
 		return list, nil
 	}
 	if err != nil {
 		return dedup.ChannelList{}, err
 	}
-	consumers, err := collect(ctx, c, "consumers", consumerColumns, (*consumerRow).consumer)
+	consumers, err := collect(ctx, c.api, "consumers", consumerColumns, (*consumerRow).consumer)
 	if withholdsConsumers(err) {
 		return list, nil
 	}
@@ -49,5 +49,5 @@ func (c *Client) Channels(ctx context.Context) (dedup.ChannelList, error) {
 }
 
 func (r *channelRow) channel() dedup.Channel {
-	return dedup.Channel{Name: string(r.Name), Connection: string(r.Connection.is.Name), Vhost: string(r.Vhost), Node: string(r.Node)}
+	return dedup.Channel{Name: string(r.Name), Connection: string(r.Connection.value.Name), Vhost: string(r.Vhost), Node: string(r.Node)}
 }

@@ -45,6 +45,6 @@ func (c *Client) whoami(ctx context.Context) (whoamiRow, error) {
 	}
 	defer c.leave()
 	var row whoamiRow
-	err := c.get(ctx, APIPath("whoami"), nil, &row)
+	err := c.api.get(ctx, APIPath("whoami"), nil, &row)
 	return row, err
 }

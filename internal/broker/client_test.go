@@ -82,7 +82,7 @@ func TestEveryFailureHasItsKindAndSaysWhatToDo(t *testing.T) {
 				timeout = 150 * time.Millisecond
 			}
 			client := newClient(t, server.URL, within(timeout))
-			client.limit = 2 << 20
+			client.api.limit = 2 << 20
 			_, err := client.Sample(t.Context())
 			checkFailure(t, err, c.kind, c.says)
 		})
@@ -248,7 +248,7 @@ func TestPathsKeepEscapedSlashesAndThePrefix(t *testing.T) {
 		"ü\u202e": "/a%2Fb/api/queues/%C3%BC%E2%80%AE",
 	}
 	for vhost, want := range cases {
-		request, name, err := client.request(t.Context(), APIPath("queues", vhost), nil)
+		request, name, err := client.api.request(t.Context(), APIPath("queues", vhost), nil)
 		if err != nil || request.URL.RequestURI() != want || name != "GET "+want {
 			t.Errorf("vhost %q: %q %q %v, want %q", vhost, request.URL.RequestURI(), name, err, want)
 		}

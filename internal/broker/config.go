@@ -115,7 +115,7 @@ func (a Act) validate(block string) error {
 	return nil
 }
 
-// Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it.
+// Validate returns all problems joined; each message begins with the key that is at fault and says how to fix it.
 func (c Config) Validate() error {
 	var problems []error
 	if c.Name == "" {

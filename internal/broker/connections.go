@@ -32,12 +32,12 @@ func (c *Client) connections(ctx context.Context) ([]dedup.Connection, error) {
 			open[name] = i
 			all = append(all, dedup.Connection{Name: name})
 		}
-		if ms := row.ConnectedAt.value; ms != nil && *ms > 0 && !c.memory.date.IsZero() {
-			all[i].Opened = time.UnixMilli(*ms).Add(c.memory.asked.Sub(c.memory.date.Add(dateLag)))
+		if ms := row.ConnectedAt.value; ms != nil && *ms > 0 && !c.api.date.IsZero() {
+			all[i].Opened = time.UnixMilli(*ms).Add(c.api.asked.Sub(c.api.date.Add(dateLag)))
 		}
 	}
 	for _, query := range []url.Values{{"columns": {"name"}, "disable_stats": {"true"}}, {"columns": {"name,connected_at"}}} {
-		if err := c.getTwice(ctx, APIPath("connections"), query, &rows[connectionRow]{each: add}); err != nil {
+		if err := c.api.getTwice(ctx, APIPath("connections"), query, &rows[connectionRow]{each: add}); err != nil {
 			if withholdsConsumers(err) || hasStatus(err, http.StatusNotFound) {
 				return nil, nil
 			}
@@ -45,12 +45,4 @@ func (c *Client) connections(ctx context.Context) ([]dedup.Connection, error) {
 		}
 	}
 	return all, nil
-}
-
-// noteDate remembers the broker's clock as its answer shows it, beside ours when the request was made.
-func (c *Client) noteDate(asked time.Time, answer *http.Response) {
-	c.memory.asked, c.memory.date = asked, time.Time{}
-	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
-		c.memory.date = date
-	}
 }

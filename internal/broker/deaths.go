@@ -89,27 +89,37 @@ func (c Config) Prometheus() (*http.Client, []*url.URL, error) {
 	return newHTTP(authorities), roots, err
 }
 
+// A scraper reads the Prometheus endpoints of a broker's nodes.
+type scraper struct {
+	http *http.Client
+	// roots are the endpoints, empty when none is configured.
+	roots []*url.URL
+	// timeout bounds the reading of all of them, and limit the answer of each.
+	timeout time.Duration
+	limit   int64
+}
+
 // scrape reads what each node counts by itself, all nodes at once: how many messages died, and its message totals. Both are nil
 // where no endpoint is configured. A node that does not answer says why, and fails nothing else.
-func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTotals) {
-	if len(c.prometheus) == 0 {
+func (s *scraper) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTotals) {
+	if len(s.roots) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.scrapeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	deaths, totals := make([]dedup.NodeDeaths, len(c.prometheus)), make([]dedup.NodeTotals, len(c.prometheus))
+	deaths, totals := make([]dedup.NodeDeaths, len(s.roots)), make([]dedup.NodeTotals, len(s.roots))
 	var reading sync.WaitGroup
-	for i, root := range c.prometheus {
+	for i, root := range s.roots {
 		reading.Go(func() {
 			deaths[i], totals[i] = dedup.NodeDeaths{URL: root.String()}, dedup.NodeTotals{URL: root.String()}
-			lines, err := c.nodeCounters(ctx, root)
+			lines, err := s.nodeCounters(ctx, root)
 			if err != nil {
-				deaths[i].Err = c.deathsWords(ctx, err)
+				deaths[i].Err = s.failure(ctx, err)
 				totals[i].Err = deaths[i].Err
 				return
 			}
 			if deaths[i].Counts, err = readDeaths(lines[0]); err != nil {
-				deaths[i].Err = c.deathsWords(ctx, err)
+				deaths[i].Err = s.failure(ctx, err)
 			}
 			if err := readTotals(lines[1], lines[2], &totals[i]); err != nil {
 				totals[i].Err = err.Error()
@@ -120,10 +130,11 @@ func (c *Client) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeTo
 	return deaths, totals
 }
 
-func (c *Client) deathsWords(ctx context.Context, err error) string {
+// failure says why an endpoint could not be read.
+func (s *scraper) failure(ctx context.Context, err error) string {
 	var timeout interface{ Timeout() bool }
 	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
-		return fmt.Sprintf("no answer within %s", c.scrapeTimeout)
+		return fmt.Sprintf("no answer within %s", s.timeout)
 	}
 	var failed *url.Error
 	if errors.As(err, &failed) {
@@ -134,14 +145,14 @@ func (c *Client) deathsWords(ctx context.Context, err error) string {
 
 // nodeCounters reads the lines of one node's counters of dead letters, of acked messages and of routed ones. The endpoint asks for no
 // account, and none is sent.
-func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, error) {
+func (s *scraper) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, root.JoinPath("metrics").String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", UserAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
-	answer, err := c.http.Do(request)
+	answer, err := s.http.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +160,7 @@ func (c *Client) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, err
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return pickLines(&limitedBody{from: answer.Body, left: c.limit, limit: c.limit}, deathsPrefix, acknowledgedTotal, routedTotal)
+	return pickLines(&limitedBody{from: answer.Body, left: s.limit, limit: s.limit}, deathsPrefix, acknowledgedTotal, routedTotal)
 }
 
 // pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, those of each apart, so that one that

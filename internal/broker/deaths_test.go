@@ -105,7 +105,7 @@ func TestEachNodeTellsItsOwnDeathsOrWhyNot(t *testing.T) {
 	client := newClient(t, server.URL, func(c *Config) {
 		c.PrometheusURLs = []string{up.URL, away.URL, slow.URL}
 	})
-	client.scrapeTimeout = 10 * time.Second // the others answer by then
+	client.scraper.timeout = 10 * time.Second // the others answer by then
 	sample, err := client.Sample(t.Context())
 	if err != nil || len(sample.Deaths) != 3 {
 		t.Fatalf("%+v, %v", sample.Deaths, err)
@@ -128,7 +128,7 @@ func TestEachNodeTellsItsOwnDeathsOrWhyNot(t *testing.T) {
 
 func TestCountersOfNodesAreWaitedForAsLongAsTheBrokerIsAndNoLongerThanTwoSeconds(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{500 * time.Millisecond: 500 * time.Millisecond, 10 * time.Second: 2 * time.Second} {
-		if got := newClient(t, "http://127.0.0.1:1", within(timeout)).scrapeTimeout; got != want {
+		if got := newClient(t, "http://127.0.0.1:1", within(timeout)).scraper.timeout; got != want {
 			t.Errorf("with a timeout of %s they are waited for for %s, want %s", timeout, got, want)
 		}
 	}

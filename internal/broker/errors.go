@@ -52,9 +52,9 @@ type Error struct {
 	// Broker is the configured name; Request is the method and path, or says what was attempted.
 	Broker  string
 	Request string
-	// Text says what happened and Mend what to do about it.
-	Text string
-	Mend string
+	// Text says what happened and Remedy what to do about it.
+	Text   string
+	Remedy string
 	// Status is the HTTP status, 0 when there was none.
 	Status int
 	// Err is the cause, nil when the answer itself was at fault.
@@ -67,8 +67,8 @@ type Error struct {
 // Error returns the whole message on one line.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("broker %s: %s: %s", e.Broker, e.Request, e.Text)
-	if e.Mend != "" {
-		text += "; " + e.Mend
+	if e.Remedy != "" {
+		text += "; " + e.Remedy
 	}
 	return text
 }
@@ -125,13 +125,13 @@ func (e bodyTooLarge) Error() string {
 }
 
 // failure completes an error of one request.
-func (c *Client) failure(request string, e Error) error {
-	e.Broker, e.Request = c.name, request
+func (a *api) failure(request string, e Error) error {
+	e.Broker, e.Request = a.name, request
 	return &e
 }
 
 // connectError explains why no answer began.
-func (c *Client) connectError(request string, took time.Duration, err error) error {
+func (a *api) connectError(request string, took time.Duration, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // the wrapper repeats the URL
@@ -142,54 +142,54 @@ func (c *Client) connectError(request string, took time.Duration, err error) err
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		e.Kind, e.Text = Unresolved, "the host "+Quote(c.root.Hostname())+" cannot be resolved"
-		e.Mend = "check management_url and the name service"
+		e.Kind, e.Text = Unresolved, "the host "+Quote(a.root.Hostname())+" cannot be resolved"
+		e.Remedy = "check management_url and the name service"
 	case IsTimeout(err):
-		return c.timeoutError(request, took, err)
+		return a.timeoutError(request, took, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Kind, e.Text = Refused, "connection refused by "+c.root.Host
-		e.Mend = "start RabbitMQ or correct management_url; if AMQP answers but this does not, run: rabbitmq-plugins enable rabbitmq_management"
+		e.Kind, e.Text = Refused, "connection refused by "+a.root.Host
+		e.Remedy = "start RabbitMQ or correct management_url; if AMQP answers but this does not, run: rabbitmq-plugins enable rabbitmq_management"
 	case IsTLS(err):
-		e.Kind, e.Text, e.Mend = TLS, "TLS: "+Quote(err.Error()), TLSRemedy(err)
+		e.Kind, e.Text, e.Remedy = TLS, "TLS: "+Quote(err.Error()), TLSRemedy(err)
 	case strings.Contains(err.Error(), "malformed HTTP"):
-		e.Kind, e.Text, e.Mend = NotManagement, "it does not speak HTTP", notHTTPMend(err)
+		e.Kind, e.Text, e.Remedy = NotManagement, "it does not speak HTTP", notHTTPRemedy(err)
 	case IsCut(err):
-		e.Kind, e.Text = Interrupted, "the connection to "+c.root.Host+" ended before the answer"
-		e.Mend = "RabbitMQ may be restarting; if this stays, check management_url and what stands between"
+		e.Kind, e.Text = Interrupted, "the connection to "+a.root.Host+" ended before the answer"
+		e.Remedy = "RabbitMQ may be restarting; if this stays, check management_url and what stands between"
 	default:
-		e.Kind, e.Text = Unreachable, c.root.Host+" cannot be reached: "+Quote(err.Error())
-		e.Mend = "check management_url, the route and the firewall"
+		e.Kind, e.Text = Unreachable, a.root.Host+" cannot be reached: "+Quote(err.Error())
+		e.Remedy = "check management_url, the route and the firewall"
 	}
-	return c.failure(request, e)
+	return a.failure(request, e)
 }
 
 // bodyError explains why an answer that began could not be read or understood.
-func (c *Client) bodyError(request string, took time.Duration, err error) error {
+func (a *api) bodyError(request string, took time.Duration, err error) error {
 	e := Error{Err: err}
 	var large bodyTooLarge
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"
 	case IsTimeout(err):
-		return c.timeoutError(request, took, err)
+		return a.timeoutError(request, took, err)
 	case errors.As(err, &large):
 		e.Kind, e.Text = TooLarge, large.Error()
-		e.Mend = "this is more than a broker should send; check management_url and what stands between"
+		e.Remedy = "this is more than a broker should send; check management_url and what stands between"
 	case IsCut(err):
 		e.Kind, e.Text = Truncated, "the answer ends in its midst"
-		e.Mend = "RabbitMQ may be restarting; if this stays, check what stands between"
+		e.Remedy = "RabbitMQ may be restarting; if this stays, check what stands between"
 	default:
 		e.Kind, e.Text = Malformed, "the answer is not what RabbitMQ sends: "+describeJSON(err)
-		e.Mend = "check that management_url leads to the management API of RabbitMQ 3.10 or later"
+		e.Remedy = "check that management_url leads to the management API of RabbitMQ 3.10 or later"
 	}
-	return c.failure(request, e)
+	return a.failure(request, e)
 }
 
-func (c *Client) timeoutError(request string, took time.Duration, err error) error {
+func (a *api) timeoutError(request string, took time.Duration, err error) error {
 	e := Error{Kind: Timeout, Err: err}
 	e.Text = fmt.Sprintf("no complete answer within %s", took.Round(10*time.Millisecond))
-	e.Mend = "the broker is overloaded, or a firewall drops packets; a broker with many queues needs a longer timeout and interval"
-	return c.failure(request, e)
+	e.Remedy = "the broker is overloaded, or a firewall drops packets; a broker with many queues needs a longer timeout and interval"
+	return a.failure(request, e)
 }
 
 func IsTimeout(err error) bool {
@@ -232,8 +232,8 @@ func TLSRemedy(err error) string {
 	}
 }
 
-// notHTTPMend tells AMQP and TLS ports apart by the first bytes, which net/http repeats in its error.
-func notHTTPMend(err error) string {
+// notHTTPRemedy tells AMQP and TLS ports apart by the first bytes, which net/http repeats in its error.
+func notHTTPRemedy(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, `"AMQP`):
 		return "this is an AMQP port: management_url needs the management port, usually 15672"

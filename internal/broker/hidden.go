@@ -25,38 +25,45 @@ type hiddenVhosts struct {
 	known bool
 }
 
+// A hiddenFinder finds vhosts that the account may not see.
+type hiddenFinder struct {
+	api *api
+	// last is what was found last.
+	last hiddenVhosts
+}
+
 type vhostRow struct {
 	Name word `json:"name"`
 }
 
-// hiddenQueues compares the broker's own count with the list. A user with the tag monitoring but without permission in
+// problems compares the broker's own count with the list. A user with the tag monitoring but without permission in
 // a vhost gets 200 and a list without that vhost's queues: a silence that would pass for an empty broker.
-func (c *Client) hiddenQueues(ctx context.Context, sample *dedup.BrokerSample) []dedup.Problem {
+func (f *hiddenFinder) problems(ctx context.Context, sample *dedup.BrokerSample) []dedup.Problem {
 	total, seen := sample.QueuesTotal, int64(len(sample.Queues))
 	if total == nil || *total <= seen {
-		c.memory.hidden = hiddenVhosts{}
+		f.last = hiddenVhosts{}
 		return nil
 	}
-	if age := sample.At.Sub(c.memory.hidden.at); age < 0 || age > hiddenAge {
-		c.memory.hidden = c.findHiddenVhosts(ctx, sample.Queues)
-		c.memory.hidden.at = sample.At
+	if age := sample.At.Sub(f.last.at); age < 0 || age > hiddenAge {
+		f.last = f.find(ctx, sample.Queues)
+		f.last.at = sample.At
 	}
-	hidden := c.memory.hidden
+	hidden := f.last
 	if hidden.known && len(hidden.vhosts) == 0 {
 		return nil // every vhost is visible: a queue was deleted between the count and the list
 	}
-	text := fmt.Sprintf("%d of %d queues are hidden from user %s", *total-seen, *total, Quote(c.user))
+	text := fmt.Sprintf("%d of %d queues are hidden from user %s", *total-seen, *total, Quote(f.api.user))
 	if !hidden.known {
 		return []dedup.Problem{{
-			Kind: ProblemPermissionMissing,
-			Text: text + ": it has no permission in some vhost that could not be named.",
-			Mend: "For each vhost: " + permissionLine("VHOST", c.user),
+			Kind:   ProblemPermissionMissing,
+			Text:   text + ": it has no permission in some vhost that could not be named.",
+			Remedy: "For each vhost: " + permissionLine("VHOST", f.api.user),
 		}}
 	}
-	return c.vhostProblems(text, hidden.vhosts)
+	return f.vhostProblems(text, hidden.vhosts)
 }
 
-func (c *Client) vhostProblems(text string, vhosts []string) []dedup.Problem {
+func (f *hiddenFinder) vhostProblems(text string, vhosts []string) []dedup.Problem {
 	var problems []dedup.Problem
 	for i, vhost := range vhosts {
 		if i == maxVhostNamed {
@@ -64,18 +71,18 @@ func (c *Client) vhostProblems(text string, vhosts []string) []dedup.Problem {
 			break
 		}
 		problems = append(problems, dedup.Problem{
-			Kind: ProblemPermissionMissing,
-			Text: text + ": it has no permission in vhost " + Quote(vhost) + ".",
-			Mend: permissionLine(vhost, c.user),
+			Kind:   ProblemPermissionMissing,
+			Text:   text + ": it has no permission in vhost " + Quote(vhost) + ".",
+			Remedy: permissionLine(vhost, f.api.user),
 		})
 	}
 	return problems
 }
 
-// findHiddenVhosts asks for one queue of each vhost of which no queue was seen; the API answers 401 where the account has
+// find asks for one queue of each vhost of which no queue was seen; the API answers 401 where the account has
 // no permission. The list of vhosts itself needs only the tag monitoring.
-func (c *Client) findHiddenVhosts(ctx context.Context, seen []dedup.Queue) hiddenVhosts {
-	all, err := collect(ctx, c, "vhosts", "name", func(v *vhostRow) string { return string(v.Name) })
+func (f *hiddenFinder) find(ctx context.Context, seen []dedup.Queue) hiddenVhosts {
+	all, err := collect(ctx, f.api, "vhosts", "name", func(v *vhostRow) string { return string(v.Name) })
 	if err != nil {
 		return hiddenVhosts{}
 	}
@@ -93,7 +100,7 @@ func (c *Client) findHiddenVhosts(ctx context.Context, seen []dedup.Queue) hidde
 			found.known = len(found.vhosts) > 0
 			break
 		}
-		switch err := c.get(ctx, APIPath("queues", vhost), query, &ignored{}); {
+		switch err := f.api.get(ctx, APIPath("queues", vhost), query, &ignored{}); {
 		case err == nil:
 		case KindOf(err) == NoPermission || hasStatus(err, 404): // 4.x hides such vhosts
 			found.vhosts = append(found.vhosts, vhost)

@@ -21,9 +21,9 @@ func TestHiddenQueuesAreNamedWithTheCommandThatShowsThem(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []dedup.Problem{{
-			Kind: ProblemPermissionMissing,
-			Text: `1 of 7 queues are hidden from user "watcher": it has no permission in vhost "billing".`,
-			Mend: `rabbitmqctl set_permissions -p 'billing' 'watcher' '^$' '^$' '^$'`,
+			Kind:   ProblemPermissionMissing,
+			Text:   `1 of 7 queues are hidden from user "watcher": it has no permission in vhost "billing".`,
+			Remedy: `rabbitmqctl set_permissions -p 'billing' 'watcher' '^$' '^$' '^$'`,
 		}}
 		if diff := cmp.Diff(want, sample.Problems); diff != "" {
 			t.Error(diff)

@@ -137,7 +137,7 @@ func (b *realBroker) hidden(t *testing.T, nobody *Client) {
 		}
 	}
 	i := slices.IndexFunc(sample.Problems, func(p dedup.Problem) bool {
-		return p.Mend == `rabbitmqctl set_permissions -p '"quoted"' 'it'\''s me' '^$' '^$' '^$'`
+		return p.Remedy == `rabbitmqctl set_permissions -p '"quoted"' 'it'\''s me' '^$' '^$' '^$'`
 	})
 	if i < 0 {
 		t.Errorf("no command for the vhost %q in %+v", `"quoted"`, sample.Problems)

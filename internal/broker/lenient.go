@@ -135,7 +135,7 @@ func plainNumbers(v any) any {
 
 // An object is a JSON object of shape T; anything else, such as the [] that Erlang makes of an empty one, counts as the
 // zero T.
-type object[T any] struct{ is T }
+type object[T any] struct{ value T }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (o *object[T]) UnmarshalJSON(text []byte) error {
@@ -143,5 +143,5 @@ func (o *object[T]) UnmarshalJSON(text []byte) error {
 	if text[0] != '{' {
 		return nil
 	}
-	return json.Unmarshal(text, &o.is)
+	return json.Unmarshal(text, &o.value)
 }

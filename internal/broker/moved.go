@@ -17,9 +17,9 @@ const maxLookups = 20
 // asked for by name, except those that come and go by design.
 //
 // It reports whether the list is whole. What is not settled now is asked for at the next reading.
-func (c *Client) findMoved(ctx context.Context, list *queueList, query url.Values) (whole bool, err error) {
-	last := c.memory.lasting
-	c.memory.lasting = make(map[dedup.QueueRef]struct{}, len(list.queues))
+func (l *queueLister) findMoved(ctx context.Context, list *queueList, query url.Values) (whole bool, err error) {
+	last := l.lasting
+	l.lasting = make(map[dedup.QueueRef]struct{}, len(list.queues))
 	asked, open := 0, 0
 	for ref := range last {
 		if _, there := list.seen[ref]; there || list.pages < 2 {
@@ -27,28 +27,28 @@ func (c *Client) findMoved(ctx context.Context, list *queueList, query url.Value
 		}
 		settled := false
 		if asked++; asked <= maxLookups {
-			if settled, err = c.lookUp(ctx, ref, list, query); err != nil {
-				c.memory.lasting = last
+			if settled, err = l.lookUp(ctx, ref, list, query); err != nil {
+				l.lasting = last
 				return false, err
 			}
 		}
 		if !settled {
 			open++
-			c.memory.lasting[ref] = struct{}{}
+			l.lasting[ref] = struct{}{}
 		}
 	}
 	for i := range list.queues {
 		if q := &list.queues[i]; !q.Exclusive && !q.AutoDelete {
-			c.memory.lasting[q.QueueRef] = struct{}{}
+			l.lasting[q.QueueRef] = struct{}{}
 		}
 	}
 	return open == 0, nil
 }
 
 // lookUp adds a queue to the list if it is still there. It reports false when the broker gave no clear answer.
-func (c *Client) lookUp(ctx context.Context, ref dedup.QueueRef, list *queueList, query url.Values) (settled bool, err error) {
+func (l *queueLister) lookUp(ctx context.Context, ref dedup.QueueRef, list *queueList, query url.Values) (settled bool, err error) {
 	var row queueRow
-	err = c.getTwice(ctx, APIPath("queues", ref.Vhost, ref.Name), query, &row)
+	err = l.api.getTwice(ctx, APIPath("queues", ref.Vhost, ref.Name), query, &row)
 	switch {
 	case hasStatus(err, http.StatusNotFound), KindOf(err) == NoPermission:
 		return true, nil

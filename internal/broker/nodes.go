@@ -39,7 +39,7 @@ type alarmRow struct {
 // readNodes reads the state of all nodes. The alarms of /api/nodes are up to 5 s old and absent with statistics disabled;
 // the health check knows them at once, and everywhere.
 func (c *Client) readNodes(ctx context.Context) ([]dedup.Node, error) {
-	nodes, err := collect(ctx, c, "nodes", "", (*nodeRow).node)
+	nodes, err := collect(ctx, c.api, "nodes", "", (*nodeRow).node)
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +49,9 @@ func (c *Client) readNodes(ctx context.Context) ([]dedup.Node, error) {
 	}
 	for _, alarm := range alarms {
 		for i := range nodes {
-			if nodes[i].Name == string(alarm.is.Node) {
-				nodes[i].MemoryAlarm = nodes[i].MemoryAlarm || alarm.is.Resource == "memory"
-				nodes[i].DiskAlarm = nodes[i].DiskAlarm || alarm.is.Resource == "disk"
+			if nodes[i].Name == string(alarm.value.Node) {
+				nodes[i].MemoryAlarm = nodes[i].MemoryAlarm || alarm.value.Resource == "memory"
+				nodes[i].DiskAlarm = nodes[i].DiskAlarm || alarm.value.Resource == "disk"
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (c *Client) readNodes(ctx context.Context) ([]dedup.Node, error) {
 
 // readAlarms returns the alarms in effect. The check answers 200 when there are none, 503 and a list otherwise.
 func (c *Client) readAlarms(ctx context.Context) ([]object[alarmRow], error) {
-	err := c.get(ctx, APIPath("health", "checks", "alarms"), nil, &ignored{})
+	err := c.api.get(ctx, APIPath("health", "checks", "alarms"), nil, &ignored{})
 	var e *Error
 	if !errors.As(err, &e) || e.Status != http.StatusServiceUnavailable {
 		return nil, err

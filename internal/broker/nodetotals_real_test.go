@@ -162,7 +162,7 @@ func startScraped(ctx context.Context, t *testing.T, options servers.RabbitMQOpt
 	client := newClient(t, rabbit.ManagementURL(), patient, func(c *Config) {
 		c.Username, c.Password, c.PrometheusURLs = user, secret.New(password), []string{rabbit.PrometheusURL()}
 	})
-	client.scrapeTimeout = time.Minute
+	client.scraper.timeout = time.Minute
 	return rabbit, client
 }
 

@@ -40,13 +40,13 @@ func (o *overviewRow) info() dedup.BrokerInfo {
 func (c *Client) readOverview(ctx context.Context) (*overviewRow, error) {
 	row := &overviewRow{}
 	path := APIPath("overview")
-	if err := c.get(ctx, path, nil, row); err != nil {
+	if err := c.api.get(ctx, path, nil, row); err != nil {
 		return nil, err
 	}
 	if row.Version == "" {
-		return nil, c.failure("GET /api/overview", Error{
+		return nil, c.api.failure("GET /api/overview", Error{
 			Kind: NotManagement, Text: "the answer names no rabbitmq_version, so this is not the management API",
-			Mend: notManagementMend,
+			Remedy: notManagementRemedy,
 		})
 	}
 	return row, nil

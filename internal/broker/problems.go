@@ -24,45 +24,55 @@ const (
 // normal at the moment when channels report.
 const lateReadings = 3
 
-// overviewProblems judges the overview and remembers how long the collector has been lagging.
-func (c *Client) overviewProblems(overview *overviewRow) []dedup.Problem {
-	var problems []dedup.Problem
-	if overview.RatesMode == "none" && !bool(overview.StatsDisabled) {
-		problems = append(problems, dedup.Problem{
-			Kind: ProblemRatesNone,
-			Text: "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
-			Mend: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
-		})
+// ratesProblems judges how the broker counts.
+func ratesProblems(overview *overviewRow) []dedup.Problem {
+	if overview.RatesMode != "none" || bool(overview.StatsDisabled) {
+		return nil
 	}
+	return []dedup.Problem{{
+		Kind:   ProblemRatesNone,
+		Text:   "The broker counts no messages (management.rates_mode is none): rates of publishes, deliveries and acks are unknown.",
+		Remedy: "Set management.rates_mode = basic in rabbitmq.conf and restart the nodes.",
+	}}
+}
+
+// A lag says for how long the broker's collector of statistics has been late.
+type lag struct {
+	// readings counts those in a row that found a backlog.
+	readings int
+}
+
+// problems judges the backlog of one more reading.
+func (l *lag) problems(overview *overviewRow) []dedup.Problem {
 	backlog := overview.Backlog.value
 	if backlog == nil || *backlog == 0 {
-		c.memory.lateFor = 0
-		return problems
+		l.readings = 0
+		return nil
 	}
-	if c.memory.lateFor++; c.memory.lateFor >= lateReadings {
-		problems = append(problems, dedup.Problem{
-			Kind: ProblemStatsLate,
-			Text: fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
-			Mend: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
-		})
+	if l.readings++; l.readings < lateReadings {
+		return nil
 	}
-	return problems
+	return []dedup.Problem{{
+		Kind:   ProblemStatsLate,
+		Text:   fmt.Sprintf("The broker's statistics lag: %d events wait (statistics_db_event_queue), so its counters are old.", *backlog),
+		Remedy: "Fewer channels and queues help, or a larger collect_statistics_interval in rabbitmq.conf.",
+	}}
 }
 
 // statsProblems says what a broker with disabled statistics still gives.
 func statsProblems(info dedup.BrokerInfo, queues []dedup.Queue) []dedup.Problem {
-	const mend = "Remove management_agent.disable_metrics_collector and management.disable_stats from rabbitmq.conf, or let consumers report their counters."
+	const remedy = "Remove management_agent.disable_metrics_collector and management.disable_stats from rabbitmq.conf, or let consumers report their counters."
 	switch {
 	case !info.StatsDisabled:
 		return nil
 	case info.QueueTotals || hasDepths(queues):
 		return []dedup.Problem{{
-			Kind: ProblemQueueTotalsOnly, Mend: mend,
+			Kind: ProblemQueueTotalsOnly, Remedy: remedy,
 			Text: "Statistics are disabled on the broker: queue depths are known, but publishes, deliveries, acks and consumers are not.",
 		}}
 	default:
 		return []dedup.Problem{{
-			Kind: ProblemStatsDisabled, Mend: mend,
+			Kind: ProblemStatsDisabled, Remedy: remedy,
 			Text: "Statistics are disabled on the broker: queue depths, publishes, deliveries, acks and consumers are unknown.",
 		}}
 	}
@@ -77,19 +87,19 @@ func hasDepths(queues []dedup.Queue) bool {
 	return false
 }
 
-// nodeProblems judges what /api/nodes said.
-func (c *Client) nodeProblems(nodes []dedup.Node, err error) []dedup.Problem {
+// nodeProblems judges what /api/nodes said to a user.
+func nodeProblems(user string, nodes []dedup.Node, err error) []dedup.Problem {
 	if KindOf(err) == TagMissing {
 		return []dedup.Problem{{
-			Kind: ProblemTagMissing,
-			Text: "User " + Quote(c.user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
-			Mend: tagLine(c.user),
+			Kind:   ProblemTagMissing,
+			Text:   "User " + Quote(user) + " lacks the tag monitoring: alarms, nodes and the number of hidden queues are unknown.",
+			Remedy: tagLine(user),
 		}}
 	}
 	if err != nil {
 		return []dedup.Problem{{
 			Kind: ProblemNodesUnreadable, Text: "Alarms and nodes are unknown: " + err.Error() + ".",
-			Mend: "See the log of the broker.",
+			Remedy: "See the log of the broker.",
 		}}
 	}
 	var down []string
@@ -102,9 +112,9 @@ func (c *Client) nodeProblems(nodes []dedup.Node, err error) []dedup.Problem {
 		return nil
 	}
 	return []dedup.Problem{{
-		Kind: ProblemPartialAnswer,
-		Text: fmt.Sprintf("%d of %d nodes do not run (%s): counters and depths are those of the others.", len(down), len(nodes), listed(down)),
-		Mend: "Start the node, or run rabbitmqctl forget_cluster_node if it is gone for good.",
+		Kind:   ProblemPartialAnswer,
+		Text:   fmt.Sprintf("%d of %d nodes do not run (%s): counters and depths are those of the others.", len(down), len(nodes), listed(down)),
+		Remedy: "Start the node, or run rabbitmqctl forget_cluster_node if it is gone for good.",
 	}}
 }
 

@@ -16,11 +16,11 @@ func (c *Client) Queue(ctx context.Context, ref dedup.QueueRef) (dedup.Queue, er
 	}
 	defer c.leave()
 	var row queueRow
-	err := c.get(ctx, APIPath("queues", ref.Vhost, ref.Name), nil, &row)
+	err := c.api.get(ctx, APIPath("queues", ref.Vhost, ref.Name), nil, &row)
 	if isNoObject(err) || err == nil && row.Name == "" {
-		return dedup.Queue{}, &Error{Kind: NoQueue, Broker: c.name, Status: http.StatusNotFound,
+		return dedup.Queue{}, &Error{Kind: NoQueue, Broker: c.api.name, Status: http.StatusNotFound,
 			Request: fmt.Sprintf("read queue %s of vhost %s", Quote(ref.Name), Quote(ref.Vhost)),
-			Text:    "there is no such queue", Mend: "it was deleted, or the watching account may not see its vhost"}
+			Text:    "there is no such queue", Remedy: "it was deleted, or the watching account may not see its vhost"}
 	}
 	if err != nil {
 		return dedup.Queue{}, err

@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -63,7 +62,7 @@ func (r *queueRow) queue() dedup.Queue {
 		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive), OperatorPolicy: string(r.Operator),
 		Arguments: r.Arguments, Policy: r.Policy,
 		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
-		HeadTimestamp: r.head(), Entered: r.Backing.is.NextSeqID.value, Counters: r.Stats.is.counters(),
+		HeadTimestamp: r.head(), Entered: r.Backing.value.NextSeqID.value, Counters: r.Stats.value.counters(),
 	}
 	if q.Node == "" {
 		q.Node = string(r.Leader)
@@ -107,6 +106,13 @@ func (r *queueRow) minority() bool {
 	return len(r.Members) > 0 && len(r.Online) > 0 && 2*len(r.Online) <= len(r.Members)
 }
 
+// A queueLister reads the list of queues, and remembers what it last saw.
+type queueLister struct {
+	api *api
+	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
+	lasting map[dedup.QueueRef]struct{}
+}
+
 // A queueList gathers pages of queues. Queues that move to a later page while the list is read, because others are
 // declared, are taken once; findMoved finds those that move to an earlier one.
 type queueList struct {
@@ -136,9 +142,9 @@ func (l *queueList) add(row *queueRow) {
 	}
 }
 
-// listQueues reads the pages of the plain list in sequence. The default order lets the broker gather statistics for one
+// pages reads the pages of the plain list in sequence. The default order lets the broker gather statistics for one
 // page at a time; the plain list, without columns, is the cheap one since 3.13 and no dearer before.
-func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, error) {
+func (l *queueLister) pages(ctx context.Context, query url.Values) (*queueList, error) {
 	list := &queueList{}
 	query.Set("page_size", pageSize)
 	for number := 1; ; number++ {
@@ -146,7 +152,7 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 		before := len(list.queues)
 		list.pages = number
 		page := rows[queueRow]{each: list.add}
-		err := c.getTwice(ctx, APIPath("queues"), query, &page)
+		err := l.api.getTwice(ctx, APIPath("queues"), query, &page)
 		if isPageOutOfRange(err) && number > 1 {
 			return list, nil // queues were deleted meanwhile
 		}
@@ -160,11 +166,23 @@ func (c *Client) listQueues(ctx context.Context, query url.Values) (*queueList, 
 	}
 }
 
-// getTwice tries once more after a 500: up to 4.2 a queue that is deleted while the list is made fails the whole list.
-func (c *Client) getTwice(ctx context.Context, path string, query url.Values, v any) error {
-	err := c.get(ctx, path, query, v)
-	if hasStatus(err, http.StatusInternalServerError) {
-		err = c.get(ctx, path, query, v)
+// totalsQuery asks for depths without counters.
+func totalsQuery() url.Values {
+	return url.Values{"disable_stats": {"true"}, "enable_queue_totals": {"true"}}
+}
+
+// Totals reads the depths of all queues that the account may see. Those of classic queues are as old as the request,
+// where those of Sample are up to 10 s old; quorum queues renew theirs at each Raft tick, every 5 s. It asks for the whole list at once, because for a page the broker reads all queues too:
+// on 3.10.8 with 5,000 queues the list took 0.27 s and its 11 pages 1.7 s.
+func (c *Client) Totals(ctx context.Context) (dedup.QueueTotals, error) {
+	if err := c.enter(ctx); err != nil {
+		return dedup.QueueTotals{}, err
 	}
-	return err
+	defer c.leave()
+	started := time.Now()
+	list := &queueList{}
+	if err := c.api.getTwice(ctx, APIPath("queues"), totalsQuery(), &rows[queueRow]{each: list.add}); err != nil {
+		return dedup.QueueTotals{}, err
+	}
+	return dedup.QueueTotals{At: started, Queues: list.queues}, nil
 }

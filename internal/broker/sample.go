@@ -9,18 +9,6 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// memory is what a client remembers from one reading to the next.
-type memory struct {
-	// lateFor counts the readings in a row in which the broker's collector of statistics lagged.
-	lateFor int
-	hidden  hiddenVhosts
-	traced  tracedVhosts
-	// lasting are the queues of the last reading that are not expected to vanish, and those that are still looked for.
-	lasting map[dedup.QueueRef]struct{}
-	// date is the broker's clock in its newest answer, zero when it said none, and asked ours before the request.
-	date, asked time.Time
-}
-
 // Sample reads the broker's own description, its nodes and all queues that the account may see. What cannot be read
 // beside the queues becomes a Problem of the sample; an error means that there is no sample. Errors are *Error, or wrap
 // the context's.
@@ -35,30 +23,31 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 		return dedup.BrokerSample{}, err
 	}
 	nodes, nodesErr := c.readNodes(ctx)
-	list, err := c.listQueues(ctx, queuesQuery(overview))
+	list, err := c.queues.pages(ctx, queuesQuery(overview))
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
-	whole, err := c.findMoved(ctx, list, queuesQuery(overview))
+	whole, err := c.queues.findMoved(ctx, list, queuesQuery(overview))
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
 	sample := dedup.BrokerSample{
 		At: started, Info: overview.info(), Queues: list.queues,
 		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},
-		QueuesTotal:    overview.Objects.is.Queues.value,
-		ChannelsClosed: overview.Churn.is.ChannelsClosed.value,
-		ChannelsOpen:   overview.Objects.is.Channels.value,
+		QueuesTotal:    overview.Objects.value.Queues.value,
+		ChannelsClosed: overview.Churn.value.ChannelsClosed.value,
+		ChannelsOpen:   overview.Objects.value.Channels.value,
 	}
-	sample.Deaths, sample.Totals = c.scrape(ctx)
-	if c.heard != nil {
-		sample.Log = c.heard.Reading()
+	sample.Deaths, sample.Totals = c.scraper.scrape(ctx)
+	if c.log != nil {
+		sample.Log = c.log.Reading()
 	}
 	if !whole {
 		sample.QueuesTotal = nil // an equal count must not pass for a whole list
 	}
 	sample.Problems = slices.Concat(
-		statsProblems(sample.Info, list.queues), c.overviewProblems(overview), c.nodeProblems(nodes, nodesErr), c.hiddenQueues(ctx, &sample), c.leftTracing(ctx, started),
+		statsProblems(sample.Info, list.queues), ratesProblems(overview), c.lag.problems(overview), nodeProblems(c.api.user, nodes, nodesErr),
+		c.hidden.problems(ctx, &sample), c.traced.problems(ctx, started),
 	)
 	sample.Took = time.Since(started)
 	return sample, nil

@@ -64,11 +64,11 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 	if topology.Exchanges, err = c.exchanges(ctx); err != nil {
 		return dedup.Topology{}, err
 	}
-	topology.Bindings, err = collect(ctx, c, "bindings", bindingColumns, (*bindingRow).binding)
+	topology.Bindings, err = collect(ctx, c.api, "bindings", bindingColumns, (*bindingRow).binding)
 	if err != nil {
 		return dedup.Topology{}, err
 	}
-	topology.Consumers, err = collect(ctx, c, "consumers", consumerColumns, (*consumerRow).consumer)
+	topology.Consumers, err = collect(ctx, c.api, "consumers", consumerColumns, (*consumerRow).consumer)
 	if err != nil && !withholdsConsumers(err) {
 		return dedup.Topology{}, err
 	}
@@ -83,13 +83,13 @@ func (c *Client) Topology(ctx context.Context) (dedup.Topology, error) {
 // exchanges reads the exchanges with the definitions of their policies, which may name an alternate exchange: the list of
 // exchanges tells only the policies' names. Most brokers have none on exchanges and are asked nothing more.
 func (c *Client) exchanges(ctx context.Context) ([]dedup.Exchange, error) {
-	list, err := collect(ctx, c, "exchanges", exchangeColumns, func(x *exchangeRow) exchangeRow { return *x })
+	list, err := collect(ctx, c.api, "exchanges", exchangeColumns, func(x *exchangeRow) exchangeRow { return *x })
 	if err != nil {
 		return nil, err
 	}
 	definitions := make(map[policyRef]table)
 	if slices.ContainsFunc(list, func(x exchangeRow) bool { return x.Policy != "" }) {
-		policies, err := collect(ctx, c, "policies", policyColumns, func(p *policyRow) policyRow { return *p })
+		policies, err := collect(ctx, c.api, "policies", policyColumns, func(p *policyRow) policyRow { return *p })
 		if err != nil {
 			return nil, err
 		}
@@ -123,14 +123,14 @@ func withholdsConsumers(err error) bool {
 }
 
 // collect reads a whole list and converts its rows. The list is nil only with an error.
-func collect[R, T any](ctx context.Context, c *Client, list, columns string, convert func(*R) T) ([]T, error) {
+func collect[R, T any](ctx context.Context, from *api, list, columns string, convert func(*R) T) ([]T, error) {
 	all := []T{}
 	stream := rows[R]{each: func(row *R) { all = append(all, convert(row)) }}
 	var query url.Values
 	if columns != "" {
 		query = url.Values{"columns": {columns}}
 	}
-	if err := c.getTwice(ctx, APIPath(list), query, &stream); err != nil {
+	if err := from.getTwice(ctx, APIPath(list), query, &stream); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -152,8 +152,8 @@ func (b *bindingRow) binding() dedup.Binding {
 
 func (r *consumerRow) consumer() dedup.Consumer {
 	consumer := dedup.Consumer{
-		Queue:   dedup.QueueRef{Vhost: string(r.Queue.is.Vhost), Name: string(r.Queue.is.Name)},
-		Channel: string(r.Channel.is.Name), Connection: string(r.Channel.is.Connection), Tag: string(r.Tag), AckRequired: bool(r.AckRequired),
+		Queue:   dedup.QueueRef{Vhost: string(r.Queue.value.Vhost), Name: string(r.Queue.value.Name)},
+		Channel: string(r.Channel.value.Name), Connection: string(r.Channel.value.Connection), Tag: string(r.Tag), AckRequired: bool(r.AckRequired),
 	}
 	if r.Prefetch.value != nil {
 		consumer.Prefetch = *r.Prefetch.value

@@ -17,22 +17,23 @@ const (
 	tracingLeft = dedup.MaxTrace + time.Minute
 )
 
-// tracedVhosts are the vhosts that were found traced, as they were found at a time, and since when each was.
-type tracedVhosts struct {
-	at    time.Time
+// A tracingWatch finds vhosts of which somebody has left tracing on.
+type tracingWatch struct {
+	api *api
+	// since says from when on each vhost was found traced, as of at.
 	since map[string]time.Time
+	at    time.Time
 }
 
-// leftTracing finds vhosts of which somebody has left tracing on: it costs the broker, and shows every message to whoever may read the firehose.
+// problems names the vhosts whose tracing was left on: it costs the broker, and shows every message to whoever may read the firehose.
 // What cannot be read tells nothing. The node that answers tells of itself alone.
-func (c *Client) leftTracing(ctx context.Context, at time.Time) []dedup.Problem {
-	traced := &c.memory.traced
-	if age := at.Sub(traced.at); age < 0 || age >= tracingAge {
+func (w *tracingWatch) problems(ctx context.Context, at time.Time) []dedup.Problem {
+	if age := at.Sub(w.at); age < 0 || age >= tracingAge {
 		since := map[string]time.Time{}
-		_, err := collect(ctx, c, "vhosts", "name,tracing", func(r *tracedVhostRow) struct{} {
+		_, err := collect(ctx, w.api, "vhosts", "name,tracing", func(r *tracedVhostRow) struct{} {
 			if name := string(r.Name); bool(r.Tracing) {
-				if since[name] = at; !traced.since[name].IsZero() && age >= 0 {
-					since[name] = traced.since[name]
+				if since[name] = at; !w.since[name].IsZero() && age >= 0 {
+					since[name] = w.since[name]
 				}
 			}
 			return struct{}{}
@@ -40,11 +41,11 @@ func (c *Client) leftTracing(ctx context.Context, at time.Time) []dedup.Problem 
 		if err != nil {
 			since = nil
 		}
-		*traced = tracedVhosts{at: at, since: since}
+		w.at, w.since = at, since
 	}
 	var problems []dedup.Problem
-	for _, vhost := range slices.Sorted(maps.Keys(traced.since)) {
-		since := traced.since[vhost]
+	for _, vhost := range slices.Sorted(maps.Keys(w.since)) {
+		since := w.since[vhost]
 		if at.Sub(since) < tracingLeft || len(problems) == maxVhostNamed {
 			continue
 		}
@@ -52,7 +53,7 @@ func (c *Client) leftTracing(ctx context.Context, at time.Time) []dedup.Problem 
 			Kind: ProblemTracingLeftOn,
 			Text: fmt.Sprintf("Vhost %s has been traced for %s at least: tracing costs the broker, and shows every message to whoever may read amq.rabbitmq.trace.",
 				Quote(vhost), at.Sub(since).Round(time.Minute)),
-			Mend: "If nobody needs it any more, run: " + CtlLine("trace_off", "-p", vhost),
+			Remedy: "If nobody needs it any more, run: " + CtlLine("trace_off", "-p", vhost),
 		})
 	}
 	return problems

@@ -32,10 +32,10 @@ func TestTracingThatSomebodyLeftOnIsAProblem(t *testing.T) {
 		{"the clock was set back", time.Minute, on, false},
 	} {
 		server.Reply("vhosts", step.reply)
-		problems := client.leftTracing(t.Context(), start.Add(step.after))
+		problems := client.traced.problems(t.Context(), start.Add(step.after))
 		if left := len(problems) == 1; left != step.left || len(problems) > 1 {
 			t.Errorf("%s: %+v", step.name, problems)
-		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Mend, `rabbitmqctl trace_off -p 'it'\''s'`)) {
+		} else if left && (problems[0].Kind != ProblemTracingLeftOn || !strings.HasSuffix(problems[0].Remedy, `rabbitmqctl trace_off -p 'it'\''s'`)) {
 			t.Errorf("%s: %+v", step.name, problems[0])
 		}
 	}
@@ -46,7 +46,7 @@ func TestASampleTellsOfTracingThatWasLeftOn(t *testing.T) {
 	server.Reply("vhosts", `[{"name":"/","tracing":true}]`)
 	client := newClient(t, server.URL, func(c *Config) {})
 	long := time.Now().Add(-2 * tracingLeft)
-	client.memory.traced = tracedVhosts{at: long, since: map[string]time.Time{"/": long}}
+	client.traced.at, client.traced.since = long, map[string]time.Time{"/": long}
 	sample, err := client.Sample(t.Context())
 	must(t, err)
 	if !slices.ContainsFunc(sample.Problems, func(p dedup.Problem) bool { return p.Kind == ProblemTracingLeftOn }) {

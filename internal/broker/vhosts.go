@@ -1,15 +1,8 @@
 package broker
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
 	"strconv"
-	"strings"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -68,10 +61,10 @@ func (c *Client) Vhosts(ctx context.Context) ([]Vhost, error) {
 		return nil, err
 	}
 	counts := !bool(overview.StatsDisabled) && overview.RatesMode != "none"
-	return collect(ctx, c, "vhosts", "", func(r *tracedVhostRow) Vhost {
+	return collect(ctx, c.api, "vhosts", "", func(r *tracedVhostRow) Vhost {
 		v := Vhost{Name: string(r.Name), Tracing: bool(r.Tracing), Metadata: r.Metadata}
 		if counts { // one in which nothing happened yet has no counters
-			messages, octets := float64(r.Stats.is.Published.is.Rate+r.Stats.is.Delivered.is.Rate), float64(r.Received.is.Rate+r.Sent.is.Rate)
+			messages, octets := float64(r.Stats.value.Published.value.Rate+r.Stats.value.Delivered.value.Rate), float64(r.Received.value.Rate+r.Sent.value.Rate)
 			v.Rate, v.Bytes = &messages, &octets
 		}
 		return v
@@ -122,6 +115,10 @@ func CtlLine(command string, words ...string) string {
 // SetTracing switches the tracing of a vhost on or off at the node that answers, and nothing else: the request replaces the description, tags
 // and default queue type as well, so they are sent along. The account needs the tag administrator.
 func (c *Client) SetTracing(ctx context.Context, v Vhost, on bool) error {
+	if err := c.enter(ctx); err != nil {
+		return err
+	}
+	defer c.leave()
 	body := map[string]any{}
 	for key, value := range v.Metadata {
 		body[key] = value
@@ -135,37 +132,5 @@ func (c *Client) SetTracing(ctx context.Context, v Vhost, on bool) error {
 		body["tags"] = "" // an empty list fails
 	}
 	body["tracing"] = on
-	return c.put(ctx, APIPath("vhosts", v.Name), body)
-}
-
-// put replaces one resource.
-func (c *Client) put(ctx context.Context, path string, body any) error {
-	if err := c.enter(ctx); err != nil {
-		return err
-	}
-	defer c.leave()
-	text, err := json.Marshal(body)
-	if err != nil {
-		return fmt.Errorf("broker %s: encode: %w", c.name, err)
-	}
-	started := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	request, name, err := c.request(ctx, path, nil)
-	if err != nil {
-		return err
-	}
-	name = http.MethodPut + strings.TrimPrefix(name, http.MethodGet)
-	request.Method, request.Body, request.ContentLength = http.MethodPut, io.NopCloser(bytes.NewReader(text)), int64(len(text))
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := c.http.Do(request)
-	if err != nil {
-		return c.connectError(name, time.Since(started), OrEnd(ctx, err))
-	}
-	defer answer.Body.Close()
-	if code := answer.StatusCode; code != http.StatusNoContent && code != http.StatusCreated && code != http.StatusOK {
-		return c.statusError(name, answer)
-	}
-	_, _ = io.CopyN(io.Discard, answer.Body, maxDrain)
-	return nil
+	return c.api.put(ctx, APIPath("vhosts", v.Name), body)
 }

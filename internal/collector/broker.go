@@ -180,7 +180,7 @@ func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus 
 	st.Deaths = b.deathFigures(p, now)
 	if t, _ := b.read.Topology.Get(); t.Err != "" {
 		st.Problems = append(st.Problems, dedup.Problem{Kind: "topology", Text: "Dead-letter queues cannot be found: " + t.Err,
-			Mend: "Let the watching account read exchanges, bindings and consumers."})
+			Remedy: "Let the watching account read exchanges, bindings and consumers."})
 	}
 	if st.Health.OK {
 		st.State = newest.State

@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/series"
 )
 
@@ -16,7 +17,7 @@ func died(b *testBench, nodes ...int64) {
 		f.sample.Deaths, f.sample.State.Nodes = nil, []dedup.Node{{Name: "n1", Running: true}, {Name: "n2", Running: true}}
 		for i, n := range nodes {
 			d := dedup.NodeDeaths{URL: []string{"http://n1:15692", "http://n2:15692"}[i], Counts: map[dedup.DeathKey]int64{
-				{Reason: dedup.DeathRejected, Strategy: dedup.StrategyAtMostOnce}: n, {Reason: dedup.DeathExpired, Strategy: dedup.StrategyDisabled}: n / 10}}
+				{Reason: message.DeathRejected, Strategy: dedup.StrategyAtMostOnce}: n, {Reason: message.DeathExpired, Strategy: dedup.StrategyDisabled}: n / 10}}
 			if n < 0 {
 				d.Counts, d.Err = nil, "refused\u202e"
 			}
@@ -43,12 +44,12 @@ func TestDeathsOfTheWholeBrokerAreKnownOnlyWithEveryNode(t *testing.T) {
 		died(b, 1000, 500) // only baselines
 		died(b, 1000, 500)
 		pass(counter.LongWindowEvery + testInterval)
-		if f := count(dedup.DeathRejected); !f.Known() || f.Value != 0 || f.Quality != dedup.Measured || b.pipeline(t, "orders").BrokerDeaths.Discarded.Value != 0 {
+		if f := count(message.DeathRejected); !f.Known() || f.Value != 0 || f.Quality != dedup.Measured || b.pipeline(t, "orders").BrokerDeaths.Discarded.Value != 0 {
 			t.Errorf("nothing died since: %+v", f)
 		}
 		died(b, 1050, 510)
 		pass(counter.LongWindowEvery + testInterval)
-		if f := count(dedup.DeathRejected); f.N != 60 || f.Value < 60 {
+		if f := count(message.DeathRejected); f.N != 60 || f.Value < 60 {
 			t.Errorf("60 were rejected: %+v", f)
 		}
 		if f := b.Snapshot().Brokers[0].Deaths.Discarded; f.Value != 6 {
@@ -59,7 +60,7 @@ func TestDeathsOfTheWholeBrokerAreKnownOnlyWithEveryNode(t *testing.T) {
 			nodes []int64
 		}{{"node http://n2:15692 cannot be read: refused\uFFFD", []int64{1050, -1}}, {"prometheus_urls lists 1 of 2 nodes", []int64{1050}}} {
 			died(b, tt.nodes...)
-			if f := count(dedup.DeathRejected); f.Known() || !strings.Contains(f.Why, tt.why) {
+			if f := count(message.DeathRejected); f.Known() || !strings.Contains(f.Why, tt.why) {
 				t.Errorf("%v: %+v, want unknown because %q", tt.nodes, f, tt.why)
 			}
 			if _, ok := b.history.current(series.BrokerDeadLettered, "broker", "main", "reason", "rejected", "strategy", "at_most_once"); ok {
@@ -71,7 +72,7 @@ func TestDeathsOfTheWholeBrokerAreKnownOnlyWithEveryNode(t *testing.T) {
 		died(b, 8, 515)
 		died(b, 10, 515)
 		pass(counter.LongWindowEvery + testInterval)
-		if f := count(dedup.DeathRejected); f.N < 65 || f.N > 75 {
+		if f := count(message.DeathRejected); f.N < 65 || f.N > 75 {
 			t.Errorf("60 + 5 and what the restarted node counted: %+v", f)
 		}
 	})

@@ -132,10 +132,10 @@ func TestALoopNamesOnlyMarkersThatItsMessagesCanWaitFor(t *testing.T) {
 				if f == nil {
 					t.Fatalf("no loop in %v", kindsOf(b.pipeline(t, "orders")))
 				}
-				if got := strings.Contains(f.Evidence, "m0"); got != tt.named || strings.Contains(f.Mend, "their messages then go on") {
+				if got := strings.Contains(f.Evidence, "m0"); got != tt.named || strings.Contains(f.Remedy, "their messages then go on") {
 					t.Errorf("markers named: %v, want %v: %+v", got, tt.named, f)
 				}
-				if !strings.Contains(f.Text, "queue orders") || (!tt.named && !strings.Contains(f.Mend, "is not known")) {
+				if !strings.Contains(f.Text, "queue orders") || (!tt.named && !strings.Contains(f.Remedy, "is not known")) {
 					t.Errorf("%+v does not name the queue, or does not say that the markers are not known", f)
 				}
 			})

@@ -47,7 +47,7 @@ func TestAMinimalFileIsFilledWithDefaults(t *testing.T) {
 	}
 }
 
-func TestEveryProblemIsReportedAtItsLineWithAMend(t *testing.T) {
+func TestEveryProblemIsReportedAtItsLineWithARemedy(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"malformed YAML", "server: {listen: [", "test.yaml:1: "},
 		{"an unknown key", minimal + "\ncolector: {interval: 5s}", "test.yaml:9: colector: unknown key"},

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/exports"
 	"dedup-dashboard/internal/markers/sql/effect"
+	"dedup-dashboard/internal/message"
 )
 
 // pipeline is one entry of the section `pipelines`.
@@ -200,7 +201,7 @@ func (f *file) checkPipeline(c *report, path string, p pipeline) {
 		}
 		seen[q] = true
 	}
-	if _, err := dedup.ParseIDSource(p.ID.From); err != nil {
+	if _, err := message.ParseIDSource(p.ID.From); err != nil {
 		c.add(path+".id.from", "%v", err)
 	}
 	for label := range p.Labels {

@@ -7,11 +7,6 @@ const (
 	StrategyAtLeastOnce = "at_least_once"
 )
 
-// DeathReasons returns the reasons of a death, the commonest first.
-func DeathReasons() []string {
-	return []string{DeathRejected, DeathExpired, DeathMaxLength, DeathDeliveryLimit}
-}
-
 // DeathStrategies returns the strategies of dead-lettering.
 func DeathStrategies() []string {
 	return []string{StrategyDisabled, StrategyAtMostOnce, StrategyAtLeastOnce}

@@ -14,6 +14,6 @@
 //   - tier: normal, warning, severe, emergency; unknown when there is no data.
 //   - risk: low, medium, high: a second, separate scale.
 //   - figure: a number with its provenance.
-//   - finding: a hazard seen in a store, queue or scheme, with its evidence and a mend.
+//   - finding: a hazard seen in a store, queue or scheme, with its evidence and a remedy.
 //   - snapshot: everything known at the end of one round; pages, the API and /metrics read nothing else.
 package dedup

@@ -2,14 +2,14 @@ package dedup
 
 import "time"
 
-// A Finding is a hazard seen in a store, queue or scheme, with its evidence and a mend.
+// A Finding is a hazard seen in a store, queue or scheme, with its evidence and a remedy.
 type Finding struct {
 	// Kind is a stable word for machines: dead_letter_exchange_missing, queue_hidden, marker_without_expiry, ...
 	Kind     string
 	Tier     Tier
 	Text     string
 	Evidence string
-	Mend     string
+	Remedy   string
 	// Drops says that dead letters of the pipeline are dropped by how it is built, which nothing counts by queue.
 	Drops bool
 }

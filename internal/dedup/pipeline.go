@@ -59,7 +59,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Check calls say for each thing that is wrong with the limits: where, as the configuration names it, and how to mend it.
+// Check calls say for each thing that is wrong with the limits: where, as the configuration names it, and how to fix it.
 func (l Limits) Check(say func(field, why string)) {
 	if !(l.DuplicateWarning > 0 && l.DuplicateWarning < l.DuplicateSevere && l.DuplicateSevere < l.DuplicateEmergency) {
 		say("duplicate_rate", "limits must rise: warning below severe below emergency, all above 0%")

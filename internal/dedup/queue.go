@@ -121,9 +121,9 @@ type QueueTotals struct {
 
 // A Problem is something wrong that does not stop a reading, with what to do about it.
 type Problem struct {
-	Kind string // stable word for machines: permission_missing, stats_disabled, rates_none, stats_late, ...
-	Text string
-	Mend string
+	Kind   string // stable word for machines: permission_missing, stats_disabled, rates_none, stats_late, ...
+	Text   string
+	Remedy string
 }
 
 // Topology is how queues are reached, for finding dead-letter queues.

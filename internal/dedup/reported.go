@@ -47,8 +47,8 @@ type Exports struct {
 	// there may be: what processes handled between their last reading and their end.
 	Handled, Failed, Unsure float64
 	// Duplicates are those of Handled whose work had been done before, where the framework tells.
-	Duplicates      float64
-	TellsDuplicates bool
+	Duplicates    float64
+	HasDuplicates bool
 	// Ack and Work are distributions; nil where there is none.
 	Ack, Work *Distribution
 	// Marks are when each process was read.

@@ -128,8 +128,8 @@ func (s Scheme) BoundsOnly(m Method) bool {
 	return false
 }
 
-// Told lists the sources that can tell the rate of a scheme, or bound it, beside the counters that consumers report, which always can.
-func (s Scheme) Told() []Method {
+// RateSources lists the sources that can tell the rate of a scheme, or bound it, beside the counters that consumers report, which always can.
+func (s Scheme) RateSources() []Method {
 	var all []Method
 	for _, m := range Methods() {
 		if m != MethodReported && s.HasStore() && s.Refuses(m) == "" {

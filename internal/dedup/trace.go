@@ -1,6 +1,10 @@
 package dedup
 
-import "time"
+import (
+	"time"
+
+	"dedup-dashboard/internal/message"
+)
 
 // A TracedDelivery is one delivery of a queue to a consumer as the broker's firehose showed it. Its body was dropped as soon as its id was known.
 type TracedDelivery struct {
@@ -40,7 +44,7 @@ type Trace struct {
 // A TracedQueue is a queue to be traced, and where the ids of its messages stand.
 type TracedQueue struct {
 	QueueRef
-	ID IDSource
+	ID message.IDSource
 }
 
 // The shortest and the longest time of a trace.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // itemDeath is a death of a message of a job, in the journal. What a header said need not be UTF-8.
@@ -16,7 +16,7 @@ type itemDeath struct {
 	At     int64  `json:"at"` // milliseconds since 1970; 0 when it is not known
 }
 
-func deathJSON(d *dedup.Death) (string, error) {
+func deathJSON(d *message.Death) (string, error) {
 	if d == nil {
 		return "", nil
 	}
@@ -28,7 +28,7 @@ func deathJSON(d *dedup.Death) (string, error) {
 	return string(text), err
 }
 
-func parseDeath(text string) (*dedup.Death, error) {
+func parseDeath(text string) (*message.Death, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func parseDeath(text string) (*dedup.Death, error) {
 	if err := json.Unmarshal([]byte(text), &kept); err != nil {
 		return nil, fmt.Errorf("a death: %w", err)
 	}
-	d := &dedup.Death{Queue: string(kept.Queue), Reason: string(kept.Reason), Count: kept.Count}
+	d := &message.Death{Queue: string(kept.Queue), Reason: string(kept.Reason), Count: kept.Count}
 	if kept.At != 0 {
 		d.Time = time.UnixMilli(kept.At).UTC()
 	}

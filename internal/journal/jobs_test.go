@@ -16,6 +16,7 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // hostile is what a broker may hold: it must come back byte for byte.
@@ -68,7 +69,7 @@ func TestAJobComesBackAsItWasKept(t *testing.T) {
 	job.Arrived, job.Clears = &arrived, []string{"op"}
 	job.Failures = []jobs.JobItem{{Seq: 1, At: job.Started, ID: hostile, Target: hostile, Text: hostile, Outcome: "returned"}}
 	items := []jobs.JobItem{
-		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: preflight.ClassRuns, Outcome: "moved", Death: &dedup.Death{Queue: hostile, Reason: "rejected", Count: 3, Time: job.Started}},
+		{Seq: 1, At: job.Started, Ref: "r1", ID: hostile, Target: hostile, Class: preflight.ClassRuns, Outcome: "moved", Death: &message.Death{Queue: hostile, Reason: "rejected", Count: 3, Time: job.Started}},
 		{Seq: 2, At: job.Started, Ref: "r2", Target: "orders", Outcome: "left", Text: hostile},
 	}
 	if err := j.SaveJob(t.Context(), job, items); err != nil {

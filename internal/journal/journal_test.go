@@ -127,7 +127,7 @@ func TestOfManyFirstAdminsOneIsMade(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatCannotBeUsedIsNamedWithItsMend(t *testing.T) {
+func TestADirectoryThatCannotBeUsedIsNamedWithItsRemedy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

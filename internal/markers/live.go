@@ -34,7 +34,7 @@ type Actor interface {
 	// Clear deletes the marker, and with alsoRetry its retry counter as it was seen. keep is called with the whole marker
 	// after it was compared and before it is deleted; an error of keep stops the clear.
 	Clear(ctx context.Context, seen dedup.Sighting, alsoRetry bool, keep func(image dedup.Sighting) error) dedup.Outcome
-	// Expire gives a marker that never expires a time to live, the gentler mend.
+	// Expire gives a marker that never expires a time to live, the gentler remedy.
 	Expire(ctx context.Context, seen dedup.Sighting, ttl time.Duration) dedup.Outcome
 	// Restore writes an image back with its original absolute expiry, unless that has passed or the id has a marker again.
 	Restore(ctx context.Context, image dedup.Sighting) dedup.Outcome

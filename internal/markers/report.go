@@ -20,11 +20,11 @@ type Report struct {
 	LifeState dedup.State
 	// Samples are markers as they were decoded: what they say goes before what Pass counts.
 	Samples []dedup.Marker
-	// Unmapped are the statuses of sampled markers that no state lists, the most frequent first, and Mend the lines of the
+	// Unmapped are the statuses of sampled markers that no state lists, the most frequent first, and Remedy the lines of the
 	// store's entry in the configuration that would map them, as far as their meaning can be guessed.
 	Unmapped []Unmapped
-	Mend     []string
-	// Fits is the preset that decodes the whole sample where the configured one does not; Mend are then the lines that choose it.
+	Remedy   []string
+	// Fits is the preset that decodes the whole sample where the configured one does not; Remedy are then the lines that choose it.
 	Fits string
 	// Missing are the ACL rules to grant: "+pexpiretime", "%R~msg:*". Untried are those that can be tried only once the missing ones are granted.
 	Missing, Untried []string
@@ -36,11 +36,11 @@ type Report struct {
 	Findings []dedup.Finding
 }
 
-// Telling returns at most n markers of the sample, with those that tell most in front: some that are in flight and some
+// Examples returns at most n markers of the sample, with those that tell most in front: some that are in flight and some
 // that could not be decoded. A sample of a healthy store holds neither.
-func (r Report) Telling(n int) []dedup.Marker {
+func (r Report) Examples(n int) []dedup.Marker {
 	oldest, odd := r.Pass.OldestProcessing, r.Pass.Undecodable
-	all := slices.Concat(oldest[:min(tellingFirst, len(oldest))], odd[:min(tellingFirst, len(odd))], r.Samples)
+	all := slices.Concat(oldest[:min(examplesFirst, len(oldest))], odd[:min(examplesFirst, len(odd))], r.Samples)
 	seen := map[string]bool{}
 	all = slices.DeleteFunc(all, func(m dedup.Marker) bool {
 		double := seen[m.Key] && m.Key != ""
@@ -50,5 +50,5 @@ func (r Report) Telling(n int) []dedup.Marker {
 	return all[:min(len(all), n)]
 }
 
-// tellingFirst is how many markers of each kind that tells much go before the others of a sample.
-const tellingFirst = 5
+// examplesFirst is how many markers of each kind that tells much go before the others of a sample.
+const examplesFirst = 5

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // hiddenMembers are bodies that hold a secret which their names tell of, and not by the name right before it.
@@ -53,7 +53,7 @@ func hiddenMembers() map[string]string {
 func TestASecretIsHiddenWhateverTellsItsName(t *testing.T) {
 	m := New(Words())
 	for name, body := range hiddenMembers() {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(body)
 		got := m.Message(l)
 		shown := string(got.Body)
@@ -76,13 +76,13 @@ func TestWhatTellsOfNoSecretIsShownAsItIs(t *testing.T) {
 		`{"msg":"mysql --verbose shop"}`,
 		`{"msg":"eyJ is how it begins"}`,
 	} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(body)
 		if got := m.Message(l); string(got.Body) != body || got.Changed {
 			t.Errorf("%s is shown as %s (masked: %t)", body, got.Body, got.Changed)
 		}
 	}
-	l := dedup.Message{}
+	l := message.Message{}
 	l.Headers = map[string]any{"a": map[string]any{"name": "password", "value": "hunter2"}, "b": map[string]any{"name": "order", "value": "o-1"}}
 	got := m.Message(l).Headers
 	if a, b := got["a"].(map[string]any), got["b"].(map[string]any); a["value"] != Hidden || b["value"] != "o-1" {

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestMaskHidesWhatNamesSay(t *testing.T) {
@@ -50,7 +50,7 @@ func TestNamesThatRunWordsTogetherAreHiddenAndWordsThatOnlyLookAlikeAreNot(t *te
 func TestABodyThatIsASingleValueIsNotShown(t *testing.T) {
 	m := New(Words())
 	for _, body := range []string{"4111111111111111", " \n4111111111111111", `"password=hunter2"`, "true", "null"} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(body)
 		if got := m.Message(l); got.Body != nil || got.Why == "" {
 			t.Errorf("%q is shown: %q", body, got.Body)
@@ -61,20 +61,20 @@ func TestABodyThatIsASingleValueIsNotShown(t *testing.T) {
 func TestABodyThatIsNotJSONIsNotShown(t *testing.T) {
 	m := New(Words())
 	for _, body := range []string{"password=hunter2", "\x1f\x8b\x08", `{"a":1}{"b":2}`, `{"a":`, strings.Repeat("[", 2000) + strings.Repeat("]", 2000)} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(body)
 		if got := m.Message(l); got.Body != nil || got.Why == "" {
 			t.Errorf("%.20q is shown: %.20q, %q", body, got.Body, got.Why)
 		}
 	}
-	if got := m.Message(dedup.Message{}); got.Why != "" {
+	if got := m.Message(message.Message{}); got.Why != "" {
 		t.Errorf("an empty body is hidden: %q", got.Why)
 	}
 }
 
 func TestHeadersAreMaskedAtAnyDepthAndTheLetterStaysAsItWas(t *testing.T) {
 	m := New([]string{"token"})
-	l := dedup.Message{}
+	l := message.Message{}
 	l.Headers = map[string]any{"x-token": "a", "deep": map[string]any{"accessToken": "b", "n": int32(1)}, "list": []any{map[string]any{"token": "c"}}, "json": `{"token":"d"}`, "dedup-token": "kept"}
 	text, err := json.Marshal(m.Message(l).Headers)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Hidden stands in the place of a value that is hidden.
@@ -13,7 +13,7 @@ const Hidden = "***"
 
 // A Message is a message as everybody may see it.
 type Message struct {
-	dedup.Message
+	message.Message
 	// Changed is true when values in Body are hidden, Names are words of the names of the members whose values are, each once, the first ones.
 	Changed bool
 	Names   []string
@@ -25,7 +25,7 @@ type Message struct {
 
 // Message returns a message without what is hidden: members of a JSON body and headers by their names, what in texts cannot be read to tell,
 // and a body whole whose values have no names. The message itself is not changed.
-func (m *Masker) Message(in dedup.Message) Message {
+func (m *Masker) Message(in message.Message) Message {
 	w := m.Begin()
 	out := w.bodyOf(in)
 	out.Headers = w.Headers(in.Headers)
@@ -38,7 +38,7 @@ func (m *Masker) Message(in dedup.Message) Message {
 }
 
 // bodyOf masks the body of a message.
-func (m *Work) bodyOf(in dedup.Message) Message {
+func (m *Work) bodyOf(in message.Message) Message {
 	out := Message{Message: in}
 	if len(in.Body) == 0 {
 		return out
@@ -65,7 +65,7 @@ func (m *Work) Headers(headers map[string]any) map[string]any { return m.headers
 
 // hidden reports whether the value of a header is hidden, inside a table in which some ends of names are hidden too.
 func (m *Work) hidden(header string, in []string) bool {
-	return m.of(header).hidesIn(in) && !dedup.OwnHeader(header) && !dedup.DeathHeader(header)
+	return m.of(header).hidesIn(in) && !message.IsOwnHeader(header) && !message.IsDeathHeader(header)
 }
 
 func (m *Work) headers(headers map[string]any, in []string) map[string]any {

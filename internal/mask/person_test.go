@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestNamesOfPersonsAreHiddenAndNamesOfThingsAreNot(t *testing.T) {
@@ -49,7 +49,7 @@ func TestTheListOfWordsOfTheConfigurationCountsForPersonsToo(t *testing.T) {
 }
 
 func TestALetterNamesWhatIsHiddenInIt(t *testing.T) {
-	l := dedup.Message{}
+	l := message.Message{}
 	l.Body = []byte(`{"customer":{"name":"Ada","e-mail":"a@b"},"cardNumber":1,"others":[{"customer":{"name":"Bob"}}],"text":"{\"token\":1}"}`)
 	got := New(Words()).Message(l)
 	if want := []string{"name", "e mail", "card number", "token"}; !got.Changed || !slices.Equal(got.Names, want) {

@@ -13,7 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const planted = "hunter2Secret"
@@ -92,7 +92,7 @@ func TestNoShapeOfATextShowsWhatItHides(t *testing.T) {
 	m := New(Words())
 	for name, text := range shapes() {
 		body, _ := json.Marshal(map[string]any{"note": text, "list": []string{text}})
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body, l.Headers = body, map[string]any{"note": text, "deep": map[string]any{"list": []any{text}}, "bytes": []byte(text)}
 		l.ReplyTo = text
 		got := m.Message(l)
@@ -137,7 +137,7 @@ func TestAddressesOfQueuesAreShownWithoutTheirPasswords(t *testing.T) {
 	m := New(Words())
 	const plain, signed, shown = "rabbitmq://mq/shop/orders_error?durable=true", "amqps://shop:hunter2@mq/shop", "amqps://***@mq/shop"
 	for _, name := range []string{"MT-Fault-InputAddress", "inputAddress", "faultAddress", "sourceAddress", "destinationAddress", "responseAddress"} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Headers = map[string]any{name: plain, "x": map[string]any{name: signed}}
 		l.Body = []byte(`{"` + name + `":"` + plain + `","list":[{"` + name + `":"` + signed + `"}]}`)
 		got := m.Message(l)
@@ -184,7 +184,7 @@ func TestWordsThatHideNothingStayAsTheyAre(t *testing.T) {
 }
 
 func TestABodyOrHeaderThatIsNotUTF8IsNotShown(t *testing.T) {
-	l := dedup.Message{}
+	l := message.Message{}
 	l.Body = []byte("{\"\xc3\xdc\xc2\xeb\":\"hunter2\"}") // 密码 in GBK
 	if got := New(Words()).Message(l); got.Body != nil || got.Why == "" {
 		t.Errorf("%q is shown", got.Body)
@@ -276,7 +276,7 @@ func FuzzMaskedTextsNeverPanicAndShowNoValueOfAPair(f *testing.F) {
 				t.Fatalf("%q became %q", body, got)
 			}
 		}
-		l := dedup.Message{Body: []byte(text)}
+		l := message.Message{Body: []byte(text)}
 		l.Headers = map[string]any{text: text, "note": []byte(text)}
 		_ = m.Message(l)
 		_ = once

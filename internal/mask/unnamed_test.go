@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // TestAValueUnderNoNameIsHiddenInABody: Celery writes positional arguments as a list, and Symfony those of a stack trace.
@@ -15,7 +15,7 @@ func TestAValueUnderNoNameIsHiddenInABody(t *testing.T) {
 		`[{"a": ["x"]}, "x", {"b": 1}]`:     `[{"a": ["x"]}, "***", {"b": 1}]`,
 		`{"args": ["hunter", 7], "n": [7]}`: `{"args": ["hunter", 7], "n": [7]}`,
 	} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(body)
 		if got := New(Words()).Message(l); string(got.Body) != want || got.Why != "" {
 			t.Errorf("%s became %s (%s)", body, got.Body, got.Why)
@@ -30,7 +30,7 @@ func TestWhatFollowsAHiddenNameInARowIsHidden(t *testing.T) {
 		`["token refused","a","com.shop.Token","b"]`:   `["token refused","a","com.shop.Token","b"]`,
 		`["urn:message:Shop:Token","urn:message:X",1]`: `["urn:message:Shop:Token","urn:message:X",1]`,
 	} {
-		l := dedup.Message{}
+		l := message.Message{}
 		l.Body = []byte(`{"trace":` + row + `}`)
 		var list any
 		if err := json.Unmarshal([]byte(row), &list); err != nil {

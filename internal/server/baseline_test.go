@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -151,7 +152,7 @@ func TestThePageKeepsWhatIsAcknowledgedOfSharedQueuesApart(t *testing.T) {
 func TestTheAPIAcknowledgesAndSaysSo(t *testing.T) {
 	s := withDead(t, 12, nil, nil)
 	const path = "/api/v1/pipelines/orders/dead-letters/baseline"
-	var line api.BaselineJSON
+	var line web.BaselineJSON
 	s.decode(s.as("operator", "POST", path, `{"count": 15, "reason": "known, OPS-1"}`), http.StatusCreated, &line)
 	if line.Count != 12 || line.Acknowledged != 12 || line.By != "o" || line.At == nil || line.Reason != "known, OPS-1" {
 		t.Errorf("%+v", line)

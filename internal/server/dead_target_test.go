@@ -8,6 +8,7 @@ import (
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestAQueueIsChosenForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAQueueIsChosenForMessagesThatDoNotSayWhereTheyCameFrom(t *testing.T) {
 		t.Error("a queue is asked for though every message says where it came from")
 	}
 	s.morgue.Put(inventoryDLQ, deadletter.Letter{
-		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: []byte("{}"), Properties: dedup.Properties{MessageID: "published"}}),
+		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, message.Message{Body: []byte("{}"), Properties: message.Properties{MessageID: "published"}}),
 		ID:         "published", NoTarget: "it has no death history", Prediction: preflight.Prediction{Class: preflight.ClassRuns},
 	})
 	s.looked("inventory", inventoryDLQ, "10000")

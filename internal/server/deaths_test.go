@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -35,7 +37,7 @@ func TestDeathsByReasonAreShownAsOfTheWholeBroker(t *testing.T) {
 func TestDeathsThatAreNotKnownAreNeverZero(t *testing.T) {
 	why := "node http://n2 cannot be read: refused\u202e"
 	d := &dedup.BrokerDeaths{Discarded: dedup.Unknown(dedup.Count, why)}
-	for _, reason := range dedup.DeathReasons() {
+	for _, reason := range message.DeathReasons() {
 		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason, PerHour: dedup.Unknown(dedup.PerHour, why)})
 	}
 	if got := show.DeathsFact(d); got != "unknown" {
@@ -50,7 +52,7 @@ func TestDeathsThatAreNotKnownAreNeverZero(t *testing.T) {
 	if problems := show.DeathsProblem(d); len(problems) != 1 || !strings.Contains(problems[0].Text.Short, `refused\u202e`) || !strings.Contains(v.Why, "cannot be read") {
 		t.Errorf("%+v, %q", problems, v.Why)
 	}
-	if j := api.DeathsOf(d, func(f dedup.Figure) api.FigureJSON { return api.FigureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
+	if j := api.DeathsOf(d, func(f dedup.Figure) web.FigureJSON { return web.FigureOf(f, noon) }); j.Rejected.Value != nil || j.Discarded.Why != why {
 		t.Errorf("%+v", j)
 	}
 	d.Discarded = dedup.Exact(dedup.Measured, dedup.Count, 3, noon, "")

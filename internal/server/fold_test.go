@@ -11,7 +11,7 @@ import (
 func TestALongTextOfAFindingIsFoldedAndAShortOneStandsOpen(t *testing.T) {
 	snap, p := orders(t)
 	long := strings.Repeat("<b>evil</b> ", 80)
-	p.Findings = []dedup.Finding{{Kind: "odd", Tier: dedup.Severe, Text: "one name is odd", Evidence: long + "the end", Mend: "rename it"}}
+	p.Findings = []dedup.Finding{{Kind: "odd", Tier: dedup.Severe, Text: "one name is odd", Evidence: long + "the end", Remedy: "rename it"}}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	f := doc.Find("#status .problem")
 	if got := oneLine(f.Find(".claim")); got != "One name is odd." || f.Find(".claim details, .mend details").Length() != 0 {

@@ -40,7 +40,7 @@ func (p probes) readyz(r *web.Request) (web.Response, error) {
 	}
 	if r.Who.Can(viewer) {
 		snap := p.snapshots.Snapshot()
-		body.Sources = api.ReadingOf(snap, time.Now()).Sources(snap.Sources)
+		body.Sources = api.SourcesOf(snap.Sources, web.ReadingOf(snap, time.Now()))
 	}
 	status := http.StatusOK
 	if !body.Ready {

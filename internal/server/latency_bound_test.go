@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 )
 
 // atMost50 is an ack latency of which an upper bound is known.
@@ -23,7 +23,7 @@ func TestAnUpperBoundIsShownAsOneAndNowhereAsZero(t *testing.T) {
 	var got struct {
 		Latency struct {
 			Tier, Risk string
-			Figure     api.FigureJSON
+			Figure     web.FigureJSON
 		} `json:"ack_latency"`
 	}
 	s.api("/api/v1/pipelines/orders", &got)

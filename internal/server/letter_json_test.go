@@ -14,15 +14,16 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // oddLetter holds what JSON cannot say: times that are no dates, NaN, and texts that are not UTF-8.
 func oddLetter() deadletter.Letter {
 	const bad = "caf\xe9"
 	l := deadletter.Letter{ID: bad, Prediction: preflight.Prediction{Class: preflight.ClassRuns}}
-	l.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{
+	l.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, message.Message{
 		Body: []byte(`{"a":1}`), Exchange: bad, RoutingKey: "orders",
-		Properties: dedup.Properties{
+		Properties: message.Properties{
 			MessageID: bad, Timestamp: time.Unix(1_732_366_800_000, 0),
 			Headers: map[string]any{
 				"t": time.Unix(-1, 0), "ms": time.Unix(1_732_366_800_000, 0), "day": time.Unix(1_732_366_800, 0), "nan": math.NaN(), "inf": float32(math.Inf(-1)), "text": bad, "k\xff": "v",

@@ -18,6 +18,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestABodyIsMaskedRevealedOnlyToAdminsAndNeverByAnAddress(t *testing.T) {
@@ -58,7 +59,7 @@ func TestTheTablesOfLettersAreSafeForSpreadsheetsAndWhole(t *testing.T) {
 	s := stocked(t, nil)
 	const formula = "=cmd|'/c calc'!A1"
 	s.morgue.Put(inventoryDLQ, deadletter.Letter{
-		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: []byte("x"), Properties: dedup.Properties{MessageID: formula}}),
+		DeadLetter: dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, message.Message{Body: []byte("x"), Properties: message.Properties{MessageID: formula}}),
 		ID:         formula, Prediction: preflight.Prediction{Class: preflight.ClassRuns},
 	})
 	doc := s.looked("inventory", inventoryDLQ, "10000")
@@ -171,7 +172,7 @@ func (s *site) harmlessPage(t *testing.T, path string) {
 // hostileLetter has what attackers and accidents write in every part.
 func hostileLetter(evil string) deadletter.Letter {
 	short := evil[:min(len(evil), 250)]
-	m := dedup.Message{Exchange: short, RoutingKey: short, Body: []byte(evil), Properties: dedup.Properties{
+	m := message.Message{Exchange: short, RoutingKey: short, Body: []byte(evil), Properties: message.Properties{
 		ContentType: short, ContentEncoding: short, MessageID: short, CorrelationID: short, ReplyTo: short, Type: short, UserID: short, AppID: short, Expiration: short,
 		Headers: map[string]any{short: evil, "list": []any{evil, map[string]any{short: evil}}, "x-exception-message": evil, "x-death": []any{map[string]any{
 			"queue": short, "reason": evil, "count": int64(1), "exchange": evil, "routing-keys": []any{evil}, "time": time.Now().Add(-time.Hour),

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -21,7 +22,7 @@ func TestNoHashOfWhatIsHiddenCanBeTriedAgainstGuesses(t *testing.T) {
 	s := stocked(t, nil)
 	body := []byte(`{"phone":"+49 170 1234567"}`)
 	letter := deadletter.Letter{Prediction: preflight.Prediction{Class: preflight.ClassRuns}}
-	letter.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, dedup.Message{Body: body, Properties: dedup.Properties{MessageID: "m-1"}})
+	letter.DeadLetter = dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: inventoryDLQ}, message.Message{Body: body, Properties: message.Properties{MessageID: "m-1"}})
 	bodySum, valueSum := sha256.Sum256(body), sha256.Sum256([]byte("processing +49 170 1234567"))
 	letter.Size, letter.Hash = len(body), hex.EncodeToString(bodySum[:])
 	s.morgue.Put(inventoryDLQ, letter)

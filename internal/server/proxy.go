@@ -65,8 +65,8 @@ func (p *proxies) problem(who auth.Principal) templates.Problem {
 		return templates.Problem{}
 	}
 	return templates.Problem{
-		Tier: dedup.Warning.String(),
-		Text: templates.Sentence("A request came from " + *host + " with a header that names another sender. If that is a proxy of yours, everybody behind it counts as one address: here, and when sign-ins that failed are delayed."),
-		Mend: templates.Sentence("Add its address to server.trusted_proxies and restart. If it is no proxy of yours, somebody sent that header, and nothing follows from it."),
+		Tier:   dedup.Warning.String(),
+		Text:   templates.Sentence("A request came from " + *host + " with a header that names another sender. If that is a proxy of yours, everybody behind it counts as one address: here, and when sign-ins that failed are delayed."),
+		Remedy: templates.Sentence("Add its address to server.trusted_proxies and restart. If it is no proxy of yours, somebody sent that header, and nothing follows from it."),
 	}
 }

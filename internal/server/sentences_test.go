@@ -22,11 +22,11 @@ func TestNoSentenceOfOursIsCut(t *testing.T) {
 		p.Windows[i].DuplicateRate = dedup.Unknown(dedup.Ratio, wordy)
 		p.Windows[i].DuplicateRate.Better = wordy
 	}
-	p.Findings = []dedup.Finding{{Kind: "looping", Tier: dedup.Warning, Text: wordy, Evidence: wordy, Mend: wordy}}
+	p.Findings = []dedup.Finding{{Kind: "looping", Tier: dedup.Warning, Text: wordy, Evidence: wordy, Remedy: wordy}}
 	p.Events = []dedup.Event{{At: noon.Add(-1), Kind: "alarm", Text: wordy}}
 	p.DeadLetterQueues[0].Found = wordy
 	snap.Sources[1].Err = wordy
-	snap.Brokers[0].Problems = []dedup.Problem{{Text: wordy, Mend: wordy}}
+	snap.Brokers[0].Problems = []dedup.Problem{{Text: wordy, Remedy: wordy}}
 	snap.Stores[1].Health = dedup.SourceHealth{Name: "store payments", Kind: "store", Tried: true, Err: wordy}
 	_, overview := overviewPage(t, snap, "")
 	_, page := pipelinePage(t, snap, "orders", "", demo.History{})

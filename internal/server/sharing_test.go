@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 )
 
 // shared lets the first two pipelines of the sample share the dead-letter queue of the first.
@@ -32,7 +33,7 @@ func TestASharedQueueIsABoundOfEachPipelineAndStandsOnce(t *testing.T) {
 	var list struct {
 		Pipelines []struct {
 			Name        string
-			DeadLetters api.FigureJSON `json:"dead_letters"`
+			DeadLetters web.FigureJSON `json:"dead_letters"`
 		}
 		Shared []api.SharedQueueJSON `json:"shared_dead_letter_queues"`
 	}

@@ -62,7 +62,7 @@ func TestAWindowWithoutDataOfItsOwnIsLeftOut(t *testing.T) {
 
 func TestAFindingIsAClaimItsEvidenceAndAMendEachPunctuated(t *testing.T) {
 	snap, p := orders(t)
-	p.Findings = []dedup.Finding{{Kind: "stuck_markers", Tier: dedup.Severe, Text: "2 markers are stuck: until somebody clears them", Evidence: "msg:1, for example: name one.", Mend: "look for a consumer"}}
+	p.Findings = []dedup.Finding{{Kind: "stuck_markers", Tier: dedup.Severe, Text: "2 markers are stuck: until somebody clears them", Evidence: "msg:1, for example: name one.", Remedy: "look for a consumer"}}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	f := doc.Find("#status .problem")
 	for in, want := range map[string]string{

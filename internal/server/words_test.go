@@ -9,7 +9,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
+	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/lab/demo"
 )
 
@@ -85,7 +85,7 @@ func TestALowerBoundIsShownAsOne(t *testing.T) {
 	if got := oneLine(doc.Find(".stats > div").Eq(2)); !strings.Contains(got, "≥ ") {
 		t.Errorf("the sum over the pipelines shows %q", got)
 	}
-	j := api.FigureOf(p.DeadLetters, noon)
+	j := web.FigureOf(p.DeadLetters, noon)
 	if !j.AtLeast || j.High != nil || j.Low == nil || *j.Low != 12_132 {
 		t.Errorf("the API has %+v", j)
 	}

@@ -18,6 +18,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 )
@@ -278,7 +279,7 @@ func (r *requeueRace) loop(ctx context.Context, letters int) error {
 		if err := sink.Publish(ctx, workQueue, d.Message); err != nil {
 			return err
 		}
-		if answer, err := sink.Answer(ctx); err != nil || answer.Outcome != dedup.Confirmed {
+		if answer, err := sink.Answer(ctx); err != nil || answer.Outcome != message.Confirmed {
 			return fmt.Errorf("message %s: %s %w", d.MessageID, answer.Outcome, err)
 		}
 		if err := source.Ack(d.Tag); err != nil {

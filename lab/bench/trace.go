@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/trace"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 )
@@ -118,7 +119,7 @@ func (r *traceRace) turn(ctx context.Context, on, read bool, used *[]float64) er
 func (r *traceRace) trace(ctx context.Context) (end func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	began, ended := make(chan struct{}), make(chan error, 1)
-	id, err := dedup.ParseIDSource("message_id")
+	id, err := message.ParseIDSource("message_id")
 	if err != nil {
 		cancel()
 		return nil, err

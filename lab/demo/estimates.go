@@ -120,7 +120,7 @@ func cannotTell(p *dedup.PipelineStatus, _ time.Time) {
 
 func swallowed(p *dedup.PipelineStatus, now time.Time) {
 	p.Findings = append(p.Findings, dedup.Finding{Kind: "failed_and_acked", Tier: dedup.Severe, Text: "23 failed messages were acked: they are lost unless somebody sends them again",
-		Evidence: "the newest is order:20261121-0042", Mend: "Let the consumer nack what failed, or read the list and send the messages again."})
+		Evidence: "the newest is order:20261121-0042", Remedy: "Let the consumer nack what failed, or read the list and send the messages again."})
 	for i := range p.Windows {
 		p.Windows[i].Swallowed.Value, p.Windows[i].Swallowed.Low, p.Windows[i].Swallowed.High = 23, 23, 23
 		p.Windows[i].Lost = p.Windows[i].Swallowed
@@ -139,7 +139,7 @@ func looping(p *dedup.PipelineStatus, now time.Time) {
 
 func doubled(p *dedup.PipelineStatus, _ time.Time) {
 	p.Findings = append(p.Findings, dedup.Finding{Kind: "double_effects", Tier: dedup.Emergency, Text: "4 orders were paid twice in the last 24 h",
-		Evidence: "order 20261120-1187 and 3 more", Mend: "Refund them, and keep markers for longer than a message may come back."})
+		Evidence: "order 20261120-1187 and 3 more", Remedy: "Refund them, and keep markers for longer than a message may come back."})
 	for i := range p.Windows {
 		w := &p.Windows[i]
 		w.DoubleEffects.Value, w.DoubleEffects.Low, w.DoubleEffects.High, w.DoubleEffects.Source = 4, 4, 4, "effect check"

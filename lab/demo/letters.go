@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // poison says what is wrong with a kind of dead letter of the demo, and what a requeue would do to it.
@@ -24,13 +25,13 @@ type poison struct {
 
 func poisons() []poison {
 	return []poison{
-		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.eu", preflight.ClassRuns, "it has no marker: nothing stops the consumer from doing the work", "", false, false},
-		{dedup.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.us", preflight.ClassRuns, "its marker was deleted when the work failed", "", false, false},
-		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 4 in stock, found 3", "release.eu", preflight.ClassSwallowed, "its marker says processing, and this scheme acks what is in flight: the consumer would drop it", dedup.Processing, true, false},
-		{dedup.DeathExpired, "order.reserve", "", "", "reserve.eu", preflight.ClassSkipped, "its marker says done since 02:14:07", dedup.Done, false, true},
-		{dedup.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 1 in stock, found 0", "release.us", preflight.ClassBlocks, "its marker says processing, and this scheme returns what is in flight", dedup.Processing, true, false},
-		{dedup.DeathDeliveryLimit, "order.audit", "java.lang.NullPointerException", "Cannot invoke \"Order.getLines()\" because \"order\" is null", "audit", preflight.ClassLastAttempt, "its retry counter stands at 4 of 5", "", false, false},
-		{dedup.DeathMaxLength, "order.reserve", "", "", "reserve.eu", preflight.ClassMayRunTwice, "it died 26 h ago, and done markers live for 12 h: whether its work was done cannot be seen", "", false, false},
+		{message.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.eu", preflight.ClassRuns, "it has no marker: nothing stops the consumer from doing the work", "", false, false},
+		{message.DeathRejected, "order.reserve", "java.net.SocketTimeoutException", "Read timed out after 5000 ms: POST http://gateway.internal/reserve", "reserve.us", preflight.ClassRuns, "its marker was deleted when the work failed", "", false, false},
+		{message.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 4 in stock, found 3", "release.eu", preflight.ClassSwallowed, "its marker says processing, and this scheme acks what is in flight: the consumer would drop it", dedup.Processing, true, false},
+		{message.DeathExpired, "order.reserve", "", "", "reserve.eu", preflight.ClassSkipped, "its marker says done since 02:14:07", dedup.Done, false, true},
+		{message.DeathRejected, "order.release", "com.shop.StockMismatch", "expected 1 in stock, found 0", "release.us", preflight.ClassBlocks, "its marker says processing, and this scheme returns what is in flight", dedup.Processing, true, false},
+		{message.DeathDeliveryLimit, "order.audit", "java.lang.NullPointerException", "Cannot invoke \"Order.getLines()\" because \"order\" is null", "audit", preflight.ClassLastAttempt, "its retry counter stands at 4 of 5", "", false, false},
+		{message.DeathMaxLength, "order.reserve", "", "", "reserve.eu", preflight.ClassMayRunTwice, "it died 26 h ago, and done markers live for 12 h: whether its work was done cannot be seen", "", false, false},
 	}
 }
 
@@ -59,9 +60,9 @@ func deadLetter(queue dedup.QueueRef, source string, i int, now time.Time) deadl
 		headers["x-exception-type"], headers["x-exception-message"] = p.exception, p.failure
 	}
 	l := deadletter.Letter{
-		DeadLetter: dedup.NewDeadLetter(queue, dedup.Message{
+		DeadLetter: dedup.NewDeadLetter(queue, message.Message{
 			Exchange: "", RoutingKey: queue.Name, Redelivered: true, Body: []byte(body),
-			Properties: dedup.Properties{ContentType: "application/json", Headers: headers, DeliveryMode: 2, MessageID: id, Type: p.typ, AppID: "checkout", Timestamp: died.Add(-time.Minute)},
+			Properties: message.Properties{ContentType: "application/json", Headers: headers, DeliveryMode: 2, MessageID: id, Type: p.typ, AppID: "checkout", Timestamp: died.Add(-time.Minute)},
 		}),
 		ID: id, Target: source, Exception: p.exception, Failure: p.failure,
 		Prediction: preflight.Prediction{Class: p.class, Reasons: []string{p.why}, ClearFirst: p.clear, ClearDone: p.clearDone},

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // JobItemsThat returns those behind a number of which one thing became.
@@ -40,7 +41,7 @@ func (m *Morgue) BackOf(_ context.Context, who admin.Caller, id string) (scan st
 		}
 		scan = kept.ID
 		for _, l := range kept.Letters {
-			if dedup.RequeueRun(l.Headers) == id {
+			if message.RequeueRun(l.Headers) == id {
 				refs = append(refs, l.Ref)
 			}
 		}
@@ -60,7 +61,7 @@ func (m *Morgue) dieAgain(j *movingJob) map[string]bool {
 		if headers == nil {
 			headers = map[string]any{}
 		}
-		headers[dedup.HeaderRequeueRun], headers[dedup.HeaderRequeueID] = j.ID, l.Ref
+		headers[message.HeaderRequeueRun], headers[message.HeaderRequeueID] = j.ID, l.Ref
 		l.Headers = headers
 		l.DeadLetter = dedup.NewDeadLetter(j.Plan.Source, l.Message)
 		m.queues[j.Plan.Source.Name] = append(m.queues[j.Plan.Source.Name], l)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // spec is a pipeline in a few numbers, from which its whole status follows.
@@ -48,9 +49,9 @@ func mixedSpecs() []spec {
 		{name: "inventory", queues: []string{"inventory.reserve"}, store: "orders", team: "shop", quality: dedup.Measured, source: "reported counters",
 			low: 0.1718, high: 0.1718, perMinute: 1480, mean: 0.731, percentiles: true, dead: 2318, processing: 164, noExpiry: 12, done: 402_118, failed: 77, ready: 18_240, unacked: 500, consumers: 1, redelivered: 0.233,
 			findings: []dedup.Finding{{Kind: "marker_without_expiry", Tier: dedup.Severe, Text: "12 processing markers never expire: their messages are skipped for ever.",
-				Evidence: "msg:5f0c19ab and 11 more, the oldest for 3 h 12 m", Mend: "Set marker and expiry in one command: SET key processing NX EX 30."},
+				Evidence: "msg:5f0c19ab and 11 more, the oldest for 3 h 12 m", Remedy: "Set marker and expiry in one command: SET key processing NX EX 30."},
 				{Kind: "dedup_window_unusual", Tier: dedup.Normal, Text: "The dedup window is shorter than 24 h: a message that comes back the next day is processed again",
-					Evidence: "done markers live for 12 h", Mend: "Keep done markers for at least as long as a producer, or an operator, may send a message again."}}},
+					Evidence: "done markers live for 12 h", Remedy: "Keep done markers for at least as long as a producer, or an operator, may send a message again."}}},
 		{name: "invoices", queues: []string{"invoices"}, store: "orders", team: "money", quality: dedup.Derived, source: "residual interval",
 			low: 0.0080, high: 0.0192, perMinute: 95, mean: 0.051, dead: 0, processing: 2, done: 12_480, ready: 0, unacked: 3, consumers: 2, redelivered: 0.017},
 		{name: "shipping-labels", queues: []string{"shipping.labels"}, store: "orders", team: "logistics", perMinute: 44, mean: 0.046, dead: 3, processing: 1, done: 8_211, ready: 2, unacked: 1, consumers: 3,
@@ -220,7 +221,7 @@ func routes(queue string) []dedup.DeadLetterRoute {
 // deaths are the dead letters of the whole broker by reason.
 func deaths(now time.Time) *dedup.BrokerDeaths {
 	d := &dedup.BrokerDeaths{Discarded: dedup.Exact(dedup.Measured, dedup.Count, 0, now, "Prometheus plugin of the broker")}
-	for i, reason := range dedup.DeathReasons() {
+	for i, reason := range message.DeathReasons() {
 		d.Reasons = append(d.Reasons, dedup.ReasonDeaths{Reason: reason,
 			PerHour: deathsPerHour(float64(12-4*i), now)})
 	}

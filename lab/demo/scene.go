@@ -92,7 +92,7 @@ func hostile(now time.Time) *dedup.Snapshot {
 		p.Pipeline.Queues = []string{evil, long}
 		p.Pipeline.Vhost, p.Pipeline.IDFrom = evil, evil
 		p.Pipeline.Labels = map[string]string{evil: evil}
-		p.Findings = append(p.Findings, dedup.Finding{Kind: evil, Tier: dedup.Warning, Text: evil, Evidence: long, Mend: evil})
+		p.Findings = append(p.Findings, dedup.Finding{Kind: evil, Tier: dedup.Warning, Text: evil, Evidence: long, Remedy: evil})
 		p.Events = append(p.Events, dedup.Event{At: now.Add(-time.Minute), Kind: evil, Text: long})
 		p.Effects = &dedup.EffectCheck{At: now, Since: now, LastTry: now, Total: 2, Err: long, FreshKeys: []string{evil}, Keys: []dedup.EffectKey{effectKey(evil, 2, now), effectKey(long[:256], 3, time.Time{})}}
 		p.DeadLetterQueues = append(p.DeadLetterQueues, dedup.DeadLetterQueue{QueueRef: dedup.QueueRef{Vhost: evil, Name: long}, Type: evil, Found: evil})
@@ -104,7 +104,7 @@ func hostile(now time.Time) *dedup.Snapshot {
 	}
 	for i := range s.Brokers {
 		s.Brokers[i].Name, s.Brokers[i].Info.Version = evil, evil
-		s.Brokers[i].Problems = append(s.Brokers[i].Problems, dedup.Problem{Text: long, Mend: evil})
+		s.Brokers[i].Problems = append(s.Brokers[i].Problems, dedup.Problem{Text: long, Remedy: evil})
 	}
 	for i := range s.Stores {
 		st := &s.Stores[i]

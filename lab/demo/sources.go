@@ -38,7 +38,7 @@ func brokers(now time.Time) []dedup.BrokerStatus {
 				Nodes:          []dedup.Node{{Name: "rabbit@w1", Running: true, DiskAlarm: true}, {Name: "rabbit@w2"}},
 				QueuesMinority: []dedup.QueueRef{{Vhost: "/", Name: "stock.moves"}},
 			},
-			Problems: []dedup.Problem{{Kind: "permission_missing", Text: "The broker counts 19 queues and shows 3.", Mend: "Give the account read permission on the other virtual hosts."}},
+			Problems: []dedup.Problem{{Kind: "permission_missing", Text: "The broker counts 19 queues and shows 3.", Remedy: "Give the account read permission on the other virtual hosts."}},
 		},
 	}
 }

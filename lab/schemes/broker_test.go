@@ -8,6 +8,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/schemes"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
@@ -105,7 +106,7 @@ func (q *queues) dead(t *testing.T) []dedup.DeadLetter {
 		if !ok {
 			return letters
 		}
-		l := dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: q.grave}, message(d))
+		l := dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: q.grave}, fromDelivery(d))
 		if source, ok := l.Source(); !ok || source != q.source || l.Malformed != "" {
 			t.Fatalf("the dead letter of %s came from %q: %s", q.source, source, l.Malformed)
 		}
@@ -148,8 +149,8 @@ func (q *queues) requeue(t *testing.T, id string, c schemes.Consumer) outcome {
 	return o
 }
 
-func message(d amqp.Delivery) dedup.Message {
-	return dedup.Message{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered, Body: d.Body, Properties: dedup.Properties{
+func fromDelivery(d amqp.Delivery) message.Message {
+	return message.Message{Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered, Body: d.Body, Properties: message.Properties{
 		ContentType: d.ContentType, Headers: table(d.Headers), DeliveryMode: d.DeliveryMode, MessageID: d.MessageId, Timestamp: d.Timestamp,
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/shop"
 )
@@ -18,10 +19,10 @@ func reasonsOf(p shop.PipelineConfig) []string {
 			reasons = append(reasons, reason)
 		}
 	}
-	add(p.RetryDelay == 0 && !p.DeadLetterMissing, dedup.DeathRejected)
-	add(p.DeliveryLimit > 0, dedup.DeathDeliveryLimit)
-	add(p.MessageTTL > 0, dedup.DeathExpired)
-	add(p.MaxLength > 0, dedup.DeathMaxLength)
+	add(p.RetryDelay == 0 && !p.DeadLetterMissing, message.DeathRejected)
+	add(p.DeliveryLimit > 0, message.DeathDeliveryLimit)
+	add(p.MessageTTL > 0, message.DeathExpired)
+	add(p.MaxLength > 0, message.DeathMaxLength)
 	return reasons
 }
 

@@ -3,7 +3,7 @@ package shop
 import (
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestARequeuedCopyIsCountedOncePerRequeue(t *testing.T) {
@@ -22,11 +22,11 @@ func TestARequeuedCopyIsCountedOncePerRequeue(t *testing.T) {
 		}, Truth{Requeued: 1, Processed: 1}},
 		{"dead again and requeued again", func(e *entry) {
 			e.cameBack(requeued)
-			e.died(requeued, dedup.DeathExpired, false)
+			e.died(requeued, message.DeathExpired, false)
 			e.cameBack(again)
 			e.settled(again, processed)
 		}, Truth{Requeued: 2, Processed: 1, DeadLetters: 1}},
-		{"dead again before any consumer saw it", func(e *entry) { e.died(requeued, dedup.DeathExpired, false) }, Truth{Requeued: 1, DeadLetters: 1}},
+		{"dead again before any consumer saw it", func(e *entry) { e.died(requeued, message.DeathExpired, false) }, Truth{Requeued: 1, DeadLetters: 1}},
 		{"sent twice by a requeue that was cut off", func(e *entry) {
 			e.cameBack(requeued)
 			e.settled(requeued, processed)
@@ -35,8 +35,8 @@ func TestARequeuedCopyIsCountedOncePerRequeue(t *testing.T) {
 		}, Truth{Requeued: 1, Processed: 2, SettledAgain: 1}},
 		{"a death that the examiner hears of twice", func(e *entry) {
 			e.published(first)
-			e.died(first, dedup.DeathMaxLength, false)
-			e.died(first, dedup.DeathMaxLength, true)
+			e.died(first, message.DeathMaxLength, false)
+			e.died(first, message.DeathMaxLength, true)
 		}, Truth{Published: 1, DeadLetters: 1}},
 		{"a first copy is no requeue", func(e *entry) {
 			e.published(first)

@@ -11,7 +11,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"github.com/redis/go-redis/v9"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 )
 
@@ -50,39 +50,39 @@ func heirlooms(pipeline string) []heirloom {
 	case "inventory":
 		dotnet := plain(nserviceBusHeaders)
 		return []heirloom{
-			{dedup.DeathRejected, 26 * time.Hour, noMarker, dotnet, nil},
-			{dedup.DeathRejected, 25 * time.Hour, noMarker, dotnet, nil},
-			{dedup.DeathRejected, 7 * time.Hour, finished, dotnet, nil},
+			{message.DeathRejected, 26 * time.Hour, noMarker, dotnet, nil},
+			{message.DeathRejected, 25 * time.Hour, noMarker, dotnet, nil},
+			{message.DeathRejected, 7 * time.Hour, finished, dotnet, nil},
 		}
 	case "refunds":
 		fault := plain(massTransitHeaders)
 		return []heirloom{
-			{dedup.DeathDeliveryLimit, 9 * time.Hour, noMarker, fault, nil},
-			{dedup.DeathDeliveryLimit, 9 * time.Hour, noMarker, fault, nil},
-			{dedup.DeathDeliveryLimit, 8 * time.Hour, working, fault, nil},
-			{dedup.DeathDeliveryLimit, 8 * time.Hour, finished, fault, nil},
-			{dedup.DeathDeliveryLimit, 7 * time.Hour, noMarker, fault, withoutID},
-			{dedup.DeathRejected, 6 * time.Hour, noMarker, nil, signed},
+			{message.DeathDeliveryLimit, 9 * time.Hour, noMarker, fault, nil},
+			{message.DeathDeliveryLimit, 9 * time.Hour, noMarker, fault, nil},
+			{message.DeathDeliveryLimit, 8 * time.Hour, working, fault, nil},
+			{message.DeathDeliveryLimit, 8 * time.Hour, finished, fault, nil},
+			{message.DeathDeliveryLimit, 7 * time.Hour, noMarker, fault, withoutID},
+			{message.DeathRejected, 6 * time.Hour, noMarker, nil, signed},
 		}
 	case "notifications":
 		return []heirloom{
-			{dedup.DeathExpired, 12 * time.Hour, noMarker, celeryHeaders, nil},
-			{dedup.DeathExpired, 12 * time.Hour, begun, celeryHeaders, nil},
-			{dedup.DeathMaxLength, 11 * time.Hour, finished, celeryHeaders, nil},
-			{dedup.DeathExpired, 11 * time.Hour, noMarker, nil, copied},
-			{dedup.DeathRejected, 10 * time.Hour, noMarker, nil, malformed},
+			{message.DeathExpired, 12 * time.Hour, noMarker, celeryHeaders, nil},
+			{message.DeathExpired, 12 * time.Hour, begun, celeryHeaders, nil},
+			{message.DeathMaxLength, 11 * time.Hour, finished, celeryHeaders, nil},
+			{message.DeathExpired, 11 * time.Hour, noMarker, nil, copied},
+			{message.DeathRejected, 10 * time.Hour, noMarker, nil, malformed},
 		}
 	case "invoices":
 		spring := plain(springHeaders)
 		return []heirloom{
-			{dedup.DeathRejected, 30 * time.Hour, givenUp, spring, nil},
-			{dedup.DeathRejected, 6 * time.Hour, once, spring, nil},
-			{dedup.DeathRejected, 6 * time.Hour, working, spring, nil},
-			{dedup.DeathRejected, 5 * time.Hour, stuck, spring, nil},
-			{dedup.DeathRejected, 5 * time.Hour, finished, spring, nil},
-			{dedup.DeathRejected, 4 * time.Hour, noMarker, spring, large},
-			{dedup.DeathExpired, 3 * time.Hour, noMarker, nil, urgent},
-			{dedup.DeathRejected, 3 * time.Hour, noMarker, spring, withoutID},
+			{message.DeathRejected, 30 * time.Hour, givenUp, spring, nil},
+			{message.DeathRejected, 6 * time.Hour, once, spring, nil},
+			{message.DeathRejected, 6 * time.Hour, working, spring, nil},
+			{message.DeathRejected, 5 * time.Hour, stuck, spring, nil},
+			{message.DeathRejected, 5 * time.Hour, finished, spring, nil},
+			{message.DeathRejected, 4 * time.Hour, noMarker, spring, large},
+			{message.DeathExpired, 3 * time.Hour, noMarker, nil, urgent},
+			{message.DeathRejected, 3 * time.Hour, noMarker, spring, withoutID},
 		}
 	}
 	return nil
@@ -153,12 +153,12 @@ type estate struct {
 
 func (e estate) layOut(ctx context.Context) error {
 	for n, h := range heirlooms(e.fate.config.Name) {
-		message := e.letter(messageID(e.fate.config.Name, e.fate.seed, firstHeirloom+n), h)
-		id := idOf(message.MessageId, message.Body)
+		publishing := e.letter(messageID(e.fate.config.Name, e.fate.seed, firstHeirloom+n), h)
+		id := idOf(publishing.MessageId, publishing.Body)
 		if err := e.mark(ctx, id, h); err != nil {
 			return err
 		}
-		confirmation, err := e.channel.PublishWithDeferredConfirmWithContext(ctx, "", e.fate.config.DeadLetterQueue(), true, false, message)
+		confirmation, err := e.channel.PublishWithDeferredConfirmWithContext(ctx, "", e.fate.config.DeadLetterQueue(), true, false, publishing)
 		if err != nil {
 			return fmt.Errorf("publish %s: %w", id, err)
 		}
@@ -173,7 +173,7 @@ func (e estate) layOut(ctx context.Context) error {
 // letter is the message with the headers of its death, as the broker and its consumer's framework would have written them.
 func (e estate) letter(id string, h heirloom) amqp.Publishing {
 	source, died := e.fate.config.Name, time.Now().Add(-h.age).Truncate(time.Second)
-	message := amqp.Publishing{
+	publishing := amqp.Publishing{
 		Headers: amqp.Table{
 			copyHeader: int32(inheritedCopy),
 			"x-death": []any{amqp.Table{"count": int64(1), "reason": h.reason, "queue": source, "time": died,
@@ -184,12 +184,12 @@ func (e estate) letter(id string, h heirloom) amqp.Publishing {
 		Type: eventOf(source), AppId: "sample-shop", Body: e.fate.body(id),
 	}
 	if h.framework != nil {
-		maps.Copy(message.Headers, h.framework(e.fate.failure(id, died), id))
+		maps.Copy(publishing.Headers, h.framework(e.fate.failure(id, died), id))
 	}
 	if h.change != nil {
-		h.change(&message, e.publisher)
+		h.change(&publishing, e.publisher)
 	}
-	return message
+	return publishing
 }
 
 // mark writes the marker and the retry counter that belong to a dead letter, as old as its death.

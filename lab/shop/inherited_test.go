@@ -10,7 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"go.uber.org/goleak"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
@@ -120,7 +120,7 @@ func traits(d amqp.Delivery) map[string]bool {
 		"no message id": d.Body != nil && d.MessageId == "", "a type": d.Type != "", "a timestamp": !d.Timestamp.IsZero(),
 		"a user": d.UserId != "", "a CC header": has("CC"), "priority and expiration": d.Priority > 0 && d.Expiration != "",
 		"200 kB": len(d.Body) > 190_000, "a malformed history": false,
-		dedup.DeathRejected: false, dedup.DeathExpired: false, dedup.DeathMaxLength: false, dedup.DeathDeliveryLimit: false,
+		message.DeathRejected: false, message.DeathExpired: false, message.DeathMaxLength: false, message.DeathDeliveryLimit: false,
 	}
 	deaths, _ := d.Headers["x-death"].([]any)
 	for _, death := range deaths {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func (c *consumer) fail(ctx context.Context, a arrival, took time.Duration, returning *sync.WaitGroup) error {
@@ -94,7 +94,7 @@ func (c *consumer) reject(a arrival) error {
 	case c.pipeline.DeadLetterMissing:
 		c.entry.settled(a.copy(), func(t *Truth) { t.Lost++ })
 	case !c.pipeline.examined(): // else the examiner sees it in a moment
-		c.entry.settled(a.copy(), func(t *Truth) { t.died(dedup.DeathRejected) })
+		c.entry.settled(a.copy(), func(t *Truth) { t.died(message.DeathRejected) })
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ func TestCtrlCWhileThePlaygroundStartsLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestAMissingDashboardIsSaidWithTheMend(t *testing.T) {
+func TestAMissingDashboardIsSaidWithTheRemedy(t *testing.T) {
 	options := upOptions(filepath.Join(t.TempDir(), "ground"), &transcript{})
 	options.Dashboard = filepath.Join(t.TempDir(), "nothing")
 	if err := shop.Up(t.Context(), options); err == nil || !strings.Contains(err.Error(), "make build") {

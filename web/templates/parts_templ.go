@@ -778,12 +778,12 @@ func problem(p Problem) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		if p.Mend.Short != "" {
+		if p.Remedy.Short != "" {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "<div class=\"mend\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = folded(p.Mend).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = folded(p.Remedy).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

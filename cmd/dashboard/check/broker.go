@@ -40,7 +40,7 @@ func printBroker(w io.Writer, name string, r broker.Report) error {
 		} else {
 			failed = append(failed, p.Kind)
 		}
-		fmt.Fprintf(w, "  %s %s: %s\n    mend: %s\n", label, p.Kind, p.Text, p.Mend)
+		fmt.Fprintf(w, "  %s %s: %s\n    mend: %s\n", label, p.Kind, p.Text, p.Remedy)
 	}
 	if err := printNodes(w, r.Sample); err != nil {
 		failed = append(failed, err.Error())

@@ -36,7 +36,7 @@ func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 			label = "PROBLEM"
 			failed = append(failed, f.Kind)
 		}
-		fmt.Fprintf(w, "  %s %s: %s\n    %s\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Mend)
+		fmt.Fprintf(w, "  %s %s: %s\n    %s\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
 	}
 	if len(failed) > 0 {
 		return errors.New(strings.Join(failed, ", "))

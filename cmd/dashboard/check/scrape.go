@@ -73,7 +73,7 @@ func readRecipe(ctx context.Context, w io.Writer, reader *exports.Reader, e *ded
 			fmt.Fprintf(w, "  %s is exported as a mean alone\n", d.name)
 		}
 	}
-	if e.TellsDuplicates {
+	if e.HasDuplicates {
 		fmt.Fprintln(w, "  duplicates are counted by the framework")
 	}
 	before, counts := acks.read(ctx)

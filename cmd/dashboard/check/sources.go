@@ -24,7 +24,7 @@ func printSources(w io.Writer, p dedup.Pipeline, stores []markers.Config) {
 	for _, m := range dedup.Methods() {
 		fmt.Fprintf(w, "    %-18s %s\n", methodName(m), sourceWords(m, s, store))
 	}
-	if store == nil || len(s.Told()) == 0 {
+	if store == nil || len(s.RateSources()) == 0 {
 		fmt.Fprintf(w, "  NOTE this pipeline can have no duplicate rate unless its consumers report their outcomes (docs/consumers.md)\n")
 	}
 }

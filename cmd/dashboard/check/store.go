@@ -41,7 +41,7 @@ type storeReport struct {
 }
 
 func newStoreReport(cfg markers.Config, r markers.Report) storeReport {
-	c := storeReport{cfg: cfg, report: r, samples: r.Telling(sampleKeys)}
+	c := storeReport{cfg: cfg, report: r, samples: r.Examples(sampleKeys)}
 	for _, m := range c.samples {
 		if m.State == dedup.StateUnknown {
 			c.undecoded++
@@ -67,7 +67,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	}
 	for _, f := range r.Findings {
 		if f.Kind == "table_missing" || f.Kind == "column_missing" {
-			fmt.Fprintf(w, "  PROBLEM %s: %s\n    %s\n    mend: %s\n", f.Kind, f.Text, f.Evidence, f.Mend)
+			fmt.Fprintf(w, "  PROBLEM %s: %s\n    %s\n    mend: %s\n", f.Kind, f.Text, f.Evidence, f.Remedy)
 			return errors.New(f.Kind)
 		}
 	}
@@ -86,7 +86,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 			// The configuration describes the markers otherwise than they are.
 			label, err = "PROBLEM", errors.Join(err, errors.New(f.Kind))
 		}
-		fmt.Fprintf(w, "  %s %s: %s (%s)\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Mend)
+		fmt.Fprintf(w, "  %s %s: %s (%s)\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
 	}
 	printSamples(w, c.samples)
 	return err
@@ -177,7 +177,7 @@ func (c storeReport) printMapping(w io.Writer) error {
 		verdict = "the mapping is wrong: "
 	}
 	fmt.Fprintf(w, "  PROBLEM %s%s\n", verdict, sampled)
-	c.printMend(w)
+	c.printRemedy(w)
 	return errors.New(verdict + sampled)
 }
 
@@ -197,8 +197,8 @@ func matching(keys int64) string {
 	return strconv.FormatInt(keys, 10) + " keys match"
 }
 
-// printMend names the values that no state lists, and the lines of the configuration that would map them.
-func (c storeReport) printMend(w io.Writer) {
+// printRemedy names the values that no state lists, and the lines of the configuration that would map them.
+func (c storeReport) printRemedy(w io.Writer) {
 	const most = 8
 	var seen []string
 	for _, u := range c.report.Unmapped {
@@ -214,7 +214,7 @@ func (c storeReport) printMend(w io.Writer) {
 	if c.report.Fits != "" {
 		fmt.Fprintf(w, "    mend: preset %s decodes every sample; if your consumers work as it says (docs/stores.md), write in store %s, in place of what stands there:\n",
 			c.report.Fits, c.cfg.Name)
-		for _, line := range c.report.Mend {
+		for _, line := range c.report.Remedy {
 			fmt.Fprintf(w, "      %s\n", line)
 		}
 		return
@@ -222,11 +222,11 @@ func (c storeReport) printMend(w io.Writer) {
 	if hint := c.cfg.Hint(c.report.Unmapped); hint != "" {
 		fmt.Fprintf(w, "    mend: %s\n", hint)
 	}
-	if len(c.report.Mend) == 0 {
+	if len(c.report.Remedy) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "    mend: if these words mean what they seem to mean, write in store %s:\n", c.cfg.Name)
-	for _, line := range c.report.Mend {
+	for _, line := range c.report.Remedy {
 		fmt.Fprintf(w, "      %s\n", line)
 	}
 }

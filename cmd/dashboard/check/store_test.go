@@ -26,7 +26,7 @@ func TestTheSampleBeginsWithTheMarkersThatTellMost(t *testing.T) {
 	r.Samples[3].State = dedup.Processing
 	r.Pass.OldestProcessing = []dedup.Marker{{Key: "msg:stuck", State: dedup.Processing}, r.Samples[3]}
 	r.Pass.Undecodable = []dedup.Marker{{Key: "msg:odd", State: dedup.StateUnknown}}
-	got := r.Telling(sampleKeys)
+	got := r.Examples(sampleKeys)
 	if len(got) != sampleKeys {
 		t.Fatalf("%d markers, want %d", len(got), sampleKeys)
 	}

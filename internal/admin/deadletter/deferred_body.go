@@ -1,8 +1,8 @@
 package deadletter
 
 import (
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
+	"dedup-dashboard/internal/message"
 )
 
 // A deferredBody is the body of a letter of which nobody has asked yet what may be shown. Masking reads every byte of it, and what comes out
@@ -22,7 +22,7 @@ func (m Masker) shown(l Letter) Letter { return Masked(m.Words, l) }
 // is made of must not change any more.
 func (m Masker) WithoutBody(raw *Letter) Letter {
 	bare := *raw
-	if raw.Size > dedup.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
+	if raw.Size > message.MaxPeekedBody { // as a look has it, so that a job selects what its plan has counted
 		bare.Body = nil
 	}
 	if !IsErrorEnvelope(raw.Message) { // else what failed is read from the body
@@ -31,7 +31,7 @@ func (m Masker) WithoutBody(raw *Letter) Letter {
 	shown := m.shown(bare)
 	shown.Body, shown.Masked, shown.MaskedNames = nil, false, nil
 	shown.Hidden = raw.Hidden
-	if len(raw.Body) > 0 && raw.Size <= dedup.MaxPeekedBody {
+	if len(raw.Body) > 0 && raw.Size <= message.MaxPeekedBody {
 		shown.deferred = &deferredBody{mask: m.shown, of: raw}
 	}
 	return shown

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/text"
 )
 
@@ -46,7 +46,7 @@ func exceptionRules() []exceptionRule {
 }
 
 // exceptionOf returns the kind of the failure that a framework wrote into a message, and its text; both are empty when none did.
-func exceptionOf(m dedup.Message) (kind, failure string) {
+func exceptionOf(m message.Message) (kind, failure string) {
 	for _, r := range exceptionRules() {
 		kind, failure = r.read(m.Headers)
 		if kind != "" || failure != "" {
@@ -88,29 +88,29 @@ var className = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*(?:\.[\pL_$][\pL\pN_$]*)*
 // innermostCause returns the class and the message of the last cause in a stack trace of the JVM: listeners wrap every failure in
 // the same exception of their framework, and only the innermost one tells failures apart. Causes of the exception itself begin their
 // line, those of suppressed ones are indented (https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/lang/Throwable.html#printStackTrace()).
-func innermostCause(stack string) (class, message string) {
+func innermostCause(stack string) (class, text string) {
 	const begin = "\nCaused by: "
 	i := strings.LastIndex(stack, begin)
 	if i < 0 {
 		return "", ""
 	}
 	line, _, _ := strings.Cut(stack[i+len(begin):], "\n")
-	class, message, _ = strings.Cut(firstLine(line), ": ")
+	class, text, _ = strings.Cut(firstLine(line), ": ")
 	if !className.MatchString(class) {
 		return "", ""
 	}
-	return class, message
+	return class, text
 }
 
 // IsErrorEnvelope reports whether what is sent would be the note of EasyNetQ about a message that failed, with that message inside, and not
 // the message: consumers of a queue do not know its type.
-func IsErrorEnvelope(m dedup.Message) bool {
+func IsErrorEnvelope(m message.Message) bool {
 	return strings.HasPrefix(m.Type, "EasyNetQ.SystemMessages.Error")
 }
 
 // easyNetQ reads the body of a message of EasyNetQ's error queue, which holds the exception beside the message that failed
 // (https://github.com/EasyNetQ/EasyNetQ/wiki/Error-Conditions).
-func easyNetQ(m dedup.Message) (kind, failure string) {
+func easyNetQ(m message.Message) (kind, failure string) {
 	if !IsErrorEnvelope(m) || len(m.Body) > longestError {
 		return "", ""
 	}

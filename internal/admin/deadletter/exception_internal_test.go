@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // springTrace is what RepublishMessageRecoverer writes: the listener's exception, which all failures share, around its causes.
@@ -45,7 +45,7 @@ func TestTheExceptionOfAJVMIsItsInnermostCause(t *testing.T) {
 			map[string]any{"x-exception-stacktrace": "a.AException: a\n\tSuppressed: c.CException\n\tCaused by: b.BException: b"}, "a.AException", "a.AException: a",
 		},
 	} {
-		m := dedup.Message{}
+		m := message.Message{}
 		m.Headers = c.headers
 		if kind, failure := exceptionOf(m); kind != c.kind || failure != c.failure {
 			t.Errorf("%s: %q, %.80q", name, kind, failure)
@@ -72,7 +72,7 @@ func FuzzExceptionOfAnyTrace(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, trace string) {
-		m := dedup.Message{}
+		m := message.Message{}
 		m.Headers = map[string]any{"x-exception-stacktrace": trace}
 		if kind, failure := exceptionOf(m); len(kind) > longestKind+len("…") || len(failure) > longestFailure+len("…") {
 			t.Fatalf("%d and %d bytes", len(kind), len(failure))

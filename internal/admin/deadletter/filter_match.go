@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Matches reports whether a letter meets every term.
@@ -121,7 +121,7 @@ func HeaderWord(v any) (string, bool) {
 		return strconv.FormatBool(v), true
 	case time.Time:
 		return v.UTC().Format(time.RFC3339), true
-	case dedup.Decimal, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64, int:
+	case message.Decimal, float32, float64, int8, uint8, int16, uint16, int32, uint32, int64, uint64, int:
 		return fmt.Sprint(v), true
 	}
 	return "", false

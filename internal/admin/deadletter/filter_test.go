@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 var midday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -23,7 +24,7 @@ func sampleLetter() deadletter.Letter {
 	}
 	l.Type, l.Body = "order created", []byte(`{"city":"Köln"}`)
 	l.Headers = map[string]any{"tenant": "acme", "attempt": int32(3), "odd:name": "x", "table": map[string]any{"a": "b"}}
-	l.Deaths = []dedup.Death{
+	l.Deaths = []message.Death{
 		{Queue: "orders", Reason: "rejected", Exchange: "shop", RoutingKeys: []string{"order.created", "copy"}, Time: midday.Add(time.Hour)},
 		{Queue: "orders", Reason: "expired", Time: midday},
 	}
@@ -143,7 +144,7 @@ func anyLetter() *rapid.Generator[deadletter.Letter] {
 		}
 		l.Type, l.Exchange, l.RoutingKey = anyText().Draw(t, "type"), anyText().Draw(t, "exchange"), anyText().Draw(t, "key")
 		for range rapid.IntRange(0, 2).Draw(t, "deaths") {
-			d := dedup.Death{
+			d := message.Death{
 				Queue: anyText().Draw(t, "queue"), Reason: anyText().Draw(t, "reason"), Exchange: anyText().Draw(t, "from"),
 				RoutingKeys: rapid.SliceOfN(anyText(), 0, 3).Draw(t, "keys"),
 			}

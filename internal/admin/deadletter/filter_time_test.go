@@ -8,13 +8,14 @@ import (
 	"dedup-dashboard/internal/admin/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // diedAt is a letter that died at these times, the newest first.
 func diedAt(times ...time.Time) deadletter.Letter {
 	l := deadletter.Letter{}
 	for _, at := range times {
-		l.Deaths = append(l.Deaths, dedup.Death{Queue: "orders", Reason: "rejected", Time: at})
+		l.Deaths = append(l.Deaths, message.Death{Queue: "orders", Reason: "rejected", Time: at})
 	}
 	return l
 }

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A Letter is a dead letter as a scan saw it, with everything that is known of it.
@@ -142,12 +143,12 @@ type Group struct {
 }
 
 // NewestDeath is what is kept of the deaths of a letter once it is moved: the requeued message begins a history of its own.
-func NewestDeath(l Letter) *dedup.Death {
+func NewestDeath(l Letter) *message.Death {
 	if len(l.Deaths) == 0 {
 		return nil
 	}
 	d := l.Deaths[0]
-	return &dedup.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
+	return &message.Death{Queue: d.Queue, Reason: d.Reason, Count: d.Count, Time: d.Time}
 }
 
 // Goes reports whether a requeue moves a letter unless somebody chooses otherwise: to its own queue, or to target where it does not say

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // foreign says why the headers of ours that a message has are not believed; empty when they are, or it has none. Anyone who may publish can
@@ -14,9 +15,9 @@ import (
 func (l Queue) foreign(headers map[string]any) string {
 	signed := false
 	for name := range headers {
-		signed = signed || dedup.OwnHeader(name)
+		signed = signed || message.IsOwnHeader(name)
 	}
-	if run := dedup.RequeueRun(headers); !signed || l.ours == nil || run != "" && l.ours(run) {
+	if run := message.RequeueRun(headers); !signed || l.ours == nil || run != "" && l.ours(run) {
 		return ""
 	}
 	return "it has headers of this dashboard (dedup-…), but names no job that this dashboard knows: they are not believed, and not sent on"

@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
+	"dedup-dashboard/internal/message"
 )
 
 // Masked returns a letter without what is hidden, and what was read of the exception from what is shown. The letter itself is not changed.
@@ -26,7 +26,7 @@ func Masked(m *mask.Masker, l Letter) Letter {
 }
 
 // KeyedHash returns the hash of a body as the audit holds it.
-func KeyedHash(key dedup.RefKey, hash string) string {
+func KeyedHash(key message.RefKey, hash string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(hash))
 	return hex.EncodeToString(mac.Sum(nil))

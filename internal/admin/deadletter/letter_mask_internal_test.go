@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
+	"dedup-dashboard/internal/message"
 )
 
 func TestTheConfigurationAddsWordsAndTakesSomeAway(t *testing.T) {
@@ -25,7 +25,7 @@ func TestTheConfigurationAddsWordsAndTakesSomeAway(t *testing.T) {
 		if err := c.cfg.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := mask.New(c.cfg.MaskWords()).Message(dedup.Message{Body: []byte(in)}); string(got.Body) != c.want {
+		if got := mask.New(c.cfg.MaskWords()).Message(message.Message{Body: []byte(in)}); string(got.Body) != c.want {
 			t.Errorf("%s: %s", name, got.Body)
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"math"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // read returns a message of the line's queue as a letter, without its marker.
-func (l Queue) read(m dedup.Message) Letter {
+func (l Queue) read(m message.Message) Letter {
 	return l.Letter(dedup.KeyedDeadLetter(l.Refs, l.Ref, m))
 }
 
@@ -17,12 +18,12 @@ func (l Queue) read(m dedup.Message) Letter {
 func (l Queue) Letter(dead dedup.DeadLetter) Letter {
 	letter := Letter{DeadLetter: dead, Size: int(dead.BodySize())}
 	if letter.Foreign = l.foreign(dead.Headers); letter.Foreign == "" {
-		letter.Requeues = int(min(dedup.Requeues(dead.Headers), math.MaxInt32))
+		letter.Requeues = int(min(message.Requeues(dead.Headers), math.MaxInt32))
 	}
 	sum := dead.BodySum()
 	letter.Hash = hex.EncodeToString(sum[:])
 	if dead.LeftOut != nil {
-		letter.Hidden = fmt.Sprintf("the body has %d bytes, and a look keeps none of more than %d MiB", dead.LeftOut.Size, dedup.MaxPeekedBody>>20)
+		letter.Hidden = fmt.Sprintf("the body has %d bytes, and a look keeps none of more than %d MiB", dead.LeftOut.Size, message.MaxPeekedBody>>20)
 	}
 	id, ok, why := l.IDs.ID(dead.Message)
 	if letter.ID = id; !ok {
@@ -39,6 +40,6 @@ func (l Queue) Letter(dead dedup.DeadLetter) Letter {
 
 // RanAs returns the run of this dashboard that sent a message; empty when none did.
 func RanAs(headers map[string]any) string {
-	text, _ := HeaderWord(headers[dedup.HeaderRequeueRun])
+	text, _ := HeaderWord(headers[message.HeaderRequeueRun])
 	return text
 }

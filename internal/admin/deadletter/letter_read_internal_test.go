@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestExceptionsAreReadFromTheHeadersOfFrameworks(t *testing.T) {
@@ -40,7 +41,7 @@ func TestExceptionsAreReadFromTheHeadersOfFrameworks(t *testing.T) {
 		"nothing":              {},
 		"a hostile long trace": {headers: map[string]any{"exception": string(make([]byte, 1<<20))}, failure: string(make([]byte, longestFailure)) + "…"},
 	} {
-		m := dedup.Message{Body: []byte(c.body)}
+		m := message.Message{Body: []byte(c.body)}
 		m.Headers, m.Type = c.headers, c.typ
 		kind, failure := exceptionOf(m)
 		if kind != c.kind || failure != c.failure {
@@ -53,19 +54,19 @@ func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
 	l := Queue{Pipeline: dedup.Pipeline{Queues: []string{"orders", "orders.slow"}}, Homes: map[string]string{"payments": "payments", "orders.wait": "orders"}}
 	l.Dead.Name = "orders.dead"
 	for name, c := range map[string]struct {
-		deaths []dedup.Death
+		deaths []message.Death
 		target string
 	}{
-		"the newest death":                     {[]dedup.Death{{Queue: "orders"}, {Queue: "orders.slow"}}, "orders"},
-		"a delay queue is passed over":         {[]dedup.Death{{Queue: "orders.retry"}, {Queue: "orders.slow"}}, "orders.slow"},
-		"a queue of a pipeline that shares it": {[]dedup.Death{{Queue: "payments"}}, "payments"},
-		"a delay queue that leads to it":       {[]dedup.Death{{Queue: "orders.wait"}}, "orders.wait"},
-		"a queue that leads nowhere near":      {[]dedup.Death{{Queue: "treasury.commands"}}, ""},
-		"and before that in one that shares":   {[]dedup.Death{{Queue: "treasury.commands"}, {Queue: "payments"}}, "payments"},
+		"the newest death":                     {[]message.Death{{Queue: "orders"}, {Queue: "orders.slow"}}, "orders"},
+		"a delay queue is passed over":         {[]message.Death{{Queue: "orders.retry"}, {Queue: "orders.slow"}}, "orders.slow"},
+		"a queue of a pipeline that shares it": {[]message.Death{{Queue: "payments"}}, "payments"},
+		"a delay queue that leads to it":       {[]message.Death{{Queue: "orders.wait"}}, "orders.wait"},
+		"a queue that leads nowhere near":      {[]message.Death{{Queue: "treasury.commands"}}, ""},
+		"and before that in one that shares":   {[]message.Death{{Queue: "treasury.commands"}, {Queue: "payments"}}, "payments"},
 		"no death":                             {nil, ""},
-		"it died in the dead-letter queue":     {[]dedup.Death{{Queue: "orders.dead"}}, ""},
-		"and before that in a source queue":    {[]dedup.Death{{Queue: "orders.dead"}, {Queue: "orders"}}, "orders"},
-		"a death without a queue says nothing": {[]dedup.Death{{Reason: "rejected"}}, ""},
+		"it died in the dead-letter queue":     {[]message.Death{{Queue: "orders.dead"}}, ""},
+		"and before that in a source queue":    {[]message.Death{{Queue: "orders.dead"}, {Queue: "orders"}}, "orders"},
+		"a death without a queue says nothing": {[]message.Death{{Reason: "rejected"}}, ""},
 	} {
 		target, why := l.targetOf(dedup.DeadLetter{Deaths: c.deaths})
 		if target != c.target || (target == "") != (why != "") {
@@ -75,17 +76,17 @@ func TestTheTargetIsTheSourceQueueThatTheMessageDiedInLast(t *testing.T) {
 }
 
 func TestALetterWithoutADeathGoesToTheOnlyQueueThatItCanHaveComeFrom(t *testing.T) {
-	ids, err := dedup.ParseIDSource("message_id")
+	ids, err := message.ParseIDSource("message_id")
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := dedup.Message{Properties: dedup.Properties{MessageID: "m-1"}}
+	published := message.Message{Properties: message.Properties{MessageID: "m-1"}}
 	l := Queue{Pipeline: dedup.Pipeline{Queues: []string{"invoices"}}, IDs: ids, sole: true}
 	if got := l.read(published); got.Target != "invoices" || got.NoTarget != "" || got.TargetNote == "" {
 		t.Errorf("to %q, %q, %q", got.Target, got.NoTarget, got.TargetNote)
 	}
 	malformed := published
-	malformed.Headers = map[string]any{dedup.HeaderDeaths: []any{int64(1), "a"}}
+	malformed.Headers = map[string]any{message.HeaderDeaths: []any{int64(1), "a"}}
 	if got := l.read(malformed); got.Target != "" || got.NoTarget == "" {
 		t.Errorf("with a malformed history to %q, %q", got.Target, got.NoTarget)
 	}

@@ -8,12 +8,13 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A Queue is one dead-letter queue of a pipeline, or its parking queue, with what is known around it.
 type Queue struct {
 	Pipeline dedup.Pipeline
-	IDs      dedup.IDSource
+	IDs      message.IDSource
 	Broker   *Broker
 	// Store is nil for a scheme without markers.
 	Store *preflight.Store
@@ -37,7 +38,7 @@ type Queue struct {
 	// Fragile are the queues that nothing more may be taken out of.
 	Fragile *fragileQueues
 	// Refs makes the references of its messages.
-	Refs dedup.RefKey
+	Refs message.RefKey
 }
 
 // pipelinesOver counts the pipelines that have a dead-letter queue.

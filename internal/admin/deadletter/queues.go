@@ -8,13 +8,14 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Queues finds dead-letter queues by their names, with what is known around them, and says who has one. It is safe for concurrent use.
 type Queues struct {
 	snapshots admin.Snapshots
 	Pipelines map[string]dedup.Pipeline
-	ids       map[string]dedup.IDSource
+	ids       map[string]message.IDSource
 	brokers   map[string]*Broker
 	stores    map[string]*preflight.Store
 	fragile   *fragileQueues
@@ -24,7 +25,7 @@ type Queues struct {
 	Turns *queueTurns
 	// journal says which job has a queue.
 	journal runJournal
-	refs    dedup.RefKey
+	refs    message.RefKey
 	// readOnly refuses every look and every move.
 	readOnly bool
 	log      *slog.Logger
@@ -38,7 +39,7 @@ type QueuesDeps struct {
 	// Stores are those that markers are looked up in.
 	Stores  []preflight.Store
 	Journal runJournal
-	RefKey  dedup.RefKey
+	RefKey  message.RefKey
 	// ReadOnly refuses every look and every move.
 	ReadOnly bool
 	Log      *slog.Logger
@@ -47,14 +48,14 @@ type QueuesDeps struct {
 // NewQueues returns the one finder of a dashboard: with it looks and jobs share the turns at queues.
 func NewQueues(deps QueuesDeps) *Queues {
 	f := &Queues{
-		snapshots: deps.Snapshots, Pipelines: map[string]dedup.Pipeline{}, ids: map[string]dedup.IDSource{}, brokers: map[string]*Broker{},
+		snapshots: deps.Snapshots, Pipelines: map[string]dedup.Pipeline{}, ids: map[string]message.IDSource{}, brokers: map[string]*Broker{},
 		stores: map[string]*preflight.Store{}, fragile: &fragileQueues{}, runs: &knownRuns{journal: deps.Journal, log: deps.Log, known: map[string]bool{}},
 		Turns: &queueTurns{turns: map[string]admin.Turnstile{}}, journal: deps.Journal, refs: deps.RefKey, readOnly: deps.ReadOnly, log: deps.Log,
 	}
 	for _, p := range deps.Pipelines {
 		f.Pipelines[p.Name] = p
 		// A source that cannot be parsed finds no id and says so; the configuration admits none.
-		f.ids[p.Name], _ = dedup.ParseIDSource(p.IDFrom)
+		f.ids[p.Name], _ = message.ParseIDSource(p.IDFrom)
 	}
 	for i := range deps.Brokers {
 		f.brokers[deps.Brokers[i].Name] = &deps.Brokers[i]

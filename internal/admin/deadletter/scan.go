@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // ScanWithin bounds a look from asking to answer: its turn, the peek and the look-ups after it.
@@ -34,7 +35,7 @@ type Scans struct {
 	shelf     *KeptScans
 	// looks bounds the looks that are under way at once.
 	looks admin.Turnstile
-	refs  dedup.RefKey
+	refs  message.RefKey
 	// limit is the most messages that an operator may requeue with one job.
 	limit int
 	now   func() time.Time
@@ -48,7 +49,7 @@ type ScansDeps struct {
 	// Mask hides what operators may not see, Kept keeps what was found.
 	Mask   Masker
 	Kept   *KeptScans
-	RefKey dedup.RefKey
+	RefKey message.RefKey
 	// OperatorLimit is the most messages that an operator may requeue with one job.
 	OperatorLimit int
 	Now           func() time.Time

@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // maxBackPeek is up to how many messages a dead-letter queue is looked at for those that came back.
@@ -99,7 +100,7 @@ func (o *outcomeFinder) cameBack(ctx context.Context, j *liveJob) back {
 		if deadletter.RanAs(m.Headers) == j.job.ID {
 			id, _, _ := j.line.IDs.ID(m)
 			b.n++
-			b.found = append(b.found, found{ref: dedup.RequeueID(m.Headers), id: id})
+			b.found = append(b.found, found{ref: message.RequeueID(m.Headers), id: id})
 		}
 	}
 	return b

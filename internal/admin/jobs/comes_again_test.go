@@ -9,7 +9,7 @@ import (
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // comeAgain puts the first messages that were moved back at the head of the dead-letter queue, as a broker does that has not read their acks.
@@ -20,7 +20,7 @@ func (w *ward) comeAgain(n int) {
 	for i := range again {
 		headers := map[string]any{}
 		for name, v := range again[i].Headers {
-			if name != dedup.HeaderRequeueRun {
+			if name != message.HeaderRequeueRun {
 				headers[name] = v
 			}
 		}

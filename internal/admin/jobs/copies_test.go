@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A corpse is a dead letter of a test. Those of one id and one variant are equal in everything, so that they have one reference.
@@ -27,9 +28,9 @@ func (w *ward) dieAs(all []corpse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	sent, died := time.Now().Truncate(time.Hour), time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	w.queues = map[string][]dedup.Message{}
+	w.queues = map[string][]message.Message{}
 	for _, c := range all {
-		m := dedup.Message{Body: fmt.Appendf(nil, `{"try":%d}`, c.variant)}
+		m := message.Message{Body: fmt.Appendf(nil, `{"try":%d}`, c.variant)}
 		m.MessageID, m.Timestamp = c.name(), sent
 		m.Headers = map[string]any{"x-death": []any{map[string]any{"queue": "orders", "reason": "rejected", "count": int64(1), "time": died}}}
 		w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
+	"dedup-dashboard/internal/message"
 )
 
 // A requeueRun moves messages: requeue.Run.
@@ -34,7 +35,7 @@ type DeadLettersDeps struct {
 	Config deadletter.Config
 	// RefKey makes the references of messages, and the hashes of bodies that the audit holds: operators read both, and with plain ones could
 	// try guesses at what is hidden from them.
-	RefKey dedup.RefKey
+	RefKey message.RefKey
 	// ReadOnly refuses every look and every move.
 	ReadOnly bool
 	// Changed is told "job:ID" when a job moves on, at most four times a second. It must not block; nil tells nobody.

@@ -10,6 +10,7 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // errEnough ends a run when as many messages were sent as may be: the first ones, or what an operator may move.
@@ -32,7 +33,7 @@ type fact struct {
 	// marker is what the store held when the message was sent; nil for none.
 	marker *dedup.Sighting
 	// death is the newest of the message; nil for none.
-	death  *dedup.Death
+	death  *message.Death
 	copies int
 }
 
@@ -309,9 +310,9 @@ func (d *decider) foretell(ctx context.Context, letters []deadletter.Letter, ask
 	}
 	failed := d.predictor.Foretell(ctx, j.line, some, j.deps.Now().Add(d.queues.Fresh(j.line).Wait()))
 	for n, i := range ask {
-		message := letters[i].Message
+		original := letters[i].Message
 		letters[i] = some[n]
-		letters[i].Message = message
+		letters[i].Message = original
 		letters[i].Prediction = j.remembering(letters[i].Prediction, letters[i].Ref)
 	}
 	if failed == "" {

@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestAnEditThatChangesNothingIsNoPlan(t *testing.T) {
@@ -25,7 +26,7 @@ func TestAnEditThatChangesNothingIsNoPlan(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	m := dedup.Message{}
+	m := message.Message{}
 	m.Headers = map[string]any{"n": int32(1)}
 	if (move.Edit{Headers: map[string]string{"n": "1"}}).Changes(m) || !(move.Edit{Headers: map[string]string{"n": "2"}}).Changes(m) || !(move.Edit{Headers: map[string]string{"new": ""}}).Changes(m) {
 		t.Error("headers are compared wrongly")

@@ -6,7 +6,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A JobState is where a job stands.
@@ -109,7 +109,7 @@ type JobItem struct {
 	Outcome string // moved, left, bounced, guarded, returned, rejected, unknown
 	Text    string
 	// Death is the newest death that the message had had when it was taken, without exchange and routing keys; nil for none.
-	Death *dedup.Death
+	Death *message.Death
 }
 
 // A CanaryVerdict says whether the first messages went well.

@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 )
 
@@ -64,7 +65,7 @@ func looks(t *testing.T, m *morgue) {
 	}
 	l, err := s.Letter(t.Context(), operator, scan.ID, scan.Letters[0].Ref)
 	admintest.Must(t, err)
-	if l.ID != "look-0" || l.Target != "looked" || l.Deaths[0].Reason != dedup.DeathExpired || l.Headers["x-password"] != "***" || !strings.Contains(string(l.Body), `"email":"***"`) || !l.Masked {
+	if l.ID != "look-0" || l.Target != "looked" || l.Deaths[0].Reason != message.DeathExpired || l.Headers["x-password"] != "***" || !strings.Contains(string(l.Body), `"email":"***"`) || !l.Masked {
 		t.Errorf("letter %+v, body %s", l, l.Body)
 	}
 	raw, err := s.Reveal(t.Context(), ada, scan.ID, l.Ref)
@@ -102,7 +103,7 @@ func requeuesWhole(t *testing.T, m *morgue) {
 	}
 	of, err := s.ItemsOf(t.Context(), operator, "whole-7")
 	admintest.Must(t, err)
-	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != dedup.DeathExpired || of[0].Death.Time.IsZero() {
+	if len(of) != 1 || of[0].Job != job.ID || of[0].Death == nil || of[0].Death.Reason != message.DeathExpired || of[0].Death.Time.IsZero() {
 		t.Errorf("items of whole-7: %+v", of)
 	}
 	s.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // publish puts messages into the dead-letter queue that consumers published there themselves: they have no death history.
@@ -84,9 +85,9 @@ func TestADeathHistoryThatAPublisherMadeUpChoosesNoQueue(t *testing.T) {
 	forged := map[string]map[string]any{
 		"the history":          {"x-death": []any{death}},
 		"the first death":      {"x-first-death-queue": treasury, "x-first-death-reason": "rejected"},
-		"a history kept by us": {dedup.HeaderOriginalDeath: `[{"queue":"` + treasury + `","reason":"rejected"}]`},
+		"a history kept by us": {message.HeaderOriginalDeath: `[{"queue":"` + treasury + `","reason":"rejected"}]`},
 		"our own notes": {
-			dedup.HeaderOriginalQueue: treasury, dedup.HeaderRequeueRun: "forged", "x-death": []any{death},
+			message.HeaderOriginalQueue: treasury, message.HeaderRequeueRun: "forged", "x-death": []any{death},
 		},
 		"copies": {"CC": []any{treasury}, "BCC": []any{treasury}, "x-death": []any{death}},
 	}
@@ -161,10 +162,10 @@ func TestALetterOfAPipelineWithALockOfItsOwnIsNotForetoldByTheRulesOfThisOne(t *
 
 func TestACountOfRequeuesThatAPublisherMadeUpIsNotBelieved(t *testing.T) {
 	for name, headers := range map[string]map[string]any{
-		"a count alone":              {dedup.HeaderRequeueCount: int64(7)},
-		"with a run that is unknown": {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: "MADEUPMADEUPMADEUP", dedup.HeaderRequeueID: strings.Repeat("a", 64)},
-		"with a run as bytes":        {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: []byte("MADEUPMADEUPMADEUP")},
-		"with a run that never ends": {dedup.HeaderRequeueCount: int64(7), dedup.HeaderRequeueRun: strings.Repeat("x", 100_000)},
+		"a count alone":              {message.HeaderRequeueCount: int64(7)},
+		"with a run that is unknown": {message.HeaderRequeueCount: int64(7), message.HeaderRequeueRun: "MADEUPMADEUPMADEUP", message.HeaderRequeueID: strings.Repeat("a", 64)},
+		"with a run as bytes":        {message.HeaderRequeueCount: int64(7), message.HeaderRequeueRun: []byte("MADEUPMADEUPMADEUP")},
+		"with a run that never ends": {message.HeaderRequeueCount: int64(7), message.HeaderRequeueRun: strings.Repeat("x", 100_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t)
@@ -193,7 +194,7 @@ func TestAMessageThatThisDashboardHasSentCountsItsRequeues(t *testing.T) {
 	w.until(t, w.begin(t, move.Request{Whole: true}), in(jobs.JobDone))
 	w.mu.Lock()
 	m := w.queues["orders"][0] // as the engine signs it
-	m.Headers[dedup.HeaderRequeueCount], w.queues["orders"] = int64(1), nil
+	m.Headers[message.HeaderRequeueCount], w.queues["orders"] = int64(1), nil
 	w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)
 	w.mu.Unlock()
 	if l := w.look(t).Letters[0]; l.Requeues != 1 || l.Foreign != "" {

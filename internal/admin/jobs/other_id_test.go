@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -34,7 +35,7 @@ func looseTable(t *testing.T, servers *markerstest.SQLServers, driver string) (*
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
 func deadLetter(id string) dedup.DeadLetter {
-	return dedup.NewDeadLetter(deadQueue, dedup.Message{Properties: dedup.Properties{MessageID: id, Timestamp: noon()}})
+	return dedup.NewDeadLetter(deadQueue, message.Message{Properties: message.Properties{MessageID: id, Timestamp: noon()}})
 }
 
 func TestADoneRowOfAnotherMessageIsNoReasonToDiscardOne(t *testing.T) {

@@ -12,13 +12,14 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // diesAgain puts those of some messages that are at their target back into the dead-letter queue.
 func (w *ward) diesAgain(ids ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	back := func(m dedup.Message) bool { return slices.Contains(ids, m.MessageID) }
+	back := func(m message.Message) bool { return slices.Contains(ids, m.MessageID) }
 	for _, m := range w.queues["orders"] {
 		if back(m) {
 			w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)

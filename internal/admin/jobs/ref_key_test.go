@@ -14,16 +14,17 @@ import (
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func keyedBy(key string) func(*jobs.DeadLettersDeps) {
-	return func(d *jobs.DeadLettersDeps) { d.RefKey = dedup.RefKey(key) }
+	return func(d *jobs.DeadLettersDeps) { d.RefKey = message.RefKey(key) }
 }
 
 func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
 	w := newWard(t, keyedBy("k1"))
 	w.die("a")
-	plain := dedup.MessageRef(deadQueue, w.queues[deadQueue.Name][0])
+	plain := dedup.NewDeadLetter(deadQueue, w.queues[deadQueue.Name][0]).Ref
 	scan := w.look(t)
 	ref := scan.Letters[0].Ref
 	if ref == plain || len(ref) != len(plain) {
@@ -53,7 +54,7 @@ func TestAReferenceCannotBeMadeWithoutTheKeyAndLastsAsLongAsIt(t *testing.T) {
 func TestAPlanOfAnOlderVersionMovesWhatItNamed(t *testing.T) {
 	w := newWard(t, keyedBy("k1"))
 	w.die("a", "b")
-	plain := dedup.MessageRef(deadQueue, w.queues[deadQueue.Name][0])
+	plain := dedup.NewDeadLetter(deadQueue, w.queues[deadQueue.Name][0]).Ref
 	scan := w.look(t)
 	p, err := w.planMove(t, ada, move.Request{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}})
 	admintest.Must(t, err)

@@ -10,10 +10,11 @@ import (
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // refKey is the key of the references in the plan: a plan of an older version has plain ones, and its job goes on with those.
-func (j *liveJob) refKey() dedup.RefKey {
+func (j *liveJob) refKey() message.RefKey {
 	if !j.plan.KeyedRefs {
 		return nil
 	}

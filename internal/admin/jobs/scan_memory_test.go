@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // swell puts n dead letters with large bodies into the dead-letter queue, which hold a password each.
@@ -77,7 +78,7 @@ func TestALookKeepsNoSecondCopyOfBodies(t *testing.T) {
 
 func TestAMessageWhoseBodyIsTooLargeToBeKeptIsMovedWhole(t *testing.T) {
 	w := newWard(t)
-	w.swell(2, dedup.MaxPeekedBody+100)
+	w.swell(2, message.MaxPeekedBody+100)
 	w.mu.Lock()
 	whole := w.queues[deadQueue.Name][1].Body
 	w.mu.Unlock()

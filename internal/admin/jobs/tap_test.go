@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A tap hands out as many messages to the jobs of a scene as its test lets it: a job is in its midst for as long as the test needs,
@@ -66,12 +66,12 @@ type tappedSource struct {
 	tap *tap
 }
 
-func (s tappedSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s tappedSource) Next(ctx context.Context) (message.Delivery, error) {
 	for more := s.tap.try(); more != nil; more = s.tap.try() {
 		select {
 		case <-more:
 		case <-ctx.Done():
-			return dedup.Delivery{}, ctx.Err()
+			return message.Delivery{}, ctx.Err()
 		}
 	}
 	return s.Source.Next(ctx)

@@ -23,6 +23,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/internal/message"
 )
 
 const why = "stuck since the crash of worker 7"
@@ -65,7 +66,7 @@ type ward struct {
 
 	mu sync.Mutex
 	// queues are the messages of each queue, facts what the management API says of it.
-	queues map[string][]dedup.Message
+	queues map[string][]message.Message
 	facts  map[string]dedup.Queue
 	// down makes the store fail; markers are the states by id.
 	down    bool
@@ -117,7 +118,7 @@ func (w *ward) requeued(i int, times int64) {
 // markRequeued is requeued where the lock is held.
 func (w *ward) markRequeued(i int, times int64) {
 	headers := w.queues[deadQueue.Name][i].Headers
-	headers[dedup.HeaderRequeueRun], headers[dedup.HeaderRequeueCount] = earlierRun, times
+	headers[message.HeaderRequeueRun], headers[message.HeaderRequeueCount] = earlierRun, times
 }
 
 var deadQueue = dedup.QueueRef{Vhost: "/", Name: "orders.dead"}
@@ -131,7 +132,7 @@ func newWard(t *testing.T, change ...func(*jobs.DeadLettersDeps)) *ward {
 	t.Cleanup(func() { _ = db.Close() })
 	w := &ward{
 		db: db, dir: dir, round: &admintest.Round{}, clock: admintest.NewClock(time.Now()), broken: &brokenJobs{JobJournal: db.Jobs()},
-		queues: map[string][]dedup.Message{}, facts: map[string]dedup.Queue{}, markers: map[string]dedup.State{},
+		queues: map[string][]message.Message{}, facts: map[string]dedup.Queue{}, markers: map[string]dedup.State{},
 	}
 	for _, name := range []string{"orders", deadQueue.Name} {
 		w.facts[name] = dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Durable: true}
@@ -161,7 +162,7 @@ func (w *ward) die(ids ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range ids {
-		m := dedup.Message{Body: []byte(`{"id":1}`)}
+		m := message.Message{Body: []byte(`{"id":1}`)}
 		m.MessageID, m.Timestamp = id, time.Now()
 		m.Headers = map[string]any{"x-death": []any{map[string]any{"queue": "orders", "reason": "rejected", "count": int64(1), "time": time.Now().Truncate(time.Second)}}}
 		w.queues[deadQueue.Name] = append(w.queues[deadQueue.Name], m)
@@ -212,8 +213,8 @@ func (w *ward) Peek(_ context.Context, ref dedup.QueueRef, limit int, _ int64) (
 	all := w.queues[ref.Name]
 	seen := slices.Clone(all[:min(limit, len(all))])
 	for i := range seen {
-		if m := &seen[i]; len(m.Body) > dedup.MaxPeekedBody {
-			m.LeftOut, m.Body = &dedup.LeftOutBody{Size: m.BodySize(), SHA256: m.BodySum()}, nil
+		if m := &seen[i]; len(m.Body) > message.MaxPeekedBody {
+			m.LeftOut, m.Body = &message.LeftOutBody{Size: m.BodySize(), SHA256: m.BodySum()}, nil
 		}
 	}
 	return dedup.Peek{Queue: ref, At: w.clock.Now(), Messages: seen, Ready: int64(len(all))}, nil
@@ -266,7 +267,7 @@ func (w *ward) Find(_ context.Context, ids []string) ([]*dedup.Sighting, error) 
 // run moves messages four at a time, as the engine does in order and outcome.
 func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, decide requeue.Decider, report func(context.Context, []requeue.Settled) error) (requeue.Result, error) {
 	var r requeue.Result
-	var kept []dedup.Message
+	var kept []message.Message
 	defer func() {
 		w.mu.Lock()
 		w.queues[cfg.Queue.Name] = append(kept, w.queues[cfg.Queue.Name]...)
@@ -296,7 +297,7 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 			case d.Target == "":
 				kept = append(kept, batch[i])
 				r.Left++
-			case cfg.MaxRequeues > 0 && !d.Foreign && dedup.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
+			case cfg.MaxRequeues > 0 && !d.Foreign && message.Requeues(batch[i].Headers) >= int64(cfg.MaxRequeues):
 				kept = append(kept, batch[i])
 				settled[i].Outcome = requeue.Guarded
 				r.Guarded++
@@ -323,7 +324,7 @@ func (w *ward) run(ctx context.Context, _ requeue.Ends, cfg requeue.Config, deci
 	return r, nil
 }
 
-func (w *ward) take(queue string, n int) []dedup.Message {
+func (w *ward) take(queue string, n int) []message.Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n = min(n, len(w.queues[queue]))
@@ -332,10 +333,10 @@ func (w *ward) take(queue string, n int) []dedup.Message {
 	return batch
 }
 
-func (w *ward) put(queue string, m dedup.Message, run string) {
+func (w *ward) put(queue string, m message.Message, run string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	headers := map[string]any{dedup.HeaderRequeueRun: run}
+	headers := map[string]any{message.HeaderRequeueRun: run}
 	for name, v := range m.Headers {
 		headers[name] = v
 	}

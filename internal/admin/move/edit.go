@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -28,13 +29,13 @@ const (
 // An EditedMessage is what is sent in the place of one message, and how it came about.
 type EditedMessage struct {
 	Ref     string
-	Message dedup.Message
+	Message message.Message
 	letter  EditedLetter
 }
 
 // LockedHeader reports whether a header cannot be edited, because the broker or this dashboard owns it, or it would send
 // copies of the message elsewhere.
-func LockedHeader(name string) bool { return dedup.OwnHeader(name) || dedup.BrokerHeader(name) }
+func LockedHeader(name string) bool { return message.IsOwnHeader(name) || message.IsBrokerHeader(name) }
 
 // edit applies the edit of a plan to its one message, predicts it anew, and says what happens to its id.
 func (pl *planning) edit(ctx context.Context) error {
@@ -57,7 +58,7 @@ func (pl *planning) edit(ctx context.Context) error {
 	pl.selected = one
 	pl.plan.Request.Refs = []string{old.Ref}
 	pl.plan.IDChange = idChange(l.IDs.String(), old, one[0], failed)
-	pl.plan.Sends = &Fingerprint{Ref: l.Refs.Of(old.Queue, m), BodyHash: deadletter.KeyedHash(pl.planner.deps.RefKey, edited.Hash), Bytes: edited.Size}
+	pl.plan.Sends = &Fingerprint{Ref: l.Refs.Ref(old.Queue.Vhost, old.Queue.Name, m), BodyHash: deadletter.KeyedHash(pl.planner.deps.RefKey, edited.Hash), Bytes: edited.Size}
 	pl.plan.Guards = append(pl.plan.Guards, notes...)
 	pl.edited = &EditedMessage{Ref: old.Ref, Message: m, letter: EditedLetter{*pl.plan.Request.Edit, old}}
 	return nil
@@ -88,9 +89,9 @@ func idChange(from string, old, edited deadletter.Letter, failed string) string 
 }
 
 // apply returns the message with the edit, and what to bear in mind.
-func (e Edit) apply(m dedup.Message, masked deadletter.Letter) (dedup.Message, []Guard, error) {
+func (e Edit) apply(m message.Message, masked deadletter.Letter) (message.Message, []Guard, error) {
 	if err := e.check(m, masked); err != nil {
-		return dedup.Message{}, nil, err
+		return message.Message{}, nil, err
 	}
 	var notes []Guard
 	if doubt := e.Doubt(m); doubt != "" {
@@ -121,7 +122,7 @@ func (e Edit) apply(m dedup.Message, masked deadletter.Letter) (dedup.Message, [
 }
 
 // messageID changes the message_id, and says what that means.
-func (e Edit) messageID(m *dedup.Message) []Guard {
+func (e Edit) messageID(m *message.Message) []Guard {
 	was := m.MessageID
 	switch {
 	case e.NoMessageID && was != "":
@@ -135,7 +136,7 @@ func (e Edit) messageID(m *dedup.Message) []Guard {
 }
 
 // check refuses an edit that cannot be made.
-func (e Edit) check(m dedup.Message, masked deadletter.Letter) error {
+func (e Edit) check(m message.Message, masked deadletter.Letter) error {
 	switch {
 	case len(e.Body) > maxEdited:
 		return admin.Invalid(fmt.Sprintf("A body of at most %d KiB can be edited", maxEdited>>10))

@@ -11,11 +11,11 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Changes reports whether the edit makes another message of this one.
-func (e Edit) Changes(m dedup.Message) bool {
+func (e Edit) Changes(m message.Message) bool {
 	switch {
 	case e.Body != nil && !bytes.Equal(e.Body, m.Body),
 		e.ContentType != "" && e.ContentType != m.ContentType, e.NoContentType && m.ContentType != "",
@@ -32,7 +32,7 @@ func (e Edit) Changes(m dedup.Message) bool {
 
 // Doubt says why consumers would hardly understand the body after the edit: it is emptied, or no JSON although the message says so or
 // was JSON before. It is empty where nothing speaks against it.
-func (e Edit) Doubt(m dedup.Message) string {
+func (e Edit) Doubt(m message.Message) string {
 	body, says := m.Body, m.ContentType
 	if e.Body != nil {
 		body = e.Body

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // planWithin bounds the making of a plan.
@@ -39,7 +40,7 @@ type PlannerDeps struct {
 	Clear clearing
 	// OperatorLimit is the most messages that an operator may requeue with one job.
 	OperatorLimit int
-	RefKey        dedup.RefKey
+	RefKey        message.RefKey
 	// Watch is the shortest time for which the first messages of a job are watched.
 	Watch time.Duration
 	Now   func() time.Time

@@ -8,6 +8,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // markerFinder looks up the markers of many messages at once.
@@ -64,7 +65,7 @@ type Preflighter struct {
 }
 
 type preflightPipeline struct {
-	id dedup.IDSource
+	id message.IDSource
 	// store is nil for a pipeline without one.
 	store *Store
 	turns admin.Turnstile
@@ -77,7 +78,7 @@ func New(pipelines []dedup.Pipeline, stores []Store) (*Preflighter, error) {
 	p := &Preflighter{pipelines: make(map[string]preflightPipeline, len(pipelines))}
 	turns := map[string]admin.Turnstile{}
 	for _, line := range pipelines {
-		id, err := dedup.ParseIDSource(line.IDFrom)
+		id, err := message.ParseIDSource(line.IDFrom)
 		if err != nil {
 			return nil, fmt.Errorf("pipeline %s: id.from: %w", line.Name, err)
 		}

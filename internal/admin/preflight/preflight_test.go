@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // cabinet is a finder over a map.
@@ -48,7 +49,7 @@ func preflighter(t *testing.T, c *cabinet) *preflight.Preflighter {
 }
 
 func deadLetter(id string, at time.Time, headers map[string]any) dedup.DeadLetter {
-	return dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: "dead"}, dedup.Message{Properties: dedup.Properties{MessageID: id, Timestamp: at, Headers: headers}})
+	return dedup.NewDeadLetter(dedup.QueueRef{Vhost: "/", Name: "dead"}, message.Message{Properties: message.Properties{MessageID: id, Timestamp: at, Headers: headers}})
 }
 
 func TestAPreflightJoinsLettersAndMarkers(t *testing.T) {
@@ -144,7 +145,7 @@ func TestManyIDsAreAskedForInParts(t *testing.T) {
 	c := &cabinet{markers: map[string]*dedup.Sighting{"m-12345": marked(dedup.Done, time.Hour)}}
 	var letters []dedup.DeadLetter
 	for i := range 20_001 {
-		letters = append(letters, dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{MessageID: fmt.Sprintf("m-%d", i), Timestamp: noon}}})
+		letters = append(letters, dedup.DeadLetter{Message: message.Message{Properties: message.Properties{MessageID: fmt.Sprintf("m-%d", i), Timestamp: noon}}})
 	}
 	got, err := preflighter(t, c).Preflight(t.Context(), "orders", letters, noon)
 	if err != nil || len(c.asked) != 3 || len(c.asked[2]) != 1 || got.Letters[12345].Class != preflight.ClassSkipped || got.Classes[preflight.ClassRuns] != 20_000 {

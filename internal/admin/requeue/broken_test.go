@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // brokenEnds turn the honest engine into those that are found in the wild, each with the law that must catch it and the fault that
@@ -53,18 +54,18 @@ func TestEveryBrokenEngineIsCaught(t *testing.T) {
 // wrappedSink lets a broken engine change what an honest sink does.
 type wrappedSink struct {
 	requeue.Sink
-	publish func(ctx context.Context, queue string, m dedup.Message) error
-	answer  func(ctx context.Context) (dedup.Answer, error)
+	publish func(ctx context.Context, queue string, m message.Message) error
+	answer  func(ctx context.Context) (message.Answer, error)
 }
 
-func (s wrappedSink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+func (s wrappedSink) Publish(ctx context.Context, queue string, m message.Message) error {
 	if s.publish != nil {
 		return s.publish(ctx, queue, m)
 	}
 	return s.Sink.Publish(ctx, queue, m)
 }
 
-func (s wrappedSink) Answer(ctx context.Context) (dedup.Answer, error) {
+func (s wrappedSink) Answer(ctx context.Context) (message.Answer, error) {
 	if s.answer != nil {
 		return s.answer(ctx)
 	}
@@ -79,8 +80,8 @@ func (e ackBeforeConfirm) Sink(ctx context.Context, vhost string, window int) (r
 	if err != nil {
 		return nil, err
 	}
-	return wrappedSink{Sink: sink, answer: func(context.Context) (dedup.Answer, error) {
-		return dedup.Answer{Outcome: dedup.Confirmed}, nil
+	return wrappedSink{Sink: sink, answer: func(context.Context) (message.Answer, error) {
+		return message.Answer{Outcome: message.Confirmed}, nil
 	}}, nil
 }
 
@@ -92,10 +93,10 @@ func (e ignoreReturn) Sink(ctx context.Context, vhost string, window int) (reque
 	if err != nil {
 		return nil, err
 	}
-	return wrappedSink{Sink: sink, answer: func(ctx context.Context) (dedup.Answer, error) {
+	return wrappedSink{Sink: sink, answer: func(ctx context.Context) (message.Answer, error) {
 		answer, err := sink.Answer(ctx)
-		if answer.Outcome == dedup.Returned {
-			answer.Outcome = dedup.Confirmed
+		if answer.Outcome == message.Returned {
+			answer.Outcome = message.Confirmed
 		}
 		return answer, err
 	}}, nil
@@ -113,7 +114,7 @@ func (e *copyHeaders) Source(ctx context.Context, queue dedup.QueueRef, take req
 	if err != nil {
 		return nil, err
 	}
-	return &wrappedSource{Source: source, next: func(ctx context.Context) (dedup.Delivery, error) {
+	return &wrappedSource{Source: source, next: func(ctx context.Context) (message.Delivery, error) {
 		d, err := source.Next(ctx)
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -127,7 +128,7 @@ func (e *copyHeaders) Sink(ctx context.Context, vhost string, window int) (reque
 	if err != nil {
 		return nil, err
 	}
-	return wrappedSink{Sink: sink, publish: func(ctx context.Context, queue string, m dedup.Message) error {
+	return wrappedSink{Sink: sink, publish: func(ctx context.Context, queue string, m message.Message) error {
 		e.mu.Lock()
 		headers := maps.Clone(e.headers[m.MessageID])
 		e.mu.Unlock()
@@ -140,11 +141,11 @@ func (e *copyHeaders) Sink(ctx context.Context, vhost string, window int) (reque
 // wrappedSource lets a broken engine change what an honest source does.
 type wrappedSource struct {
 	requeue.Source
-	next func(ctx context.Context) (dedup.Delivery, error)
+	next func(ctx context.Context) (message.Delivery, error)
 	ack  func(tag uint64) error
 }
 
-func (s *wrappedSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *wrappedSource) Next(ctx context.Context) (message.Delivery, error) {
 	if s.next != nil {
 		return s.next(ctx)
 	}
@@ -175,7 +176,7 @@ type multipleAckSource struct {
 	held map[uint64]bool
 }
 
-func (s *multipleAckSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *multipleAckSource) Next(ctx context.Context) (message.Delivery, error) {
 	d, err := s.Source.Next(ctx)
 	if err == nil {
 		s.mu.Lock()
@@ -243,7 +244,7 @@ func (s *recoveringSource) recover(failed requeue.Source, err error) (requeue.So
 	return source, true
 }
 
-func (s *recoveringSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *recoveringSource) Next(ctx context.Context) (message.Delivery, error) {
 	source := s.current()
 	d, err := source.Next(ctx)
 	if again, ok := s.recover(source, err); ok {

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestAnAlarmThatPassesIsWaitedFor(t *testing.T) {
@@ -206,7 +207,7 @@ func (e poisonedEnds) Sink(ctx context.Context, vhost string, window int) (reque
 	if err != nil {
 		return nil, err
 	}
-	return wrappedSink{Sink: sink, publish: func(ctx context.Context, queue string, m dedup.Message) error {
+	return wrappedSink{Sink: sink, publish: func(ctx context.Context, queue string, m message.Message) error {
 		if m.MessageID == e.id {
 			return errors.Join(errClosed, sink.Close())
 		}
@@ -223,7 +224,7 @@ func TestAMessageThatEndsEveryConnectionIsFoundOut(t *testing.T) {
 			t.Errorf("%+v, %v are left", result, tr.m.queues["dead"].ids())
 		}
 		m20 := tr.m.queues["dead"].ready[0].message
-		if ref := dedup.MessageRef(tr.cfg.Queue, m20); !strings.Contains(result.Text, ref) {
+		if ref := dedup.NewDeadLetter(tr.cfg.Queue, m20).Ref; !strings.Contains(result.Text, ref) {
 			t.Errorf("it does not name the message: %s", result.Text)
 		}
 		if copies := tr.depth("a") - 20; copies > 2*tr.cfg.Window {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // DefaultDrain is how long answers to what was published are waited for when a run ends. Whoever stops a run must wait for longer.
@@ -47,7 +48,7 @@ type Config struct {
 	// Waiting is told why the run waits for the broker, and an empty string when it goes on; not when it ends. It must return at once.
 	Waiting func(why string)
 	// RefKey makes the references of messages; nil for plain ones.
-	RefKey dedup.RefKey
+	RefKey message.RefKey
 	// Doubtful are the references of messages that an earlier run moved last, and whose acks may be lost: one like them that comes again is
 	// taken above Limit, and counted as repeated.
 	Doubtful []string

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // The laws that broken engines break.
@@ -273,9 +273,9 @@ func changed(got *modelMessage) string {
 	switch {
 	case string(got.message.Body) != string(want.Body) || p.MessageID != want.MessageID || p.CorrelationID != want.CorrelationID || p.Priority != want.Priority:
 		return fmt.Sprintf("it was changed: %+v", p)
-	case p.DeliveryMode != 2 || p.UserID != "" || p.Headers[dedup.HeaderOriginalUserID] != "shop":
+	case p.DeliveryMode != 2 || p.UserID != "" || p.Headers[message.HeaderOriginalUserID] != "shop":
 		return fmt.Sprintf("mode %d, user %q", p.DeliveryMode, p.UserID)
-	case p.Headers["kept"] != int64(7) || p.Headers[dedup.HeaderRequeueID] == nil || p.Headers["x-death"] != nil:
+	case p.Headers["kept"] != int64(7) || p.Headers[message.HeaderRequeueID] == nil || p.Headers["x-death"] != nil:
 		return fmt.Sprintf("headers %v", slices.Sorted(maps.Keys(p.Headers)))
 	}
 	return ""

@@ -6,7 +6,7 @@ import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -57,7 +57,7 @@ func sizeOfField(v any, depth int) (int, error) {
 		return 5, finite(float64(v))
 	case float64:
 		return 9, finite(v)
-	case dedup.Decimal:
+	case message.Decimal:
 		return 6, nil
 	case string:
 		return 5 + len(v), nil

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A modelSink is a channel with confirms.
@@ -19,11 +19,11 @@ type modelSink struct {
 
 type modelFlight struct {
 	id     string
-	answer *dedup.Answer // nil until the broker has answered
+	answer *message.Answer // nil until the broker has answered
 	lost   bool
 }
 
-func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message) error {
+func (s *modelSink) Publish(ctx context.Context, queue string, msg message.Message) error {
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *modelSink) Publish(ctx context.Context, queue string, msg dedup.Message
 }
 
 // route does with a message what the default exchange does; nil when it ends the connection.
-func (m *model) route(c *modelConn, queue string, msg dedup.Message) *dedup.Answer {
+func (m *model) route(c *modelConn, queue string, msg message.Message) *message.Answer {
 	f, isFloat := msg.Headers["float"].(float64)
 	if msg.UserID != "" || isFloat && math.IsNaN(f) || len(queue) > 255 {
 		m.violate("a message ended the connection: user_id %q", msg.UserID)
@@ -71,16 +71,16 @@ func (m *model) route(c *modelConn, queue string, msg dedup.Message) *dedup.Answ
 	q, ok := m.queues[queue]
 	switch {
 	case !ok:
-		return &dedup.Answer{Outcome: dedup.Returned, Text: "NO_ROUTE"}
+		return &message.Answer{Outcome: message.Returned, Text: "NO_ROUTE"}
 	case q.capacity > 0 && len(q.ready) >= q.capacity:
-		return &dedup.Answer{Outcome: dedup.Rejected, Text: "the queue refused it"}
+		return &message.Answer{Outcome: message.Rejected, Text: "the queue refused it"}
 	}
 	m.published[msg.MessageID]++
 	m.arrive(q, msg)
-	return &dedup.Answer{Outcome: dedup.Confirmed}
+	return &message.Answer{Outcome: message.Confirmed}
 }
 
-func (m *model) arrive(q *modelQueue, msg dedup.Message) {
+func (m *model) arrive(q *modelQueue, msg message.Message) {
 	switch {
 	case q.bounces != "":
 		q.arrived = append(q.arrived, msg.MessageID)
@@ -94,7 +94,7 @@ func (m *model) arrive(q *modelQueue, msg dedup.Message) {
 	m.broadcast()
 }
 
-func (s *modelSink) Answer(ctx context.Context) (dedup.Answer, error) {
+func (s *modelSink) Answer(ctx context.Context) (message.Answer, error) {
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -110,17 +110,17 @@ func (s *modelSink) Answer(ctx context.Context) (dedup.Answer, error) {
 		switch {
 		case f.lost || s.conn.dead && f.answer == nil:
 			s.flying = s.flying[1:]
-			return dedup.Answer{Outcome: dedup.AnswerLost, Text: "connection closed"}, nil
+			return message.Answer{Outcome: message.AnswerLost, Text: "connection closed"}, nil
 		case f.answer != nil:
 			s.flying = s.flying[1:]
-			if f.answer.Outcome == dedup.Confirmed {
+			if f.answer.Outcome == message.Confirmed {
 				m.confirmed[f.id] = true
 			}
 			return *f.answer, nil
 		case len(s.conn.wire) > 0 && !s.conn.blocked():
 		default:
 			if err := m.await(ctx, time.Hour); err != nil {
-				return dedup.Answer{}, err
+				return message.Answer{}, err
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin/requeue"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A modelSource is a channel that gets or consumes.
@@ -21,7 +21,7 @@ type modelSource struct {
 	ahead []*modelMessage // handed out, and not asked for yet
 }
 
-func (s *modelSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *modelSource) Next(ctx context.Context) (message.Delivery, error) {
 	m := s.conn.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,30 +34,30 @@ func (s *modelSource) Next(ctx context.Context) (dedup.Delivery, error) {
 		}
 		switch {
 		case s.conn.dead:
-			return dedup.Delivery{}, errClosed
+			return message.Delivery{}, errClosed
 		case ctx.Err() != nil:
-			return dedup.Delivery{}, ctx.Err()
+			return message.Delivery{}, ctx.Err()
 		case len(s.held) >= s.take.Held && len(s.conn.wire) > 0:
 			s.conn.flushAll()
 		case len(s.held) >= s.take.Held:
 			if err := m.await(ctx, time.Hour); err != nil {
-				return dedup.Delivery{}, err
+				return message.Delivery{}, err
 			}
 		case len(s.ahead)+len(s.queue.ready) == 0:
-			return dedup.Delivery{}, io.EOF
+			return message.Delivery{}, io.EOF
 		default:
 			return s.deliver(), nil
 		}
 	}
 }
 
-func (s *modelSource) deliver() dedup.Delivery {
+func (s *modelSource) deliver() message.Delivery {
 	s.sendAhead()
 	msg := s.ahead[0]
 	s.ahead = s.ahead[1:]
 	s.tag++
 	s.held[s.tag] = msg
-	return dedup.Delivery{Message: msg.counted(), Tag: s.tag, Left: -1}
+	return message.Delivery{Message: msg.counted(), Tag: s.tag, Left: -1}
 }
 
 // sendAhead hands out as many messages as the prefetch has room for, and one to a get.

@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // writeTimeout is how long a write waits for a broker that does not read.
@@ -67,13 +68,13 @@ type modelQueue struct {
 type modelMessage struct {
 	id       string
 	position int64
-	message  dedup.Message
+	message  message.Message
 	returns  int64
 	again    bool // it was delivered before
 }
 
 // counted is the message as it is delivered, with how often it was returned.
-func (msg *modelMessage) counted() dedup.Message {
+func (msg *modelMessage) counted() message.Message {
 	m := msg.message
 	m.Redelivered = msg.again
 	if msg.returns == 0 {
@@ -117,7 +118,7 @@ func (m *model) depth(queue string) (n int) {
 	return n
 }
 
-func (q *modelQueue) push(id string, msg dedup.Message) {
+func (q *modelQueue) push(id string, msg message.Message) {
 	q.next++
 	q.arrived = append(q.arrived, id)
 	q.ready = append(q.ready, &modelMessage{id: id, position: q.next, message: msg})

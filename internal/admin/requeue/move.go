@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // move is the heart of a run. It handles one event at a time until nothing more is to come, or a connection is lost.
@@ -66,7 +66,7 @@ func (p *pass) handle(ctx context.Context, it item, more bool) {
 // publish sends a message. From here on it may be at its target, whatever is answered.
 func (p *pass) publish(ctx context.Context, it item) {
 	err := p.sink.Publish(ctx, it.decision.Target, it.message)
-	it.message, it.letter.Body = dedup.Message{}, nil // the broker has them
+	it.message, it.letter.Body = message.Message{}, nil // the broker has them
 	p.flying = append(p.flying, it)
 	if err != nil {
 		p.lose(fmt.Errorf("publish to queue %q: %w", it.decision.Target, err))
@@ -76,10 +76,10 @@ func (p *pass) publish(ctx context.Context, it item) {
 }
 
 // settle does what the answer to the oldest publish asks for: it acks the message that was confirmed, and no other.
-func (p *pass) settle(answer dedup.Answer) {
+func (p *pass) settle(answer message.Answer) {
 	it := p.flying[0]
 	switch answer.Outcome {
-	case dedup.Confirmed:
+	case message.Confirmed:
 		if err := p.source.Ack(it.tag); err != nil {
 			p.flying = p.flying[1:]
 			p.record(it, Unknown, "it is at its target, and its ack could not be sent: it is in its queue as well")
@@ -89,10 +89,10 @@ func (p *pass) settle(answer dedup.Answer) {
 		}
 		p.flying = p.flying[1:]
 		p.confirmed(it)
-	case dedup.Returned:
+	case message.Returned:
 		p.flying = p.flying[1:]
 		p.failed(it, Returned, answer.Text)
-	case dedup.Rejected:
+	case message.Rejected:
 		p.flying = p.flying[1:]
 		p.failed(it, Rejected, answer.Text)
 	default:

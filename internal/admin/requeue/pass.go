@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A phase is how far a pass has come. It goes forward only.
@@ -38,12 +39,12 @@ type pass struct {
 	sink   Sink
 	hand   *hand
 
-	taken   chan item         // from take to judge, in the order of the queue
-	judged  chan item         // from judge to move, in the same order
-	sent    chan struct{}     // from move to listen: one for each publish
-	answers chan dedup.Answer // from listen to move, in the order of publishing
-	halts   chan halt         // from take and judge to move
-	end     Stop              // why take ended; to be read once judged is closed
+	taken   chan item           // from take to judge, in the order of the queue
+	judged  chan item           // from judge to move, in the same order
+	sent    chan struct{}       // from move to listen: one for each publish
+	answers chan message.Answer // from listen to move, in the order of publishing
+	halts   chan halt           // from take and judge to move
+	end     Stop                // why take ended; to be read once judged is closed
 	cancel  context.CancelFunc
 	stages  sync.WaitGroup // take and judge
 	ear     sync.WaitGroup // listen
@@ -75,7 +76,7 @@ type item struct {
 	text     string
 	decision Decision
 	// message is what is sent; only of items that are not to stay.
-	message dedup.Message
+	message message.Message
 }
 
 // A halt is the wish of a stage to end: a lost source, or a stop.
@@ -93,7 +94,7 @@ func newPass(r *runner, source Source, sink Sink) *pass {
 		taken:   make(chan item, maxBatch),
 		judged:  make(chan item),
 		sent:    make(chan struct{}, r.Window),
-		answers: make(chan dedup.Answer, r.Window),
+		answers: make(chan message.Answer, r.Window),
 		halts:   make(chan halt, 2),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Ends opens the two ends of a run. Each open is a connection of its own: a broker that is short of memory stops reading from
@@ -32,7 +33,7 @@ type Taking struct {
 type Source interface {
 	// Next returns the next message; io.EOF when the queue has none ready, and the error of ctx when that ends while it waits for
 	// one. While it waits for an answer of the broker, Close alone ends it.
-	Next(ctx context.Context) (dedup.Delivery, error)
+	Next(ctx context.Context) (message.Delivery, error)
 	// Ack takes exactly this message out of the queue.
 	Ack(tag uint64) error
 	// Close puts back at once all that was not acked, what was sent ahead too, and ends the connection. Only without an error is it
@@ -44,10 +45,10 @@ type Source interface {
 type Sink interface {
 	// Publish sends a message to a queue. While the broker reads nothing it waits for no longer than a write may take; one that reads
 	// slowly may take that long for each piece of a big message. After an error the sink is of no use.
-	Publish(ctx context.Context, queue string, m dedup.Message) error
+	Publish(ctx context.Context, queue string, m message.Message) error
 	// Answer returns the answer to the oldest publish that has none yet. It is called by one goroutine, once for each publish that
 	// returned no error. When the connection has ended it answers AnswerLost at once.
-	Answer(ctx context.Context) (dedup.Answer, error)
+	Answer(ctx context.Context) (message.Answer, error)
 	// Blocked says why the broker has stopped reading what is published; empty when it reads.
 	Blocked() string
 	io.Closer
@@ -69,7 +70,7 @@ type Decision struct {
 	Target string
 	Why    string
 	// Message is what is sent in its stead, after an edit; nil for the message itself.
-	Message *dedup.Message
+	Message *message.Message
 	// Foreign says that somebody else wrote the headers of ours that the message has: they are not believed, and not sent on.
 	Foreign bool
 }

@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 func TestFailuresDestroyNothingWhereReturnsCount(t *testing.T) {
@@ -79,12 +80,12 @@ type deafSource struct {
 	closed chan struct{}
 }
 
-func (s *deafSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *deafSource) Next(ctx context.Context) (message.Delivery, error) {
 	if s.left--; s.left >= 0 {
 		return s.Source.Next(ctx)
 	}
 	<-s.closed
-	return dedup.Delivery{}, errClosed
+	return message.Delivery{}, errClosed
 }
 
 func (s *deafSource) Close() error {
@@ -198,11 +199,11 @@ type inUseSource struct {
 	left int
 }
 
-func (s *inUseSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *inUseSource) Next(ctx context.Context) (message.Delivery, error) {
 	if s.left--; s.left >= 0 {
 		return s.Source.Next(ctx)
 	}
-	return dedup.Delivery{}, errInUse
+	return message.Delivery{}, errInUse
 }
 
 type refusingEnds struct{ requeue.Ends }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A rewriter makes what is sent in place of a dead letter: the same message, without what would let the broker treat it as
@@ -17,7 +18,7 @@ type rewriter struct {
 
 // rewrite returns what is sent, or says why the message cannot be sent. An edited message takes the place of the letter's own, but not
 // of its identity. The letter is not changed.
-func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m dedup.Message, refused string) {
+func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m message.Message, refused string) {
 	m = letter.Message
 	if d.Message != nil {
 		m = *d.Message
@@ -26,13 +27,15 @@ func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m
 	if headers == nil {
 		headers = map[string]any{}
 	}
-	maps.DeleteFunc(headers, func(name string, _ any) bool { return dedup.BrokerHeader(name) || d.Foreign && dedup.OwnHeader(name) })
+	maps.DeleteFunc(headers, func(name string, _ any) bool {
+		return message.IsBrokerHeader(name) || d.Foreign && message.IsOwnHeader(name)
+	})
 	if d.Foreign {
 		letter.Headers = nil
 	}
 	r.sign(headers, letter, now)
 	if m.UserID != "" {
-		headers[dedup.HeaderOriginalUserID] = m.UserID
+		headers[message.HeaderOriginalUserID] = m.UserID
 	}
 	m.UserID = ""
 	m.Expiration = ""
@@ -45,37 +48,37 @@ func (r rewriter) rewrite(letter dedup.DeadLetter, d Decision, now time.Time) (m
 
 // sign writes our headers. What identifies the message is taken from the letter, so that no edit can change it.
 func (r rewriter) sign(headers map[string]any, letter dedup.DeadLetter, now time.Time) {
-	id := dedup.RequeueID(letter.Headers)
-	from, known := letter.Headers[dedup.HeaderOriginalQueue].(string)
+	id := message.RequeueID(letter.Headers)
+	from, known := letter.Headers[message.HeaderOriginalQueue].(string)
 	if id == "" {
 		id, known = letter.Ref, false
 	}
 	if !known {
 		from = letter.Queue.Name
 	}
-	headers[dedup.HeaderRequeueID] = id
-	headers[dedup.HeaderOriginalQueue] = from
-	headers[dedup.HeaderRequeueRun] = r.run
-	headers[dedup.HeaderRequeuedAt] = now.UTC().Truncate(time.Second)
-	count := dedup.Requeues(letter.Headers)
+	headers[message.HeaderRequeueID] = id
+	headers[message.HeaderOriginalQueue] = from
+	headers[message.HeaderRequeueRun] = r.run
+	headers[message.HeaderRequeuedAt] = now.UTC().Truncate(time.Second)
+	count := message.Requeues(letter.Headers)
 	if !r.uncounted && count+1 > count {
 		count++
 	}
-	headers[dedup.HeaderRequeueCount] = count
+	headers[message.HeaderRequeueCount] = count
 	signDeaths(headers, letter)
 }
 
 // signDeaths keeps the deaths of a letter: the broker's, and behind them those from before it was last requeued.
 func signDeaths(headers map[string]any, letter dedup.DeadLetter) {
-	delete(headers, dedup.HeaderOriginalDeath)
-	if text := dedup.EncodeDeaths(letter.Deaths); text != "" {
-		headers[dedup.HeaderOriginalDeath] = text
+	delete(headers, message.HeaderOriginalDeath)
+	if text := message.EncodeDeaths(letter.Deaths); text != "" {
+		headers[message.HeaderOriginalDeath] = text
 	}
 }
 
 // unsendable says why a message must not be sent; empty when it may. Each of these would not fail alone: it would end the channel or
 // the connection, and with it what is in motion for every other message.
-func unsendable(m dedup.Message) string {
+func unsendable(m message.Message) string {
 	if len(m.RoutingKey) > maxShortString {
 		return fmt.Sprintf("the name of its target has %d bytes, more than AMQP allows", len(m.RoutingKey))
 	}

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 var (
@@ -31,16 +32,16 @@ func deadLetter(headers map[string]any) dedup.DeadLetter {
 		"x-app": "kept", "x-death-note": "kept", "number": int32(7), "nested": map[string]any{"list": []any{nil, true, 1.5}},
 	}
 	maps.Copy(all, headers)
-	return dedup.NewDeadLetter(deadQueue, dedup.Message{
+	return dedup.NewDeadLetter(deadQueue, message.Message{
 		Exchange: "dlx", RoutingKey: "dead", Redelivered: true, Body: []byte{0, 1, 255},
-		Properties: dedup.Properties{
+		Properties: message.Properties{
 			ContentType: "application/json", ContentEncoding: "gzip", Headers: all, DeliveryMode: 1, Priority: 9, CorrelationID: "c",
 			ReplyTo: "r", Expiration: "1000", MessageID: "id", Timestamp: now, Type: "t", UserID: "shop", AppID: "app",
 		},
 	})
 }
 
-func mustRewrite(t *testing.T, letter dedup.DeadLetter, d Decision) dedup.Message {
+func mustRewrite(t *testing.T, letter dedup.DeadLetter, d Decision) message.Message {
 	t.Helper()
 	m, refused := sender.rewrite(letter, d, now)
 	if refused != "" {
@@ -82,7 +83,7 @@ func TestARequeuedMessageKeepsItsIdentity(t *testing.T) {
 	if n := second.Headers["dedup-requeue-count"]; n != int64(2) {
 		t.Errorf("it was requeued %v times", n)
 	}
-	deaths := dedup.DecodeDeaths(second.Headers["dedup-original-death"].(string))
+	deaths := message.DecodeDeaths(second.Headers["dedup-original-death"].(string))
 	if len(deaths) != 2 || deaths[0].Reason != "expired" || deaths[1].Reason != "rejected" {
 		t.Errorf("the deaths are %+v", deaths)
 	}
@@ -101,7 +102,7 @@ func TestAMoveThatNoConsumerSeesIsNotCounted(t *testing.T) {
 
 func TestAnEditTakesThePlaceOfTheMessageButNotOfItsIdentity(t *testing.T) {
 	letter := deadLetter(map[string]any{"dedup-requeue-count": int64(1)})
-	edited := dedup.Message{Body: []byte("new"), Properties: dedup.Properties{MessageID: "new id", Headers: map[string]any{
+	edited := message.Message{Body: []byte("new"), Properties: message.Properties{MessageID: "new id", Headers: map[string]any{
 		"mine": "yes", "CC": []any{"copy"}, "dedup-requeue-count": int64(-5), "dedup-requeue-id": "forged", "dedup-original-death": "forged",
 	}}}
 	got := mustRewrite(t, letter, Decision{Target: "orders", Message: &edited})
@@ -154,7 +155,7 @@ func TestWhatWouldEndTheConnectionIsRefused(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		headers map[string]any
-		edit    *dedup.Message
+		edit    *message.Message
 		target  string
 		want    string
 	}{
@@ -165,7 +166,7 @@ func TestWhatWouldEndTheConnectionIsRefused(t *testing.T) {
 		"a header with a long name":          {headers: map[string]any{strings.Repeat("a", 256): true}, want: "256 bytes"},
 		"headers that are nested too deeply": {headers: map[string]any{"x": deep}, want: "deep"},
 		"a target with a long name":          {target: strings.Repeat("q", 256), want: "target has 256 bytes"},
-		"an edit with a long id":             {edit: &dedup.Message{Properties: dedup.Properties{MessageID: strings.Repeat("i", 256)}}, want: "message id has 256 bytes"},
+		"an edit with a long id":             {edit: &message.Message{Properties: message.Properties{MessageID: strings.Repeat("i", 256)}}, want: "message id has 256 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := tc.target
@@ -190,13 +191,13 @@ func TestNothingThatActsOnTheBrokerIsEverSent(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		headers := rapid.MapOf(rapid.SampledFrom(names), field).Draw(t, "headers")
-		letter := dedup.NewDeadLetter(deadQueue, dedup.Message{Properties: dedup.Properties{Headers: headers, UserID: rapid.String().Draw(t, "user")}})
+		letter := dedup.NewDeadLetter(deadQueue, message.Message{Properties: message.Properties{Headers: headers, UserID: rapid.String().Draw(t, "user")}})
 		m, refused := sender.rewrite(letter, Decision{Target: "q"}, now)
 		if refused != "" {
 			return
 		}
 		for name := range m.Headers {
-			if dedup.BrokerHeader(name) {
+			if message.IsBrokerHeader(name) {
 				t.Fatalf("header %s was sent", name)
 			}
 		}

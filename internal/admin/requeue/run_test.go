@@ -329,11 +329,11 @@ func TestWhatAnEarlierRunMayHaveMovedIsTakenAboveTheLimitAndCountedApart(t *test
 		dead := tr.m.queues["dead"]
 		for _, msg := range dead.ready[:2] { // the crash took their acks along
 			msg.again = true
-			tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.MessageRef(tr.cfg.Queue, msg.counted()))
+			tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.NewDeadLetter(tr.cfg.Queue, msg.counted()).Ref)
 		}
 		// One that comes again, and was in doubt nowhere, is a message like any other; so is one in doubt that never left.
 		dead.ready[2].again = true
-		tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.MessageRef(tr.cfg.Queue, dead.ready[3].counted()))
+		tr.cfg.Doubtful = append(tr.cfg.Doubtful, dedup.NewDeadLetter(tr.cfg.Queue, dead.ready[3].counted()).Ref)
 		tr.cfg.Limit = 3
 		result := tr.mustStop(t, requeue.StopLimit)
 		if result.Moved != 3 || result.Repeated != 2 || tr.depth("dead") != 0 {

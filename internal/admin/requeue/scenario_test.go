@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A scenario is a queue full of dead letters, what is to become of them, and what goes wrong meanwhile.
@@ -120,10 +121,10 @@ func (s scenario) hasTarget(kind string) bool {
 	return false
 }
 
-func seedMessage(id, target string) dedup.Message {
-	return dedup.Message{
+func seedMessage(id, target string) message.Message {
+	return message.Message{
 		Exchange: "dlx", RoutingKey: "dead", Body: []byte("body of " + id),
-		Properties: dedup.Properties{
+		Properties: message.Properties{
 			MessageID: id, ContentType: "text/plain", UserID: "shop", Priority: 3, DeliveryMode: 1, CorrelationID: "c-" + id,
 			Headers: map[string]any{"target": target, "kept": int64(7), "x-death": []any{map[string]any{"queue": target, "reason": "rejected"}}},
 		},
@@ -158,7 +159,7 @@ func (s scenario) fill(m *model) {
 			msg.Headers["CC"] = []any{"side"}
 		}
 		if l.Times > 0 {
-			msg.Headers[dedup.HeaderRequeueCount] = int64(l.Times)
+			msg.Headers[message.HeaderRequeueCount] = int64(l.Times)
 		}
 		dead.push(id, msg)
 		dead.ready[i].returns = min(s.Limit, int64(l.Returned)) // by others, before

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // take takes at most limit messages from the source, as the hand has room for them. Messages that have moved already, and come again
@@ -21,11 +22,11 @@ func (p *pass) take(ctx context.Context, limit int64, moved map[string]int) {
 			return
 		}
 		// Such a message is safest elsewhere: it goes on by itself, and the run stops if it cannot.
-		if p.DeliveryLimit > 0 && dedup.Returns(d.Headers) >= p.DeliveryLimit-2 && p.hand.alone(ctx, d.Tag) != nil {
+		if p.DeliveryLimit > 0 && message.Returns(d.Headers) >= p.DeliveryLimit-2 && p.hand.alone(ctx, d.Tag) != nil {
 			return
 		}
 		letter := dedup.KeyedDeadLetter(p.RefKey, p.Queue, d.Message)
-		again := d.Redelivered || dedup.Returns(d.Headers) > 0
+		again := d.Redelivered || message.Returns(d.Headers) > 0
 		if again && countDown(moved, letter.Ref) {
 			limit++
 		}
@@ -52,7 +53,7 @@ func countDown(counts map[string]int, ref string) bool {
 }
 
 // next takes one message in hand. It is false when no more come, after it has said why.
-func (p *pass) next(ctx context.Context, opened time.Time) (dedup.Delivery, bool) {
+func (p *pass) next(ctx context.Context, opened time.Time) (message.Delivery, bool) {
 	for ; p.hand.reach(ctx) == nil; sleep(ctx, lingerEvery) {
 		d, err := p.source.Next(ctx)
 		switch {
@@ -62,19 +63,19 @@ func (p *pass) next(ctx context.Context, opened time.Time) (dedup.Delivery, bool
 		case errors.Is(err, io.EOF):
 			if p.losses == 0 || time.Since(opened) >= p.Linger {
 				p.end = StopEmpty
-				return dedup.Delivery{}, false
+				return message.Delivery{}, false
 			}
 		case ctx.Err() != nil:
-			return dedup.Delivery{}, false
+			return message.Delivery{}, false
 		case dedup.KindOf(err) == dedup.Conflict: // another connection would fare no better
 			p.halts <- halt{stop: StopConnection, text: "messages could not be taken out of the queue", err: err}
-			return dedup.Delivery{}, false
+			return message.Delivery{}, false
 		default:
 			p.halts <- halt{lost: fmt.Errorf("take a message: %w", err)}
-			return dedup.Delivery{}, false
+			return message.Delivery{}, false
 		}
 	}
-	return dedup.Delivery{}, false
+	return message.Delivery{}, false
 }
 
 // lingerEvery is how often an empty queue is looked at again after a lost connection.
@@ -157,7 +158,7 @@ func (p *pass) undecide(batch []item) {
 	for i := range batch {
 		if it := &batch[i]; it.outcome == "" {
 			letters, decisions = append(letters, it.letter), append(decisions, it.decision)
-			it.decision, it.message = Decision{}, dedup.Message{}
+			it.decision, it.message = Decision{}, message.Message{}
 		}
 	}
 	if len(letters) > 0 {
@@ -195,7 +196,7 @@ func (p *pass) gather(ctx context.Context) []item {
 // the last: what is behind it in the queue is newer.
 func (p *pass) screen(batch []item) (screened []item, last bool) {
 	for i := range batch {
-		if it := &batch[i]; dedup.RequeueRun(it.letter.Headers) == p.Run {
+		if it := &batch[i]; message.RequeueRun(it.letter.Headers) == p.Run {
 			it.outcome, it.text = Bounced, "this run had sent it, and it came back"
 			return batch[:i+1], true
 		}
@@ -206,7 +207,7 @@ func (p *pass) screen(batch []item) (screened []item, last bool) {
 // guard keeps a message that was requeued too often, whatever was decided. It comes after the decision: a message that was to stay
 // anyway did not fail, and who decides must hear of those that are selected.
 func (p *pass) guard(it *item) bool {
-	times := dedup.Requeues(it.letter.Headers)
+	times := message.Requeues(it.letter.Headers)
 	if p.MaxRequeues < 0 || it.decision.Foreign || times < int64(p.MaxRequeues) {
 		return false
 	}
@@ -256,7 +257,7 @@ func (p *pass) listen(ctx context.Context) {
 	for range p.sent {
 		answer, err := p.sink.Answer(ctx)
 		if err != nil {
-			answer = dedup.Answer{Outcome: dedup.AnswerLost, Text: err.Error()}
+			answer = message.Answer{Outcome: message.AnswerLost, Text: err.Error()}
 		}
 		p.answers <- answer
 	}

@@ -9,7 +9,7 @@ import (
 	"net"
 	"sync"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // The types of AMQP 0-9-1 frames (specification §4.2.3) and what stands around their payloads.
@@ -46,7 +46,7 @@ type bodyFilter struct {
 	held     map[uint16]*heldContent
 
 	mu  sync.Mutex
-	out map[int]*dedup.LeftOutBody // by the number of the message, under mu
+	out map[int]*message.LeftOutBody // by the number of the message, under mu
 }
 
 // A heldContent is a message that is passed on once its body has been read.
@@ -59,18 +59,18 @@ type heldContent struct {
 }
 
 func newBodyFilter(conn net.Conn, each, all int64) *bodyFilter {
-	return &bodyFilter{Conn: conn, r: bufio.NewReaderSize(conn, filterBuffer), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*dedup.LeftOutBody{}}
+	return &bodyFilter{Conn: conn, r: bufio.NewReaderSize(conn, filterBuffer), each: each, left: all, held: map[uint16]*heldContent{}, out: map[int]*message.LeftOutBody{}}
 }
 
 // leftOut returns what is known of the body of the message with a number, from 0; nil when it was let through.
-func (s *bodyFilter) leftOut(number int) *dedup.LeftOutBody {
+func (s *bodyFilter) leftOut(number int) *message.LeftOutBody {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.out[number]
 }
 
 // forget is leftOut for one who asks once.
-func (s *bodyFilter) forget(number int) *dedup.LeftOutBody {
+func (s *bodyFilter) forget(number int) *message.LeftOutBody {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body := s.out[number]
@@ -172,7 +172,7 @@ func (s *bodyFilter) body(channel uint16, held *heldContent, size int64) error {
 		return nil
 	}
 	delete(s.held, channel)
-	body := &dedup.LeftOutBody{Size: held.size}
+	body := &message.LeftOutBody{Size: held.size}
 	held.sum.Sum(body.SHA256[:0])
 	s.mu.Lock()
 	s.out[held.number] = body

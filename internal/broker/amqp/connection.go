@@ -7,7 +7,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A Connection is an AMQP connection of the acting account with one channel, for what neither a Source nor a Sink does. It is never recovered.
@@ -39,8 +39,8 @@ func (c *Connection) Channel() *amqp.Channel { return c.link.Channel }
 func (c *Connection) Another() (*amqp.Channel, error) { return c.link.conn.Channel() }
 
 // Message returns a delivery as the rest of the program knows it. It is called once for each, in their order, by one goroutine.
-func (c *Connection) Message(d *amqp.Delivery) dedup.Message {
-	m := message(d)
+func (c *Connection) Message(d *amqp.Delivery) message.Message {
+	m := fromDelivery(d)
 	m.LeftOut = c.filter.forget(c.taken)
 	c.taken++
 	return m

@@ -23,26 +23,26 @@ func (m *Mover) dialError(what string, err error) error {
 		e.Kind, e.Text = broker.Canceled, "given up"
 	case errors.As(err, &dns) && !dns.IsTimeout:
 		e.Kind, e.Text = broker.Unresolved, "the host of "+m.address+" cannot be resolved"
-		e.Mend = "check act.amqp_url and the name service"
+		e.Remedy = "check act.amqp_url and the name service"
 	case broker.IsTimeout(err):
 		e.Kind, e.Text = broker.Timeout, m.address+" does not answer"
-		e.Mend = "check act.amqp_url; a firewall may drop packets"
+		e.Remedy = "check act.amqp_url; a firewall may drop packets"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Kind, e.Text = broker.Refused, "connection refused by "+m.address
-		e.Mend = "start RabbitMQ or correct act.amqp_url, which needs the AMQP port, usually 5672, or 5671 with TLS"
+		e.Remedy = "start RabbitMQ or correct act.amqp_url, which needs the AMQP port, usually 5672, or 5671 with TLS"
 	case broker.IsTLS(err):
-		e.Kind, e.Text, e.Mend = broker.TLS, "TLS: "+broker.Quote(err.Error()), amqpTLSMend(err)
+		e.Kind, e.Text, e.Remedy = broker.TLS, "TLS: "+broker.Quote(err.Error()), amqpTLSRemedy(err)
 	case broker.IsCut(err):
 		e.Kind, e.Text = broker.Interrupted, m.address+" ended the connection before it was set up"
-		e.Mend = "RabbitMQ may be restarting; if this stays, check act.amqp_url: the port of AMQP with TLS needs amqps://"
+		e.Remedy = "RabbitMQ may be restarting; if this stays, check act.amqp_url: the port of AMQP with TLS needs amqps://"
 	default:
 		e.Kind, e.Text = broker.Unreachable, m.address+" cannot be reached: "+broker.Quote(err.Error())
-		e.Mend = "check act.amqp_url, the route and the firewall"
+		e.Remedy = "check act.amqp_url, the route and the firewall"
 	}
 	return &e
 }
 
-func amqpTLSMend(err error) string {
+func amqpTLSRemedy(err error) string {
 	return strings.NewReplacer("management_url", "act.amqp_url", "http://", "amqp://", "15671", "5671").Replace(broker.TLSRemedy(err))
 }
 
@@ -57,18 +57,18 @@ func (m *Mover) amqpError(what string, err error) error {
 		e.Kind, e.Text = broker.Canceled, "given up"
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Kind, e.Text = broker.Timeout, m.address+" does not answer in time"
-		e.Mend = "the broker may be in alarm or overloaded"
+		e.Remedy = "the broker may be in alarm or overloaded"
 	case errors.Is(err, amqp.ErrCredentials):
 		e.Kind, e.Text = broker.WrongPassword, "the login of "+broker.Quote(m.act.Username)+" failed"
-		e.Mend = "check act.username and act.password; the account guest may log in from the broker's own machine alone"
+		e.Remedy = "check act.username and act.password; the account guest may log in from the broker's own machine alone"
 	case errors.As(err, &reply):
 		m.explainReply(&e, reply)
 	case broker.IsTimeout(err):
 		e.Kind, e.Text = broker.Timeout, "the broker has read nothing for "+writeTimeout.String()
-		e.Mend = "it may be in alarm (memory or disk): see rabbitmqctl status"
+		e.Remedy = "it may be in alarm (memory or disk): see rabbitmqctl status"
 	default:
 		e.Kind, e.Text = broker.Interrupted, "the connection to "+m.address+" ended: "+broker.Quote(err.Error())
-		e.Mend = "RabbitMQ may be restarting"
+		e.Remedy = "RabbitMQ may be restarting"
 	}
 	return &e
 }
@@ -78,36 +78,36 @@ func (m *Mover) explainReply(e *broker.Error, reply *amqp.Error) {
 	said := broker.Quote(reply.Reason)
 	switch {
 	case reply.Code == amqp.NotFound && strings.Contains(reply.Reason, "no queue"):
-		e.Kind, e.Text, e.Mend = broker.NoQueue, "there is no such queue: "+said, "it was deleted, or its node is down"
+		e.Kind, e.Text, e.Remedy = broker.NoQueue, "there is no such queue: "+said, "it was deleted, or its node is down"
 	case reply.Code == amqp.AccessRefused && strings.Contains(reply.Reason, "exclusive use"):
 		e.Kind, e.Text = broker.InUse, "the queue has another consumer, or another run has it for itself: "+said
-		e.Mend = "wait until the other run has ended, or stop the consumers of this queue"
+		e.Remedy = "wait until the other run has ended, or stop the consumers of this queue"
 	case reply.Code == amqp.ResourceLocked:
 		e.Kind, e.Text = broker.InUse, "the queue is locked by another connection: "+said
-		e.Mend = "it is exclusive or has a single active consumer, which must end first"
+		e.Remedy = "it is exclusive or has a single active consumer, which must end first"
 	case reply.Code == amqp.NotAllowed && strings.Contains(reply.Reason, "not found"):
-		e.Kind, e.Text, e.Mend = broker.NoVhost, "there is no such vhost: "+said, "check the vhost of the pipeline"
+		e.Kind, e.Text, e.Remedy = broker.NoVhost, "there is no such vhost: "+said, "check the vhost of the pipeline"
 	case reply.Code == amqp.AccessRefused || reply.Code == amqp.NotAllowed:
 		e.Kind, e.Text = broker.NoPermission, "the account "+broker.Quote(m.act.Username)+" lacks a permission: "+said
-		e.Mend = "it needs " + neededPermission(reply.Reason)
+		e.Remedy = "it needs " + neededPermission(reply.Reason)
 	case reply.Code == amqp.NotImplemented:
 		e.Kind, e.Text = broker.NotPossible, "this kind of queue cannot do it: "+said
 	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "timed out"):
 		e.Kind, e.Text = broker.Timeout, "messages were held for longer than the broker allows (consumer_timeout): "+said
 	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "message size"):
 		e.Kind, e.Text = broker.Declined, "a message is larger than the broker takes (max_message_size): "+said
-		e.Mend = "raise max_message_size, or leave the message where it is"
+		e.Remedy = "raise max_message_size, or leave the message where it is"
 	case reply.Server:
 		e.Kind, e.Text = broker.Declined, fmt.Sprintf("the broker ended it with code %d: %s", reply.Code, said)
 	case errors.Is(reply, amqp.ErrSyntax) || reply.Reason == amqp.ErrSyntax.Error() || reply.Reason == amqp.ErrFrameTooLarge.Error():
 		e.Kind, e.Text = broker.Malformed, "a message has headers that cannot be read: more than 8,192 in one table, or nested deeper than 32"
-		e.Mend = "take it out of the queue by other means; nothing behind it can be read"
+		e.Remedy = "take it out of the queue by other means; nothing behind it can be read"
 	case strings.Contains(reply.Reason, "i/o timeout"):
 		e.Kind, e.Text = broker.Timeout, "the broker was silent, or read nothing, for too long"
-		e.Mend = "it may be in alarm (memory or disk) or overloaded, or the network lost the connection"
+		e.Remedy = "it may be in alarm (memory or disk) or overloaded, or the network lost the connection"
 	default:
 		e.Kind, e.Text = broker.Interrupted, "the connection to "+m.address+" ended: "+said
-		e.Mend = "RabbitMQ may be restarting"
+		e.Remedy = "RabbitMQ may be restarting"
 	}
 }
 

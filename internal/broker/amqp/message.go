@@ -7,18 +7,18 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // maxTableDepth is how deep the headers of a message may nest; the AMQP library reads no deeper either.
 const maxTableDepth = 32
 
-// message returns a delivery as the rest of the program knows it. Every type of field keeps its exact type, so that publishing
+// fromDelivery returns a delivery as the rest of the program knows it. Every type of field keeps its exact type, so that publishing
 // the message sends the same bytes but for the order of the headers.
-func message(d *amqp.Delivery) dedup.Message {
-	m := dedup.Message{
+func fromDelivery(d *amqp.Delivery) message.Message {
+	m := message.Message{
 		Exchange: d.Exchange, RoutingKey: d.RoutingKey, Redelivered: d.Redelivered, Body: d.Body,
-		Properties: dedup.Properties{
+		Properties: message.Properties{
 			ContentType: d.ContentType, ContentEncoding: d.ContentEncoding,
 			DeliveryMode: d.DeliveryMode, Priority: d.Priority,
 			CorrelationID: d.CorrelationId, ReplyTo: d.ReplyTo, Expiration: d.Expiration, MessageID: d.MessageId,
@@ -44,21 +44,21 @@ func fromField(v any) any {
 	case amqp.Table:
 		return fromTable(v)
 	case amqp.Decimal:
-		return dedup.Decimal{Scale: v.Scale, Value: v.Value}
+		return message.Decimal{Scale: v.Scale, Value: v.Value}
 	case []any:
 		out := make([]any, len(v))
 		for i, inner := range v {
 			out[i] = fromField(inner)
 		}
 		return out
-	default: // the other types are those of dedup.Properties
+	default: // the other types are those of message.Properties
 		return v
 	}
 }
 
 // publishing returns a message as it is sent: persistent, whatever it was. A header whose type AMQP lacks, or nested too deep, is
 // an error, which names it.
-func publishing(m *dedup.Message) (amqp.Publishing, error) {
+func publishing(m *message.Message) (amqp.Publishing, error) {
 	if m.LeftOut != nil {
 		return amqp.Publishing{}, fmt.Errorf("its body of %d bytes was not kept", m.LeftOut.Size)
 	}
@@ -110,7 +110,7 @@ func toField(v any, depth int) (any, error) {
 	switch v := v.(type) {
 	case nil, bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64, string, []byte, time.Time:
 		return v, nil
-	case dedup.Decimal:
+	case message.Decimal:
 		return amqp.Decimal{Scale: v.Scale, Value: v.Value}, nil
 	case map[string]any:
 		return toTable(v, depth+1)

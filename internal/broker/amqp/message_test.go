@@ -10,7 +10,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // anyField draws a field as the AMQP library reads it.
@@ -47,7 +47,7 @@ func TestAMessageIsSentAsItWasRead(t *testing.T) {
 			Timestamp: time.Unix(rapid.Int64Range(0, 1<<40).Draw(t, "timestamp"), 0),
 			Body:      rapid.SliceOf(rapid.Byte()).Draw(t, "body"),
 		}
-		m := message(&d)
+		m := fromDelivery(&d)
 		if kind := foreignField(m.Headers); kind != "" {
 			t.Fatalf("a header of type %s is not of the vocabulary", kind)
 		}
@@ -71,10 +71,10 @@ func TestAMessageIsSentAsItWasRead(t *testing.T) {
 	})
 }
 
-// foreignField returns the first type of a header that dedup.Properties does not name.
+// foreignField returns the first type of a header that message.Properties does not name.
 func foreignField(v any) string {
 	switch v := v.(type) {
-	case nil, bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64, string, []byte, time.Time, dedup.Decimal:
+	case nil, bool, int8, uint8, int16, uint16, int32, uint32, int64, float32, float64, string, []byte, time.Time, message.Decimal:
 		return ""
 	case map[string]any:
 		for _, inner := range v {
@@ -100,13 +100,13 @@ func TestWhatAMQPCannotCarryIsNamed(t *testing.T) {
 	for range maxTableDepth + 1 {
 		deep = map[string]any{"in": deep}
 	}
-	for says, m := range map[string]dedup.Message{
-		"no field of type int":           {Properties: dedup.Properties{Headers: map[string]any{"n": 1}}},
-		"no field of type uint64":        {Properties: dedup.Properties{Headers: map[string]any{"n": []any{uint64(1)}}}},
-		"no field of type []string":      {Properties: dedup.Properties{Headers: map[string]any{"n": map[string]any{"a": []string{"b"}}}}},
-		"nest deeper":                    {Properties: dedup.Properties{Headers: map[string]any{"n": deep}}},
-		"name of a header has 256 bytes": {Properties: dedup.Properties{Headers: map[string]any{strings.Repeat("k", 256): true}}},
-		"the message id has 256 bytes":   {Properties: dedup.Properties{MessageID: strings.Repeat("m", 256)}},
+	for says, m := range map[string]message.Message{
+		"no field of type int":           {Properties: message.Properties{Headers: map[string]any{"n": 1}}},
+		"no field of type uint64":        {Properties: message.Properties{Headers: map[string]any{"n": []any{uint64(1)}}}},
+		"no field of type []string":      {Properties: message.Properties{Headers: map[string]any{"n": map[string]any{"a": []string{"b"}}}}},
+		"nest deeper":                    {Properties: message.Properties{Headers: map[string]any{"n": deep}}},
+		"name of a header has 256 bytes": {Properties: message.Properties{Headers: map[string]any{strings.Repeat("k", 256): true}}},
+		"the message id has 256 bytes":   {Properties: message.Properties{MessageID: strings.Repeat("m", 256)}},
 	} {
 		t.Run(says, func(t *testing.T) {
 			if _, err := publishing(&m); err == nil || !strings.Contains(err.Error(), says) {

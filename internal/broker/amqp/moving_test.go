@@ -174,7 +174,7 @@ func TestTheEndsOfAMove(t *testing.T) {
 	t.Run("what is parked is kept", b.parks)
 	t.Run("a queue that does not answer keeps nobody beyond their time", b.suspended)
 	t.Run("permissions are tried without touching a message", b.triesRights)
-	t.Run("failures say what to mend and no password", b.explains)
+	t.Run("failures say what to fix and no password", b.explains)
 }
 
 // nothing is a permission row that lets an account see a vhost and do nothing in it.

@@ -9,7 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 )
 
@@ -133,7 +133,7 @@ func (b *movingBroker) alarmBoundsWrites(t *testing.T) {
 	must(t, err)
 	must(t, b.alarm(t.Context(), true))
 	defer func() { must(t, b.alarm(context.WithoutCancel(t.Context()), false)) }()
-	large := dedup.Message{Body: make([]byte, 1<<20)}
+	large := message.Message{Body: make([]byte, 1<<20)}
 	published := 0
 	var longest time.Duration
 	for err == nil && published < 1000 {
@@ -152,7 +152,7 @@ func (b *movingBroker) alarmBoundsWrites(t *testing.T) {
 	for range published - 1 {
 		began := time.Now()
 		a, err := sink.Answer(t.Context())
-		if err != nil || a.Outcome != dedup.AnswerLost && a.Outcome != dedup.Confirmed || time.Since(began) > 10*time.Second {
+		if err != nil || a.Outcome != message.AnswerLost && a.Outcome != message.Confirmed || time.Since(began) > 10*time.Second {
 			t.Fatalf("%+v, %v after %s", a, err, time.Since(began))
 		}
 	}

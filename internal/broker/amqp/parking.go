@@ -44,7 +44,7 @@ func (m *Mover) DeclareParking(ctx context.Context, deadLetters dedup.QueueRef) 
 	}
 	if why := dedup.MayDrop(queue); why != "" {
 		return queue, &broker.Error{Kind: broker.NotPossible, Broker: m.Name, Request: what, Text: "what is put there could be lost: " + why,
-			Mend: `take the policies off queues that match ^dedup\.parking\.`}
+			Remedy: `take the policies off queues that match ^dedup\.parking\.`}
 	}
 	return queue, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	returnWithin = 4 * time.Second
 )
 
-// Peek takes up to limit messages from the head of a queue, or less when they come to maxBytes or take 20 s, and puts them back at once. A body beyond dedup.MaxPeekedBody is
+// Peek takes up to limit messages from the head of a queue, or less when they come to maxBytes or take 20 s, and puts them back at once. A body beyond message.MaxPeekedBody is
 // left out.
 // It returns when they are back. A queue where that can lose a message (dedup.Returning) is refused with NotPossible before it is touched.
 func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBytes int64) (dedup.Peek, error) {
@@ -30,7 +31,7 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	}
 	var s *bodyFilter
 	l, err := m.openThrough(ctx, queue.Vhost, "peek", what, func(conn net.Conn) net.Conn {
-		s = newBodyFilter(conn, dedup.MaxPeekedBody, maxBytes)
+		s = newBodyFilter(conn, message.MaxPeekedBody, maxBytes)
 		return s
 	})
 	if err != nil {

@@ -201,7 +201,7 @@ func (p *peeker) take(d *amqp.Delivery) {
 	if len(p.peek.Messages) >= p.limit || p.bytes >= p.maxBytes {
 		return
 	}
-	m := message(d)
+	m := fromDelivery(d)
 	m.LeftOut = body
 	size := m.BodySize() + int64(headerFrame(&amqp.Publishing{Headers: d.Headers}))
 	p.bytes += size

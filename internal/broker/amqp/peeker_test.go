@@ -11,12 +11,13 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // peeker opens a peek by hand, so that a test can step between what a real one does in one go.
 func (b *movingBroker) peeker(t *testing.T, queue dedup.QueueRef, limit int, maxBytes int64) *peeker {
 	t.Helper()
-	return b.peekerThrough(t, queue, limit, maxBytes, dedup.MaxPeekedBody)
+	return b.peekerThrough(t, queue, limit, maxBytes, message.MaxPeekedBody)
 }
 
 // peekerThrough is peeker with a bound of its own for one body.

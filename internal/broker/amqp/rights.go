@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // MayTake reports as an error why the acting account may not take messages from a queue; nil when it may. No message is touched: it
@@ -45,14 +46,14 @@ func (m *Mover) MayPublish(ctx context.Context, vhost string) error {
 		return err
 	}
 	defer sink.Close()
-	if err := sink.Publish(ctx, "dedup.check."+rand.Text(), dedup.Message{}); err != nil {
+	if err := sink.Publish(ctx, "dedup.check."+rand.Text(), message.Message{}); err != nil {
 		return err
 	}
 	answer, err := sink.Answer(ctx)
 	if err != nil {
 		return sink.link.Fail(broker.OrEnd(ctx, err))
 	}
-	if answer.Outcome == dedup.AnswerLost {
+	if answer.Outcome == message.AnswerLost {
 		return sink.link.Fail(errors.New(cmp.Or(answer.Text, ErrEnded.Error())))
 	}
 	return nil

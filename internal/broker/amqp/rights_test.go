@@ -39,17 +39,17 @@ func (b *movingBroker) namesWhatIsMissing(t *testing.T) {
 	queue := declare(t, b.admin(t), "rights.dead", nil)
 	must(t, b.rabbit.PutUser(t.Context(), "partly", "partly", ""))
 	partly := b.open(t, func(c *broker.Config) { c.Act.Username, c.Act.Password = "partly", secret.New("partly") })
-	tryAll := func() (mends []string) {
+	tryAll := func() (remedies []string) {
 		_, err := partly.DeclareParking(t.Context(), queue)
 		for _, err := range []error{partly.MayTake(t.Context(), queue), partly.MayPublish(t.Context(), "/"), err} {
 			var e *broker.Error
 			if errors.As(err, &e) {
-				mends = append(mends, e.Mend)
+				remedies = append(remedies, e.Remedy)
 			} else if err != nil {
 				t.Error(err)
 			}
 		}
-		return mends
+		return remedies
 	}
 	for name, c := range map[string]struct {
 		take func(*servers.Permissions)

@@ -9,7 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A Sink publishes messages to queues of a vhost over a connection of its own, mandatory and with confirms. One goroutine calls
@@ -84,7 +84,7 @@ func (s *Sink) Blocked() string {
 
 // Publish sends a message to a queue by the default exchange. It blocks for no longer than a write may take. A message that AMQP
 // cannot carry is not sent, and its answer is Rejected. After an error the sink is of no use.
-func (s *Sink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+func (s *Sink) Publish(ctx context.Context, queue string, m message.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -124,19 +124,19 @@ func (s *Sink) fits(queue string, p *amqp.Publishing) error {
 }
 
 // Answer waits for the answer to the oldest publish that has none. When ctx ends first it returns its error, and may be called again.
-func (s *Sink) Answer(ctx context.Context) (dedup.Answer, error) {
+func (s *Sink) Answer(ctx context.Context) (message.Answer, error) {
 	if s.waiting == nil {
 		select {
 		case s.waiting = <-s.pending:
 		case <-ctx.Done():
-			return dedup.Answer{}, ctx.Err()
+			return message.Answer{}, ctx.Err()
 		}
 	}
 	if s.waiting.confirm != nil {
 		select {
 		case <-s.waiting.confirm.Done():
 		case <-ctx.Done():
-			return dedup.Answer{}, ctx.Err()
+			return message.Answer{}, ctx.Err()
 		}
 	}
 	answer := s.judge(s.waiting)
@@ -144,23 +144,23 @@ func (s *Sink) Answer(ctx context.Context) (dedup.Answer, error) {
 	return answer, nil
 }
 
-func (s *Sink) judge(p *sent) dedup.Answer {
+func (s *Sink) judge(p *sent) message.Answer {
 	if p.confirm == nil {
-		return dedup.Answer{Outcome: dedup.Rejected, Text: p.refused}
+		return message.Answer{Outcome: message.Rejected, Text: p.refused}
 	}
 	returned, text, err := s.returns.settle(p, p.confirm.Acked())
 	switch {
 	case !p.confirm.Acked() && s.link.Channel.IsClosed():
 		// The library says false both for a nack and for the end of the channel, which it marks first.
-		return dedup.Answer{Outcome: dedup.AnswerLost, Text: s.link.Fail(ErrEnded).Error()}
+		return message.Answer{Outcome: message.AnswerLost, Text: s.link.Fail(ErrEnded).Error()}
 	case !p.confirm.Acked():
-		return dedup.Answer{Outcome: dedup.Rejected, Text: "the broker did not take it (basic.nack), as a full queue with overflow reject-publish does"}
+		return message.Answer{Outcome: message.Rejected, Text: "the broker did not take it (basic.nack), as a full queue with overflow reject-publish does"}
 	case err != nil:
-		return dedup.Answer{Outcome: dedup.AnswerLost, Text: err.Error()}
+		return message.Answer{Outcome: message.AnswerLost, Text: err.Error()}
 	case returned:
-		return dedup.Answer{Outcome: dedup.Returned, Text: text}
+		return message.Answer{Outcome: message.Returned, Text: text}
 	}
-	return dedup.Answer{Outcome: dedup.Confirmed}
+	return message.Answer{Outcome: message.Confirmed}
 }
 
 // Close ends the connection; what has no answer yet is lost to us.

@@ -7,19 +7,19 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // answers publishes to the given queues in order with a window, and counts the outcomes by queue.
-func answers(t *testing.T, sink *Sink, window int, queues []string, m func(i int) dedup.Message) map[string]map[dedup.PublishOutcome]int {
+func answers(t *testing.T, sink *Sink, window int, queues []string, m func(i int) message.Message) map[string]map[message.PublishOutcome]int {
 	t.Helper()
-	counts := map[string]map[dedup.PublishOutcome]int{}
+	counts := map[string]map[message.PublishOutcome]int{}
 	answer := func(i int) {
 		t.Helper()
 		a, err := sink.Answer(t.Context())
 		must(t, err)
 		if counts[queues[i]] == nil {
-			counts[queues[i]] = map[dedup.PublishOutcome]int{}
+			counts[queues[i]] = map[message.PublishOutcome]int{}
 		}
 		counts[queues[i]][a.Outcome]++
 	}
@@ -47,14 +47,14 @@ func (b *movingBroker) tellsReturnsApart(t *testing.T) {
 	sink, err := b.mover.Sink(t.Context(), "/", window)
 	must(t, err)
 	defer sink.Close()
-	counts := answers(t, sink, window, queues, func(i int) dedup.Message {
-		return dedup.Message{Properties: dedup.Properties{MessageID: fmt.Sprint(i)}, Body: []byte("x")}
+	counts := answers(t, sink, window, queues, func(i int) message.Message {
+		return message.Message{Properties: message.Properties{MessageID: fmt.Sprint(i)}, Body: []byte("x")}
 	})
-	if len(counts["there"]) != 1 || len(counts["missing"]) != 1 || counts["there"][dedup.Confirmed]+counts["missing"][dedup.Returned] != n {
+	if len(counts["there"]) != 1 || len(counts["missing"]) != 1 || counts["there"][message.Confirmed]+counts["missing"][message.Returned] != n {
 		t.Fatalf("%v", counts)
 	}
-	if got := drainIDs(t, channel, "there"); len(got) != counts["there"][dedup.Confirmed] {
-		t.Errorf("%d arrived, %d were confirmed", len(got), counts["there"][dedup.Confirmed])
+	if got := drainIDs(t, channel, "there"); len(got) != counts["there"][message.Confirmed] {
+		t.Errorf("%d arrived, %d were confirmed", len(got), counts["there"][message.Confirmed])
 	}
 }
 
@@ -66,7 +66,7 @@ func (b *movingBroker) tellsEqualReturnsApart(t *testing.T) {
 	sink, err := b.mover.Sink(t.Context(), "/", window)
 	must(t, err)
 	defer sink.Close()
-	equal := dedup.Message{Properties: dedup.Properties{MessageID: "same", Headers: map[string]any{"a": []any{int8(1), nil}}}, Body: []byte("same")}
+	equal := message.Message{Properties: message.Properties{MessageID: "same", Headers: map[string]any{"a": []any{int8(1), nil}}}, Body: []byte("same")}
 	confirmed, returned := 0, 0
 	const rounds, each = 20, 10
 	for round := range rounds {
@@ -80,9 +80,9 @@ func (b *movingBroker) tellsEqualReturnsApart(t *testing.T) {
 			a, err := sink.Answer(t.Context())
 			must(t, err)
 			switch a.Outcome {
-			case dedup.Confirmed:
+			case message.Confirmed:
 				confirmed++
-			case dedup.Returned:
+			case message.Returned:
 				returned++
 			}
 		}
@@ -106,10 +106,10 @@ func (b *movingBroker) tellsRejected(t *testing.T) {
 	for i := range queues {
 		queues[i] = []string{"full", "missing"}[i%2]
 	}
-	equal := dedup.Message{Body: []byte("equal")}
-	counts := answers(t, sink, 8, queues, func(int) dedup.Message { return equal })
+	equal := message.Message{Body: []byte("equal")}
+	counts := answers(t, sink, 8, queues, func(int) message.Message { return equal })
 	there := depth(t, channel, "full")
-	if counts["missing"][dedup.Returned] != 30 || counts["full"][dedup.Confirmed] != there || counts["full"][dedup.Rejected] != 30-there {
+	if counts["missing"][message.Returned] != 30 || counts["full"][message.Confirmed] != there || counts["full"][message.Rejected] != 30-there {
 		t.Errorf("%v with %d in the queue", counts, there)
 	}
 }
@@ -124,20 +124,20 @@ func (b *movingBroker) refusesWhatDoesNotFit(t *testing.T) {
 	for range maxTableDepth + 1 {
 		deep = []any{deep}
 	}
-	bad := []dedup.Message{
-		{Properties: dedup.Properties{Headers: map[string]any{"huge": make([]byte, 131072)}}},
-		{Properties: dedup.Properties{Headers: map[string]any{"wide": 7}}},
-		{Properties: dedup.Properties{Headers: map[string]any{"deep": deep}}},
-		{Properties: dedup.Properties{MessageID: string(make([]byte, 256))}},
+	bad := []message.Message{
+		{Properties: message.Properties{Headers: map[string]any{"huge": make([]byte, 131072)}}},
+		{Properties: message.Properties{Headers: map[string]any{"wide": 7}}},
+		{Properties: message.Properties{Headers: map[string]any{"deep": deep}}},
+		{Properties: message.Properties{MessageID: string(make([]byte, 256))}},
 	}
 	for i, m := range bad {
 		must(t, sink.Publish(t.Context(), "fits", m))
-		must(t, sink.Publish(t.Context(), "fits", dedup.Message{}))
+		must(t, sink.Publish(t.Context(), "fits", message.Message{}))
 		a, err := sink.Answer(t.Context())
-		if err != nil || a.Outcome != dedup.Rejected || a.Text == "" {
+		if err != nil || a.Outcome != message.Rejected || a.Text == "" {
 			t.Errorf("%d: %+v, %v", i, a, err)
 		}
-		if a, err := sink.Answer(t.Context()); err != nil || a.Outcome != dedup.Confirmed {
+		if a, err := sink.Answer(t.Context()); err != nil || a.Outcome != message.Confirmed {
 			t.Errorf("the one after %d: %+v, %v", i, a, err)
 		}
 	}
@@ -148,12 +148,12 @@ func (b *movingBroker) tellsLost(t *testing.T) {
 	sink, err := b.mover.Sink(t.Context(), "/", 8)
 	must(t, err)
 	defer sink.Close()
-	must(t, sink.Publish(t.Context(), "lost", dedup.Message{Properties: dedup.Properties{UserID: "somebody else"}}))
+	must(t, sink.Publish(t.Context(), "lost", message.Message{Properties: message.Properties{UserID: "somebody else"}}))
 	a, err := sink.Answer(t.Context())
-	if err != nil || a.Outcome != dedup.AnswerLost {
+	if err != nil || a.Outcome != message.AnswerLost {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if err := sink.Publish(t.Context(), "lost", dedup.Message{}); err == nil {
+	if err := sink.Publish(t.Context(), "lost", message.Message{}); err == nil {
 		t.Error("a channel that has ended took a message")
 	} else {
 		checkAct(t, err, broker.Declined, "user_id")

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -105,13 +106,13 @@ func (s *Source) consume(exclusive bool) error {
 }
 
 // Next returns the next message, and io.EOF when the queue has none ready. While as many are held as may be, it waits.
-func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s *Source) Next(ctx context.Context) (message.Delivery, error) {
 	if err := ctx.Err(); err != nil {
-		return dedup.Delivery{}, err
+		return message.Delivery{}, err
 	}
 	if s.deliveries == nil {
 		if err := s.awaitRoom(ctx); err != nil {
-			return dedup.Delivery{}, err
+			return message.Delivery{}, err
 		}
 		return s.get()
 	}
@@ -123,7 +124,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 			return d, err
 		}
 		if empty { // none came after the queue said that it has none
-			return dedup.Delivery{}, io.EOF
+			return message.Delivery{}, io.EOF
 		}
 		if s.full() {
 			starving = time.Time{}
@@ -131,7 +132,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 		}
 		ready, err := s.ready()
 		if err != nil {
-			return dedup.Delivery{}, s.link.Fail(err)
+			return message.Delivery{}, s.link.Fail(err)
 		}
 		switch empty = ready == 0; {
 		case empty:
@@ -140,7 +141,7 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 		case starving.IsZero():
 			starving = time.Now()
 		case time.Since(starving) >= s.patience:
-			return dedup.Delivery{}, s.starved(ready)
+			return message.Delivery{}, s.starved(ready)
 		}
 	}
 }
@@ -149,15 +150,15 @@ func (s *Source) Next(ctx context.Context) (dedup.Delivery, error) {
 func (s *Source) starved(ready int) error {
 	return &broker.Error{
 		Kind: broker.InUse, Broker: s.link.mover.Name, Request: s.link.what,
-		Text: fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
-		Mend: "stop the consumers of this queue",
+		Text:   fmt.Sprintf("the queue has %d messages ready and has sent none for %s: it may have a single active consumer, which is another", ready, s.patience),
+		Remedy: "stop the consumers of this queue",
 	}
 }
 
 // errIdle says that no message came in time.
 var errIdle = errors.New("no message in time")
 
-func (s *Source) receive(ctx context.Context, idle time.Duration) (dedup.Delivery, error) {
+func (s *Source) receive(ctx context.Context, idle time.Duration) (message.Delivery, error) {
 	select { // without a timer where messages wait
 	case d, ok := <-s.deliveries:
 		return s.take(&d, ok)
@@ -169,21 +170,21 @@ func (s *Source) receive(ctx context.Context, idle time.Duration) (dedup.Deliver
 	case d, ok := <-s.deliveries:
 		return s.take(&d, ok)
 	case <-ctx.Done():
-		return dedup.Delivery{}, ctx.Err()
+		return message.Delivery{}, ctx.Err()
 	case <-timer.C:
-		return dedup.Delivery{}, errIdle
+		return message.Delivery{}, errIdle
 	}
 }
 
 // take notes that a delivery is held.
-func (s *Source) take(d *amqp.Delivery, ok bool) (dedup.Delivery, error) {
+func (s *Source) take(d *amqp.Delivery, ok bool) (message.Delivery, error) {
 	if !ok {
-		return dedup.Delivery{}, s.link.Fail(s.cancelReason())
+		return message.Delivery{}, s.link.Fail(s.cancelReason())
 	}
 	s.mu.Lock()
 	s.held[d.DeliveryTag] = struct{}{}
 	s.mu.Unlock()
-	return dedup.Delivery{Message: message(d), Tag: d.DeliveryTag, Left: -1}, nil
+	return message.Delivery{Message: fromDelivery(d), Tag: d.DeliveryTag, Left: -1}, nil
 }
 
 func (s *Source) cancelReason() error {
@@ -218,15 +219,15 @@ func (s *Source) awaitRoom(ctx context.Context) error {
 }
 
 // get takes one message by itself.
-func (s *Source) get() (dedup.Delivery, error) {
+func (s *Source) get() (message.Delivery, error) {
 	s.requests.Lock()
 	d, ok, err := s.link.Channel.Get(s.queue, false)
 	s.requests.Unlock()
 	if err != nil {
-		return dedup.Delivery{}, s.link.Fail(err)
+		return message.Delivery{}, s.link.Fail(err)
 	}
 	if !ok {
-		return dedup.Delivery{}, io.EOF
+		return message.Delivery{}, io.EOF
 	}
 	taken, err := s.take(&d, true)
 	taken.Left = int64(d.MessageCount)

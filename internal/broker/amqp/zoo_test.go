@@ -10,7 +10,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // fieldZoo holds a value of each type of AMQP field and at its limits.
@@ -134,7 +134,7 @@ func checkMoved(t *testing.T, i int, was *amqp.Publishing, is *amqp.Delivery) {
 	if !same || len(got) != len(expected.Headers) || is.UserId != "" || is.DeliveryMode != amqp.Persistent || is.Timestamp.Unix() != was.Timestamp.Unix() {
 		t.Errorf("shape %d was changed:\n%.300s\n%.300s", i, fmt.Sprintf("%+v", *was), fmt.Sprintf("%+v", *is))
 	}
-	if is.Headers[dedup.HeaderRequeueRun] == nil || is.Headers[dedup.HeaderRequeueID] == nil {
+	if is.Headers[message.HeaderRequeueRun] == nil || is.Headers[message.HeaderRequeueID] == nil {
 		t.Errorf("shape %d does not bear our headers", i)
 	}
 }

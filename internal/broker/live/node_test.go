@@ -32,7 +32,7 @@ func acks(n int64) *Counts { return &Counts{Acked: n} }
 // did checks how many acks of a queue a node has found, with what it may have lost.
 func did(t *testing.T, n *node, queue string, low, high int64) {
 	t.Helper()
-	gotLow, gotHigh := n.of(n.queues[ref(queue)]).Range()
+	gotLow, gotHigh := n.total(n.queues[ref(queue)]).Range()
 	if gotLow[Acked] != low || gotHigh[Acked] != high {
 		t.Errorf("%s did %d to %d, want %d to %d", queue, gotLow[Acked], gotHigh[Acked], low, high)
 	}
@@ -119,7 +119,7 @@ func TestANodeThatWasStartedAnewCountsFromThere(t *testing.T) {
 			n := nodeOf(t, "a", "b")
 			take(t, n, 1, acks(100), acks(100), base)
 			take(t, n, 2, acks(60), acks(60), again)
-			if got := n.of(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) || got.Counts[Acked] != 60 {
+			if got := n.total(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) || got.Counts[Acked] != 60 {
 				t.Errorf("%+v", got)
 			}
 			take(t, n, 3, acks(63), acks(63), told(52, 9, 3, "1 a 63"))
@@ -132,7 +132,7 @@ func TestANodeWhoseOwnCountFellCountsAnew(t *testing.T) {
 	n := nodeOf(t, "a")
 	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50"))
 	take(t, n, 2, acks(5), acks(5), told(2, 9, 3, "1 a 55"))
-	if got := n.of(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) {
+	if got := n.total(n.queues[ref("a")]); !got.Since.Equal(time.Unix(2, 0)) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -148,7 +148,7 @@ func TestAQueueThatWasDeletedCountsAnewAndNoOtherDoes(t *testing.T) {
 	take(t, n, 2, nil, nil, ofQueues(2, "- a 2", "- b 9"))
 	take(t, n, 3, nil, nil, ofQueues(3, "- b 9"))
 	take(t, n, 4, nil, nil, ofQueues(4, "- a 1", "- b 10"))
-	a, b := n.of(n.queues[ref("a")]), n.of(n.queues[ref("b")])
+	a, b := n.total(n.queues[ref("a")]), n.total(n.queues[ref("b")])
 	if !a.Since.Equal(time.Unix(3, 0)) || a.Counts[Acked] != 3 || !b.Since.Equal(time.Unix(1, 0)) || b.Counts[Acked] != 3 {
 		t.Errorf("%+v, %+v", a, b)
 	}
@@ -159,7 +159,7 @@ func TestAQueueThatIsWatchedLaterCountsFromThere(t *testing.T) {
 	take(t, n, 1, acks(100), acks(100), told(1, 9, 3, "1 a 50", "2 b 7"))
 	n.watch(map[dedup.QueueRef]bool{ref("b"): true})
 	take(t, n, 2, acks(103), acks(103), told(2, 9, 3, "1 a 50", "2 b 10"))
-	if got := n.of(n.queues[ref("b")]); !got.Since.Equal(time.Unix(2, 0)) {
+	if got := n.total(n.queues[ref("b")]); !got.Since.Equal(time.Unix(2, 0)) {
 		t.Errorf("%+v", got)
 	}
 	take(t, n, 3, acks(105), acks(105), told(3, 9, 3, "1 a 51", "2 b 11"))
@@ -178,7 +178,7 @@ func TestANodeOfANewerVersionIsFoundOutAfterItsRestart(t *testing.T) {
 	}
 	take(t, n, 3, nil, nil, told(2, 2, 0, "1 a 2")+ofQueues(0, "- a 2"))
 	take(t, n, 4, nil, nil, ofQueues(4, "- a 5"))
-	if got := n.of(n.queues[ref("a")]); n.family != queueRows || n.unsure || !got.Since.Equal(time.Unix(3, 0)) || got.Counts[Acked] != 1+3 {
+	if got := n.total(n.queues[ref("a")]); n.family != queueRows || n.unsure || !got.Since.Equal(time.Unix(3, 0)) || got.Counts[Acked] != 1+3 {
 		t.Errorf("%v, %+v", n.family, got)
 	}
 }
@@ -196,7 +196,7 @@ func TestOneAddressOfSeveralNodesIsRefused(t *testing.T) {
 	}
 	// It may have been given to another for good.
 	take(t, n, 3, acks(7), acks(7), strings.Replace(other, "} 6", "} 7", 1))
-	if got := n.of(n.queues[ref("a")]); got.Counts[Acked] != 0 || !got.Since.Equal(time.Unix(3, 0)) {
+	if got := n.total(n.queues[ref("a")]); got.Counts[Acked] != 0 || !got.Since.Equal(time.Unix(3, 0)) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -210,7 +210,7 @@ func TestChannelsThatGoAreCountedForTheQueuesThatTheyTookFrom(t *testing.T) {
 			n := nodeOf(t, "a", "b")
 			closed := func(a, b, unseen int64) {
 				t.Helper()
-				ofA, ofB := n.of(n.queues[ref("a")]), n.of(n.queues[ref("b")])
+				ofA, ofB := n.total(n.queues[ref("a")]), n.total(n.queues[ref("b")])
 				if ofA.Closed != a || ofB.Closed != b || ofA.Unseen != unseen || ofB.Unseen != unseen {
 					t.Errorf("of a %d and %d unseen, of b %d and %d, want %d, %d and %d unseen", ofA.Closed, ofA.Unseen, ofB.Closed, ofB.Unseen, a, b, unseen)
 				}
@@ -262,7 +262,7 @@ func TestAChannelThatHadSettledAllThatItTookHeldNothing(t *testing.T) {
 				all := totals(int64(taken), int64(tt.acked))
 				take(t, n, int64(i), all, all, told(i, 9, closed)+text)
 			}
-			if got := n.of(n.queues[ref("a")]); got.Closed != tt.least || got.Closed+got.MayBeClosed != tt.most {
+			if got := n.total(n.queues[ref("a")]); got.Closed != tt.least || got.Closed+got.MayBeClosed != tt.most {
 				t.Errorf("%d, and perhaps %d more, want %d to %d", got.Closed, got.MayBeClosed, tt.least, tt.most)
 			}
 		})
@@ -274,7 +274,7 @@ func TestAChannelMayBeClosedAlthoughItsRowIsStillThere(t *testing.T) {
 	n := nodeOf(t, "a", "b")
 	mayBe := func(a, b int64) {
 		t.Helper()
-		if gotA, gotB := n.of(n.queues[ref("a")]).MayBeClosed, n.of(n.queues[ref("b")]).MayBeClosed; gotA != a || gotB != b {
+		if gotA, gotB := n.total(n.queues[ref("a")]).MayBeClosed, n.total(n.queues[ref("b")]).MayBeClosed; gotA != a || gotB != b {
 			t.Errorf("%d of a and %d of b, want %d and %d", gotA, gotB, a, b)
 		}
 	}
@@ -339,7 +339,7 @@ func TestARowThatOutlivesItsChannelTakesNothingAlong(t *testing.T) {
 	for i, queue := range queues {
 		last := int64(2) // of the one that died last nothing was read since
 		did(t, n, queue, 59*5+20*2-last*int64(i/2), 59*5+20*2-last*int64(i/2))
-		if got := n.of(n.queues[ref(queue)]); got.Closed != int64(20-i/2) || got.MayBeClosed != 0 {
+		if got := n.total(n.queues[ref(queue)]); got.Closed != int64(20-i/2) || got.MayBeClosed != 0 {
 			t.Errorf("%s: %d channels were closed, perhaps %d more, want %d", queue, got.Closed, got.MayBeClosed, 20-i/2)
 		}
 	}

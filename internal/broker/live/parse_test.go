@@ -83,7 +83,7 @@ func TestAnAnswerOfARealBrokerIsReadWhole(t *testing.T) {
 			take(t, n, 1, nil, nil, noRows(answer))
 			take(t, n, 2, nil, nil, answer)
 			for name, counts := range want {
-				if got := n.of(n.queues[ref(name)]).Counts; got != counts {
+				if got := n.total(n.queues[ref(name)]).Counts; got != counts {
 					t.Errorf("%s: %v, want %v", name, got, counts)
 				}
 			}
@@ -197,11 +197,11 @@ func TestAValueThatCannotBeReadKeepsTheLast(t *testing.T) {
 	}
 	for i, value := range []string{"NaN", "-5", "1e999", "13"} {
 		take(t, n, int64(3+i), nil, nil, again(value, 23+i))
-		if got := n.of(n.queues[ref("orders")]); got.Counts[Acked] != 12 && value != "13" || !got.Since.Equal(time.Unix(1, 0)) || (n.answer.unreadable == 0) != (value == "13") {
+		if got := n.total(n.queues[ref("orders")]); got.Counts[Acked] != 12 && value != "13" || !got.Since.Equal(time.Unix(1, 0)) || (n.answer.unreadable == 0) != (value == "13") {
 			t.Errorf("%s: %+v, %d unreadable", value, got, n.answer.unreadable)
 		}
 	}
-	if got := n.of(n.queues[ref("orders")]).Counts[Acked]; got != 13 {
+	if got := n.total(n.queues[ref("orders")]).Counts[Acked]; got != 13 {
 		t.Errorf("%d acked", got)
 	}
 }
@@ -219,7 +219,7 @@ func FuzzAnyAnswerIsReadOrRefused(f *testing.F) {
 				continue
 			}
 			n.settle(time.Unix(int64(i+1), 0), &last, &last)
-			low, high := n.of(n.queues[ref("orders")]).Range()
+			low, high := n.total(n.queues[ref("orders")]).Range()
 			for k := range low {
 				if low[k] < 0 || high[k] < low[k] {
 					t.Errorf("%v to %v", low, high)

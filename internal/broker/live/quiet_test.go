@@ -13,7 +13,7 @@ func TestAChannelThatHoldsSomethingAndDoesNotAckIsQuiet(t *testing.T) {
 	n := nodeOf(t, "a")
 	quiet := func(want int64) {
 		t.Helper()
-		if got := n.of(n.queues[ref("a")]).Quiet; want == 0 && !got.IsZero() || want > 0 && got.Unix() != want {
+		if got := n.total(n.queues[ref("a")]).Quiet; want == 0 && !got.IsZero() || want > 0 && got.Unix() != want {
 			t.Errorf("quiet since %v, want second %d", got, want)
 		}
 	}

@@ -118,8 +118,8 @@ func (r *Reader) merge(errs []*Error) (Reading, error) {
 	for queue := range r.watched {
 		sum := Count{Quiet: result.Done}
 		for _, e := range r.nodes {
-			if of := e.node.of(e.node.queues[queue]); !e.twin {
-				sum.add(&of)
+			if count := e.node.total(e.node.queues[queue]); !e.twin {
+				sum.add(&count)
 			}
 		}
 		result.queues[queue] = sum

@@ -8,7 +8,7 @@ import (
 
 // A row is a line of counters.
 type row struct {
-	of      *tally // nil until the answer is committed that it came with
+	tally   *tally // nil until the answer is committed that it came with
 	queue   dedup.QueueRef
 	channel string
 	family  family
@@ -43,7 +43,7 @@ func (n *node) row(m metric, labels, value []byte) {
 // drop forgets the rows that came with an answer which will not be committed.
 func (n *node) drop() {
 	for key, r := range n.rows {
-		if r.of == nil {
+		if r.tally == nil {
 			delete(n.rows, key)
 		}
 	}
@@ -64,7 +64,7 @@ func (n *node) use(f family) {
 func (n *node) nameRows() (appeared, unlisted int64) {
 	how := escapingOf(n.answer.version)
 	for key, r := range n.rows {
-		if r.of != nil {
+		if r.tally != nil {
 			continue
 		}
 		if r.family != n.family && r.family != channelRows {
@@ -75,9 +75,9 @@ func (n *node) nameRows() (appeared, unlisted int64) {
 		if !ok {
 			n.answer.unreadable++
 		}
-		r.queue, r.of = dedup.QueueRef{Vhost: found.vhost, Name: found.queue}, &n.others
+		r.queue, r.tally = dedup.QueueRef{Vhost: found.vhost, Name: found.queue}, &n.others
 		if t := n.queues[r.queue]; t != nil && ok {
-			r.of = t
+			r.tally = t
 		}
 		if r.family == channelRows {
 			r.channel = found.channel
@@ -103,11 +103,11 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 		if !first && !restarted && (r.last == (Counts{}) || r.next[Acked] != r.last[Acked]) {
 			r.acked = at
 		}
-		r.of.see(r)
+		r.tally.see(r)
 	}
 	if first || r.family != n.family {
 		if !first {
-			r.of.watch.took += r.next.taken() - r.last.taken()
+			r.tally.watch.took += r.next.taken() - r.last.taken()
 		}
 		r.last = r.next
 		return
@@ -122,7 +122,7 @@ func (n *node) count(key string, r *row, at time.Time, first, restarted bool) {
 	}
 	for k := range r.next {
 		more := r.next[k] - r.last[k]
-		r.of.counts[k] = plus(r.of.counts[k], more)
+		r.tally.counts[k] = plus(r.tally.counts[k], more)
 		n.sum[k] = plus(n.sum[k], more)
 	}
 	r.last = r.next
@@ -149,11 +149,11 @@ func (n *node) finish(ended map[string]bool) {
 		return
 	}
 	for _, r := range n.rows {
-		if r.family != channelRows || !ended[r.channel] || r.of == nil || r.answer != n.answer.number {
+		if r.family != channelRows || !ended[r.channel] || r.tally == nil || r.answer != n.answer.number {
 			continue
 		}
 		if r.final = true; r.last.taken() != r.last[Acked] {
-			r.of.closed++
+			r.tally.closed++
 		}
 	}
 }
@@ -161,14 +161,14 @@ func (n *node) finish(ended map[string]bool) {
 // noteGone notes that a row took along what it had counted since the last answer.
 func (n *node) noteGone(r *row, at time.Time) {
 	if r.family == queueRows {
-		r.of.since = at
+		r.tally.since = at
 		return
 	}
 	settled := r.last.taken() == r.last[Acked]
 	if !settled {
-		r.of.closed++
-		n.gone.queues[r.of] += 0
+		r.tally.closed++
+		n.gone.queues[r.tally] += 0
 		return
 	}
-	n.gone.queues[r.of]++
+	n.gone.queues[r.tally]++
 }

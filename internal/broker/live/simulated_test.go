@@ -150,7 +150,7 @@ func look(t *rapid.T, n *node, s *simulated, at time.Time, meanwhile, more func(
 	n.settle(at, before, totals())
 	seen := sees{at: at, counts: map[string]Count{}, truth: truth, holding: holding, held: maps.Clone(s.holding)}
 	for queue, tally := range n.queues {
-		seen.counts[queue.Name] = n.of(tally)
+		seen.counts[queue.Name] = n.total(tally)
 	}
 	return seen
 }

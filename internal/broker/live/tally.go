@@ -32,8 +32,8 @@ func (n *node) watch(queues map[dedup.QueueRef]bool) {
 		}
 	}
 	for _, r := range n.rows {
-		if r.of = &n.others; n.queues[r.queue] != nil {
-			r.of = n.queues[r.queue]
+		if r.tally = &n.others; n.queues[r.queue] != nil {
+			r.tally = n.queues[r.queue]
 		}
 	}
 }
@@ -57,8 +57,8 @@ func (t *tally) see(r *row) {
 // taken is what consumers that ack were given.
 func (c *Counts) taken() int64 { return plus(c[Delivered], c[Got]) }
 
-// of returns what a queue did on this node.
-func (n *node) of(t *tally) Count {
+// total returns what a queue did on this node.
+func (n *node) total(t *tally) Count {
 	count := Count{Counts: t.counts, Settled: t.lost, Closed: t.closed, Unseen: n.repair.unseen, Since: n.since, Quiet: t.quiet}
 	if t.since.After(count.Since) {
 		count.Since = t.since

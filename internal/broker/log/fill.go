@@ -18,8 +18,8 @@ type fill struct {
 	long  bool
 }
 
-// heard counts a line, and reports whether it is time to ask the queue.
-func (f *fill) heard(size int) bool {
+// received counts a line, and reports whether it is time to ask the queue.
+func (f *fill) received(size int) bool {
 	f.lines++
 	f.long = f.long || size > maxLogBytes/maxLogLines
 	return f.lines >= f.every

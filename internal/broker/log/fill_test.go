@@ -18,7 +18,7 @@ func TestNoLineOfTheLogIsDroppedUnseen(t *testing.T) {
 		waiting, ahead, dropped, told := 0, 0, false, false
 		hear := func() {
 			ahead--
-			if fill.heard(100) {
+			if fill.received(100) {
 				told = told || fill.overflowed(waiting)
 			}
 		}
@@ -60,14 +60,14 @@ func TestAQueueThatIsKeptUpWithLosesNothing(t *testing.T) {
 	} {
 		fill := fill{every: logAskEvery}
 		for i := 1; i < logAskEvery; i++ {
-			if fill.heard(tt.size) {
+			if fill.received(tt.size) {
 				t.Fatalf("%s: asked after %d lines", name, i)
 			}
 		}
-		if !fill.heard(300) || fill.overflowed(tt.waiting) != tt.lost {
+		if !fill.received(300) || fill.overflowed(tt.waiting) != tt.lost {
 			t.Errorf("%s: want lost %v", name, tt.lost)
 		}
-		if fill.heard(300) || fill.overflowed(0) {
+		if fill.received(300) || fill.overflowed(0) {
 			t.Errorf("%s: it does not begin anew", name)
 		}
 	}

@@ -104,7 +104,7 @@ func (l *Listener) listen(ctx context.Context) error {
 	l.start()
 	fill := fill{every: l.every}
 	for line := range lines {
-		if fill.heard(len(line.Body)) {
+		if fill.received(len(line.Body)) {
 			const durable, autoDelete, exclusive, noWait = false, true, true, false
 			q, err := link.Channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
 			if err != nil {
@@ -176,7 +176,7 @@ func (l *Listener) hear(headers amqp091.Table) {
 
 // stop notes why the log is not followed any more, and returns it.
 func (l *Listener) stop(err error) string {
-	why, better := logWords(err)
+	why, better := describeFailure(err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.state.Listening, l.state.Why, l.state.Better = false, why, better
@@ -206,8 +206,8 @@ func (l *Listener) Reading() *dedup.BrokerLog {
 	return &state
 }
 
-// logWords says why the log cannot be followed, and what to do. The words of an account that acts do not fit one that listens.
-func logWords(err error) (why, better string) {
+// describeFailure says why the log cannot be followed, and what to do. The words of an account that acts do not fit one that listens.
+func describeFailure(err error) (why, better string) {
 	var e *broker.Error
 	if !errors.As(err, &e) {
 		return "the broker's log cannot be followed: " + err.Error(), ""
@@ -219,7 +219,7 @@ func logWords(err error) (why, better string) {
 	if e.Kind == broker.NoPermission {
 		return "the account of the broker's log lacks a permission: " + e.Text, AccountRemedy
 	}
-	return "the broker's log cannot be followed: " + logBlock.Replace(e.Text), logBlock.Replace(e.Mend)
+	return "the broker's log cannot be followed: " + logBlock.Replace(e.Text), logBlock.Replace(e.Remedy)
 }
 
 // logBlock names the block of the configuration that the log's account stands in.

@@ -10,7 +10,7 @@ import (
 // Try begins to follow the broker's log with the account of the configuration's log section, and ends at once. It says why that
 // fails and what to do about it, with the command that gives a missing permission; both are empty where it works. Without an
 // account it is not ok.
-func Try(ctx context.Context, config broker.Config) (why, mend string, ok bool) {
+func Try(ctx context.Context, config broker.Config) (why, remedy string, ok bool) {
 	l, err := NewListener(config, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err.Error(), "", true
@@ -20,12 +20,12 @@ func Try(ctx context.Context, config broker.Config) (why, mend string, ok bool) 
 	}
 	defer l.mover.Close()
 	if err := l.try(ctx); err != nil {
-		if why, mend = logWords(err); mend == AccountRemedy {
-			mend = "rabbitmqctl set_permissions -p / " + shellQuoted(config.Log.Username) + ` '^amq\.gen-' '^amq\.gen-' '^(amq\.gen-.*|amq\.rabbitmq\.log)$'` +
+		if why, remedy = describeFailure(err); remedy == AccountRemedy {
+			remedy = "rabbitmqctl set_permissions -p / " + shellQuoted(config.Log.Username) + ` '^amq\.gen-' '^amq\.gen-' '^(amq\.gen-.*|amq\.rabbitmq\.log)$'` +
 				" (which replaces those that it has in the virtual host /)"
 		}
 	}
-	return why, mend, true
+	return why, remedy, true
 }
 
 // try subscribes to the log and leaves.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -42,7 +43,7 @@ func newParser(queues []dedup.TracedQueue) *parser {
 
 // read returns the delivery that a message of the firehose tells of; false where it is of another queue: a name of a queue may hold words that
 // are wildcards in a binding. Nothing of the body stays but the id.
-func (p *parser) read(m *dedup.Message, at time.Time) (dedup.TracedDelivery, bool) {
+func (p *parser) read(m *message.Message, at time.Time) (dedup.TracedDelivery, bool) {
 	name, ok := strings.CutPrefix(m.RoutingKey, deliverKey)
 	queue, asked := p.queues[name]
 	if !ok || !asked {
@@ -70,13 +71,13 @@ func (p *parser) full(deliveries int) bool {
 }
 
 // original is the message that was delivered, as the headers of its trace describe it.
-func original(m *dedup.Message) dedup.Message {
+func original(m *message.Message) message.Message {
 	properties, _ := m.Headers["properties"].(map[string]any)
 	headers, _ := properties["headers"].(map[string]any)
 	keys, _ := m.Headers["routing_keys"].([]any)
-	traced := dedup.Message{
+	traced := message.Message{
 		Exchange: text(m.Headers["exchange_name"]), Redelivered: isTrue(m.Headers["redelivered"]), Body: m.Body, LeftOut: m.LeftOut,
-		Properties: dedup.Properties{
+		Properties: message.Properties{
 			Headers: headers, MessageID: text(properties["message_id"]), UserID: text(properties["user_id"]), AppID: text(properties["app_id"]),
 		},
 	}
@@ -88,7 +89,7 @@ func original(m *dedup.Message) dedup.Message {
 
 // rejections is how often a message was rejected from a queue, as its headers tell.
 func rejections(headers map[string]any, queue string) int64 {
-	deaths, _ := dedup.DeathsOf(headers)
+	deaths, _ := message.DeathsOf(headers)
 	var n int64
 	for _, d := range deaths {
 		if d.Queue == queue && (d.Reason == "rejected" || d.Reason == "delivery_limit") {
@@ -106,7 +107,7 @@ func text(v any) string {
 	case []byte:
 		return string(v)
 	}
-	if n, ok := dedup.WholeField(v); ok {
+	if n, ok := message.WholeField(v); ok {
 		return strconv.FormatInt(n, 10)
 	}
 	return ""
@@ -117,7 +118,7 @@ func isTrue(v any) bool {
 	if b, ok := v.(bool); ok {
 		return b
 	}
-	n, ok := dedup.WholeField(v)
+	n, ok := message.WholeField(v)
 	return ok && n != 0
 }
 

@@ -9,10 +9,11 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // of is a message of the firehose, as 3.10 writes it.
-func of(queue string, change func(headers map[string]any)) *dedup.Message {
+func of(queue string, change func(headers map[string]any)) *message.Message {
 	headers := map[string]any{
 		"exchange_name": "orders", "routing_keys": []any{"orders.created"}, "node": "rabbit@one", "vhost": "/",
 		"connection": "10.0.0.1:5000 -> 10.0.0.2:5672", "channel": int32(1), "user": "consumer", "redelivered": int32(1),
@@ -21,21 +22,21 @@ func of(queue string, change func(headers map[string]any)) *dedup.Message {
 	if change != nil {
 		change(headers)
 	}
-	return &dedup.Message{RoutingKey: deliverKey + queue, Properties: dedup.Properties{Headers: headers}, Body: []byte(canary)}
+	return &message.Message{RoutingKey: deliverKey + queue, Properties: message.Properties{Headers: headers}, Body: []byte(canary)}
 }
 
 func TestAMessageOfTheFirehoseIsReadWhateverItHolds(t *testing.T) {
 	at := time.Now()
 	type headers = map[string]any
 	for name, tt := range map[string]struct {
-		message *dedup.Message
+		message *message.Message
 		want    string // ID, NoID, Redelivered, Consumer, Exchange, RoutingKey, UserID, AppID, Headers
 	}{
 		"as the broker writes it":    {of("q", nil), `"m1" "" true "10.0.0.1:5000 -> 10.0.0.2:5672 (1)" "orders" "orders.created" "seller" "shop" map[attempt:2]`},
 		"not redelivered":            {of("q", func(h headers) { h["redelivered"] = int32(0) }), `"m1" "" false`},
 		"a flag that is a bool":      {of("q", func(h headers) { h["redelivered"] = true }), `"m1" "" true`},
 		"a flag that is a text":      {of("q", func(h headers) { h["redelivered"] = "1" }), `"m1" "" false`},
-		"nothing of a message":       {&dedup.Message{RoutingKey: "deliver.q"}, `"" "the message has no message_id" false " ()" "" "" "" "" map[]`},
+		"nothing of a message":       {&message.Message{RoutingKey: "deliver.q"}, `"" "the message has no message_id" false " ()" "" "" "" "" map[]`},
 		"properties that are a list": {of("q", func(h headers) { h["properties"] = []any{1} }), `"" "the message has no message_id" true`},
 		"headers that are a text": {of("q", func(h headers) { h["properties"] = headers{"message_id": "m", "headers": "x"} }),
 			`"m" "" true "10.0.0.1:5000 -> 10.0.0.2:5672 (1)" "orders" "orders.created" "" "" map[]`},
@@ -80,7 +81,7 @@ func TestRejectionsAreThoseOfTheQueue(t *testing.T) {
 func TestADeliveryOfAnotherQueueIsLeftOut(t *testing.T) {
 	p := newParser([]dedup.TracedQueue{{QueueRef: dedup.QueueRef{Vhost: "/", Name: "#"}}})
 	for key, want := range map[string]bool{"deliver.#": true, "deliver.q": false, "deliver.": false, "publish.#": false, "deliver.#.x": false, "": false} {
-		if _, ok := p.read(&dedup.Message{RoutingKey: key}, time.Now()); ok != want {
+		if _, ok := p.read(&message.Message{RoutingKey: key}, time.Now()); ok != want {
 			t.Errorf("%q: %t", key, ok)
 		}
 	}
@@ -95,13 +96,13 @@ func TestATraceKeepsNoMoreThanItsBounds(t *testing.T) {
 			for i := range maxHeaders {
 				headers[fmt.Sprint(i)] = fmt.Sprintf("%026d", deliveries)
 			}
-			h["properties"] = map[string]any{"message_id": fmt.Sprintf("%0*d", dedup.LongestID, deliveries), "headers": headers}
+			h["properties"] = map[string]any{"message_id": fmt.Sprintf("%0*d", message.LongestID, deliveries), "headers": headers}
 		}), time.Now())
 		if deliveries > maxDeliveries {
 			t.Fatal("it is never full")
 		}
 	}
-	if deliveries < 20_000 || p.kept > maxKeptBytes+dedup.LongestID+eachTakes || len(p.words) > maxWords {
+	if deliveries < 20_000 || p.kept > maxKeptBytes+message.LongestID+eachTakes || len(p.words) > maxWords {
 		t.Errorf("%d deliveries of %d bytes, %d words", deliveries, p.kept, len(p.words))
 	}
 	if d, _ := p.read(of("q", func(h map[string]any) {
@@ -111,9 +112,9 @@ func TestATraceKeepsNoMoreThanItsBounds(t *testing.T) {
 	}
 }
 
-func idFrom(t testing.TB, text string) dedup.IDSource {
+func idFrom(t testing.TB, text string) message.IDSource {
 	t.Helper()
-	source, err := dedup.ParseIDSource(text)
+	source, err := message.ParseIDSource(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func FuzzTrace(f *testing.F) {
 			}
 			return
 		}
-		if deliverKey+d.Queue.Name != key || len(d.ID) > dedup.LongestID || (d.ID == "") == (d.NoID == "") || p.kept < len(d.ID) || len(d.Headers) > maxHeaders {
+		if deliverKey+d.Queue.Name != key || len(d.ID) > message.LongestID || (d.ID == "") == (d.NoID == "") || p.kept < len(d.ID) || len(d.Headers) > maxHeaders {
 			t.Errorf("%q: %+v, %d bytes", key, d, p.kept)
 		}
 	})

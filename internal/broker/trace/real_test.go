@@ -13,6 +13,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/lab/servers"
 )
 
@@ -353,7 +354,7 @@ func slowReader(t *testing.T, s *site) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r := request("slow", time.Minute, "q")
-	r.Queues[0].ID, err = dedup.ParseIDSource("message_id")
+	r.Queues[0].ID, err = message.ParseIDSource("message_id")
 	must(t, err)
 	read, last := make(chan struct{}), make(chan struct{})
 	r.Delivered = func(d dedup.TracedDelivery) {

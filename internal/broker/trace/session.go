@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -77,7 +78,7 @@ func (s *session) collect(from <-chan amqp091.Delivery) {
 	s.stop("%s", publicText(s.tap.conn.Fail(nil)))
 }
 
-func (s *session) keep(m *dedup.Message, at time.Time) {
+func (s *session) keep(m *message.Message, at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.ended.IsZero() {

@@ -17,6 +17,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
@@ -145,7 +146,7 @@ func (s *site) clean(t *testing.T) {
 }
 
 func ref(vhost, queue string) dedup.TracedQueue {
-	id, err := dedup.ParseIDSource("message_id else md5(body)")
+	id, err := message.ParseIDSource("message_id else md5(body)")
 	if err != nil {
 		panic(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -52,7 +52,7 @@ type tap struct {
 func (t *Tracer) openTap(ctx context.Context, vhost string, queues []string, bodies bool) (*tap, error) {
 	ahead, largest := unread, int64(0)
 	if bodies {
-		ahead, largest = unreadWithBody, dedup.MaxPeekedBody
+		ahead, largest = unreadWithBody, message.MaxPeekedBody
 	}
 	conn, err := t.mover.Connect(ctx, vhost, "measure", fmt.Sprintf("read the trace of vhost %s", broker.Quote(vhost)), largest)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/series"
 	"dedup-dashboard/internal/text"
 )
@@ -26,7 +27,7 @@ type Deaths struct {
 // NewDeaths counts those of a broker.
 func NewDeaths(b *counter.Book, broker string) Deaths {
 	d := Deaths{nodes: make(map[string]map[dedup.DeathKey]*sample.Counter), sums: make(map[dedup.DeathKey]*counter.Tally)}
-	for _, reason := range dedup.DeathReasons() {
+	for _, reason := range message.DeathReasons() {
 		for _, strategy := range dedup.DeathStrategies() {
 			d.sums[dedup.DeathKey{Reason: reason, Strategy: strategy}] = b.Tally(series.BrokerDeadLettered, "broker", broker, "reason", reason, "strategy", strategy)
 		}
@@ -84,7 +85,7 @@ func (d *Deaths) Figures(p *counter.Past, why string) *dedup.BrokerDeaths {
 		why = d.missing
 	}
 	out := &dedup.BrokerDeaths{Discarded: d.sum(p, why, dedup.Count, func(k dedup.DeathKey) bool { return k.Strategy == dedup.StrategyDisabled })}
-	for _, reason := range dedup.DeathReasons() {
+	for _, reason := range message.DeathReasons() {
 		out.Reasons = append(out.Reasons, dedup.ReasonDeaths{Reason: reason,
 			PerHour: d.sum(p, why, dedup.PerHour, func(k dedup.DeathKey) bool { return k.Reason == reason })})
 	}

@@ -78,14 +78,14 @@ func NoConsumers(queue string, d Desertion) []dedup.Finding {
 			Kind: "no_consumers", Tier: dedup.Severe,
 			Text:     fmt.Sprintf("Nobody consumes queue %s, %s waiting", text.Name(queue), text.Grouped(d.ready)),
 			Evidence: fmt.Sprintf("no consumer and messages waiting in every reading since %s, for %s", d.waiting.UTC().Format("15:04:05 MST"), text.Span(d.seen.Sub(d.waiting))),
-			Mend:     "Start the consumers, or see in their logs why they left: a crash, a refused connection, a consumer timeout. The messages wait in the queue.",
+			Remedy:   "Start the consumers, or see in their logs why they left: a crash, a refused connection, a consumer timeout. The messages wait in the queue.",
 		}}
 	case d.waiting.IsZero() && d.seen.Sub(d.since) >= DesertedLeast:
 		return []dedup.Finding{{
 			Kind: "no_consumers", Tier: dedup.Normal,
 			Text:     fmt.Sprintf("Nobody consumes queue %s; nothing waits in it", text.Name(queue)),
 			Evidence: "no consumer in any reading since " + d.since.UTC().Format("15:04:05 MST"),
-			Mend:     "Start the consumers, unless they are meant to be away.",
+			Remedy:   "Start the consumers, unless they are meant to be away.",
 		}}
 	}
 	return nil
@@ -122,7 +122,7 @@ func BacklogGrowing(s Backlog) []dedup.Finding {
 		Text: fmt.Sprintf("The backlog of %s grows: %s waiting, and nothing is acked", queueWords(s.Queues), text.Counted(text.Whole(s.Ready), "message")),
 		Evidence: fmt.Sprintf("the fewest that waited in each %s of the last %s rose from %s to %s; %s in that time",
 			text.Span(GrowthStep), text.Span(GrowthSpan), text.Grouped(text.Whole(s.Lowest[0])), text.Grouped(text.Whole(s.Lowest[len(s.Lowest)-1])), text.Counted(text.Whole(s.Acks), "ack")),
-		Mend: "See why the consumers are slow: their store, their work, their number. More consumers or a larger prefetch help only where the work itself is not the limit.",
+		Remedy: "See why the consumers are slow: their store, their work, their number. More consumers or a larger prefetch help only where the work itself is not the limit.",
 	}
 	if s.Acks > 0 {
 		drain := time.Duration(min(s.Ready/s.Acks*float64(GrowthSpan), float64(longest)))

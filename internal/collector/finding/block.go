@@ -35,7 +35,7 @@ func LoopingMessages(s Loop) []dedup.Finding {
 		Kind: "looping", Tier: dedup.Severe,
 		Text:     fmt.Sprintf("Messages of %s are looping: they are redelivered again and again without progress", queueWords(s.Queues)),
 		Evidence: fmt.Sprintf("%s and %s in %s", deliveredAgain(s.Redeliveries), text.Counted(text.Whole(s.Acks), "ack"), text.Span(s.Span)),
-		Mend:     "Look in the consumers' logs for work that fails and is returned to the queue. Which messages go round, and on which markers, is not known.",
+		Remedy:   "Look in the consumers' logs for work that fails and is returned to the queue. Which messages go round, and on which markers, is not known.",
 	}
 	if s.Acks > 0 {
 		f.Text = fmt.Sprintf("Some messages of %s are looping: they are redelivered again and again while others are acked", queueWords(s.Queues))
@@ -43,10 +43,10 @@ func LoopingMessages(s Loop) []dedup.Finding {
 	switch {
 	case s.Outage != "":
 		f.Evidence += "; " + s.Outage
-		f.Mend = "Bring the store back: consumers that cannot reach it return every message."
+		f.Remedy = "Bring the store back: consumers that cannot reach it return every message."
 	case len(s.Held) > 0:
 		f.Evidence += "; " + holding(s.Held)
-		f.Mend = "Look at these markers: a message whose marker is processing comes back until its marker is cleared or expires. " +
+		f.Remedy = "Look at these markers: a message whose marker is processing comes back until its marker is cleared or expires. " +
 			"Clear them only when nobody works on them. If the loop goes on, work fails and is returned: see the consumers' logs."
 	}
 	return []dedup.Finding{f}
@@ -106,7 +106,7 @@ func HeadBlocked(h Head) []dedup.Finding {
 			Kind: "head_blocked", Tier: dedup.Emergency,
 			Text:     "The pipeline stands still: nothing is acked, and " + h.Outage,
 			Evidence: fmt.Sprintf("no ack and %s in %s; %s waiting", deliveredAgain(h.Redeliveries), text.Span(h.Span), text.Counted(text.Whole(h.Ready), "message")),
-			Mend:     "Bring the store back: consumers that cannot reach it wait, or return every message. The messages stay in the queue meanwhile.",
+			Remedy:   "Bring the store back: consumers that cannot reach it wait, or return every message. The messages stay in the queue meanwhile.",
 		}}
 	}
 	if h.Capacity == 0 || h.Unacked < full*float64(h.Capacity) {
@@ -121,11 +121,11 @@ func HeadBlocked(h Head) []dedup.Finding {
 		Text: "The pipeline stands still: messages that cannot proceed fill every consumer, and none of those behind them is delivered",
 		Evidence: fmt.Sprintf("no ack and %s in %s; %s waiting; the consumers together take %s, and hold them",
 			deliveredAgain(h.Redeliveries), text.Span(h.Span), text.Counted(text.Whole(h.Ready), "message"), text.Grouped(h.Capacity)),
-		Mend: "Look for failing work that is returned to the queue. A larger prefetch lets the messages behind pass meanwhile.",
+		Remedy: "Look for failing work that is returned to the queue. A larger prefetch lets the messages behind pass meanwhile.",
 	}
 	if len(h.Held) > 0 {
 		f.Evidence += "; " + holding(h.Held)
-		f.Mend = "Look at the markers in the evidence, and clear those that hold messages at the head once nobody works on them. A larger prefetch lets the messages behind pass meanwhile."
+		f.Remedy = "Look at the markers in the evidence, and clear those that hold messages at the head once nobody works on them. A larger prefetch lets the messages behind pass meanwhile."
 	}
 	return []dedup.Finding{f}
 }

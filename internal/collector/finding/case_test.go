@@ -52,7 +52,7 @@ func TestFindings(t *testing.T) {
 				t.Fatalf("found %+v, want one that is %s", got, tt.tier)
 			}
 			f := got[0]
-			if f.Text == "" || f.Evidence == "" || f.Mend == "" {
+			if f.Text == "" || f.Evidence == "" || f.Remedy == "" {
 				t.Errorf("a finding without words: %+v", f)
 			}
 			for _, part := range tt.says {
@@ -60,7 +60,7 @@ func TestFindings(t *testing.T) {
 					t.Errorf("%q | %q does not say %q", f.Text, f.Evidence, part)
 				}
 			}
-			for _, s := range []string{f.Text, f.Evidence, f.Mend} {
+			for _, s := range []string{f.Text, f.Evidence, f.Remedy} {
 				// '.*' would let the watching account read: consume and purge.
 				if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) || len(s) > 1500 || strings.Contains(s, ".*") {
 					t.Errorf("not plain, or not safe: %q", s)

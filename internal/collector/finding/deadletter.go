@@ -25,7 +25,7 @@ func WaitingDeadLetters(depth, fresh, known int64, line *dedup.Baseline, queues 
 		Kind: "dead_letters_wait", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("%s %s%s", text.Counted(fresh, "dead letter"), text.Agree(fresh, "waits", "wait"), beside),
 		Evidence: evidence + ".",
-		Mend:     "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
+		Remedy:   "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
 	}}
 }
 
@@ -41,12 +41,12 @@ func DiscardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.Q
 		Kind: "dead_letters_discarded", Tier: dedup.Severe, Drops: len(unsafe) > 0,
 		Text:     fmt.Sprintf("Broker %s discarded %s in the last %s: they died in queues without a working dead-letter exchange", text.Name(broker), text.Counted(n, "message"), text.Span(d.Discarded.Covered)),
 		Evidence: fmt.Sprintf("The counter is of the whole broker and names no queue; of this pipeline %s %s nowhere to send dead letters.", queueWords(unsafe), text.Agree(int64(len(unsafe)), "has", "have")),
-		Mend:     "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
+		Remedy:   "Set dead-letter-exchange in a policy for these queues, and bind a queue to that exchange.",
 	}
 	if len(unsafe) == 0 {
 		f.Tier = dedup.Normal
 		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
-		f.Mend = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+		f.Remedy = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
 	} else if n := int64(others()); n > 0 {
 		f.Tier = dedup.Normal
 		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", text.Agree(n, "has", "have"), text.Counted(n, "queue"))

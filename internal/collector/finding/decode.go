@@ -24,13 +24,13 @@ func undecodable(store string, p *dedup.Pass) []dedup.Finding {
 			text.Counted(n, "marker"), text.Name(store), text.Agree(n, "it is", "they are")),
 		Evidence: fmt.Sprintf("%s of the %s that %s read in the last complete pass; a sample is in the list unknown of the pipeline's markers",
 			text.Grouped(n), text.Counted(read, "value"), text.Agree(read, "was", "were")),
-		Mend: "Run dashboard check: it decodes a sample. Exclude under exclude of the store what belongs to somebody else; " +
+		Remedy: "Run dashboard check: it decodes a sample. Exclude under exclude of the store what belongs to somebody else; " +
 			"correct preset, value, columns.status or states for the rest.",
 	}
 	if n > few && float64(n) >= nearlyAll*float64(read) {
 		f.Tier = dedup.Severe
 		f.Text += "; the mapping is probably wrong"
-		f.Mend = "Run dashboard check: it decodes a sample. Correct preset, value, columns.status or states of the store to what the consumers write. " +
+		f.Remedy = "Run dashboard check: it decodes a sample. Correct preset, value, columns.status or states of the store to what the consumers write. " +
 			"Until then the counts of processing and stuck markers prove nothing."
 	}
 	return []dedup.Finding{f}
@@ -54,7 +54,7 @@ func IDMisfits(store string, p *dedup.Pass) []dedup.Finding {
 	f := dedup.Finding{
 		Kind: "markers_without_id", Tier: dedup.Severe, Text: why + ": no marker of it is known, in no state",
 		Evidence: text.Counted(p.Misfits, "key") + " in the last complete pass, from none of which the id expression of the store takes a message id",
-		Mend: "Run dashboard check, which names one of the keys. Correct id of the store, or leave it out: it follows from a match that is " +
+		Remedy: "Run dashboard check, which names one of the keys. Correct id of the store, or leave it out: it follows from a match that is " +
 			"text and a star at its end.",
 	}
 	if p.Misfits == 1 {

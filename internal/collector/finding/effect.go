@@ -20,7 +20,7 @@ func DoubleEffects(e *dedup.EffectCheck, now time.Time) []dedup.Finding {
 	}
 	f := dedup.Finding{
 		Kind: "double_effects", Tier: dedup.Emergency,
-		Mend: "Undo the second effect of each listed key. Then see why no marker stopped it: one that expired before the work ended or was evicted, a lock that was lost, a message with another id, or none.",
+		Remedy: "Undo the second effect of each listed key. Then see why no marker stopped it: one that expired before the work ended or was evicted, a lock that was lost, a message with another id, or none.",
 	}
 	old := e.Total
 	for _, k := range e.Keys {
@@ -78,6 +78,6 @@ func EffectCheckFails(e *dedup.EffectCheck, now time.Time) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "effect_check_failing", Tier: dedup.Warning,
 		Text:     "The effect check fails, so that work that is done twice does not show: " + why,
-		Evidence: evidence, Mend: mend,
+		Evidence: evidence, Remedy: mend,
 	}}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/text"
 )
 
@@ -21,13 +22,13 @@ func hashIDs(p *dedup.Pass, idFrom string) []dedup.Finding {
 		Kind: "hash_ids", Tier: dedup.Warning,
 		Text:     "Ids look like hashes of the body: of two different messages with equal bodies the second is skipped",
 		Evidence: fmt.Sprintf("%.0f %% of %s are 32 hex digits, as md5(body) makes them", 100*float64(p.HashIDs)/float64(p.Matched), text.Counted(p.Matched, "id")),
-		Mend:     "Let publishers set message_id, and refuse messages without one.",
+		Remedy:   "Let publishers set message_id, and refuse messages without one.",
 	}}
 }
 
 // hashesBodies reports whether consumers take the hash of the body for the id, if only where there is no other.
 func hashesBodies(idFrom string) bool {
-	source, err := dedup.ParseIDSource(idFrom)
+	source, err := message.ParseIDSource(idFrom)
 	return err == nil && source.FromBody() // the configuration admits none that cannot be parsed
 }
 
@@ -75,7 +76,7 @@ func repeatedKeys(p *dedup.Pass) []dedup.Finding {
 		Kind: "business_key_repeated", Tier: dedup.Warning,
 		Text: fmt.Sprintf("%s %s several message ids: a message that is sent again under a new id is processed twice",
 			text.Counted(p.RepeatedKeys, "business key"), text.Agree(p.RepeatedKeys, "has", "have")),
-		Mend: "Compare the messages of one key. If they are the same work, give a resent message the id of the first one, or take the id from the business key.",
+		Remedy: "Compare the messages of one key. If they are the same work, give a resent message the id of the first one, or take the id from the business key.",
 	}
 	if float64(p.RepeatedKeys) >= common*float64(min(p.Matched, seen)) {
 		f.Tier = dedup.Normal
@@ -106,7 +107,7 @@ func idsTakenForOne(p *dedup.Pass, facts *dedup.StoreFacts) []dedup.Finding {
 		Kind: "id_case_insensitive", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("The id column takes ids that differ in %s for one: the second of such messages is skipped", cmp.Or(differ, met, "how they are written")),
 		Evidence: "collation " + text.Name(cmp.Or(facts.Collation, "none")),
-		Mend:     "Give the column a binary collation, such as utf8mb4_bin; ids of digits and lower case alone are safe meanwhile.",
+		Remedy:   "Give the column a binary collation, such as utf8mb4_bin; ids of digits and lower case alone are safe meanwhile.",
 	}
 	if met != "" {
 		f.Tier = dedup.Warning
@@ -181,8 +182,8 @@ func idsTooLong(p *dedup.Pass, facts *dedup.StoreFacts, idFrom string) []dedup.F
 	}
 	f := dedup.Finding{
 		Kind: "id_too_long", Tier: dedup.Warning,
-		Text: "Ids are as long as their column allows: a longer one is cut to another message's id, or refused at each delivery",
-		Mend: "Widen the id column.",
+		Text:   "Ids are as long as their column allows: a longer one is cut to another message's id, or refused at each delivery",
+		Remedy: "Widen the id column.",
 	}
 	switch {
 	case hashesBodies(idFrom) && facts.IDLength < md5Length:
@@ -210,6 +211,6 @@ func nullIDs(store string, facts *dedup.StoreFacts) []dedup.Finding {
 		Kind: "null_ids", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("%s of store %s %s no id: a unique key admits any number of them, so their messages are not deduplicated", text.Counted(n, "row"), text.Name(store), text.Agree(n, "has", "have")),
 		Evidence: "counted in the last complete pass",
-		Mend:     "Find the publisher that leaves the id out, give the old rows one, and declare the column NOT NULL.",
+		Remedy:   "Find the publisher that leaves the id out, give the old rows one, and declare the column NOT NULL.",
 	}}
 }

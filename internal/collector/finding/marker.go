@@ -47,12 +47,12 @@ func markersWithoutExpiry(p *dedup.Pass, s dedup.Scheme) []dedup.Finding {
 		}
 		f := dedup.Finding{Kind: "marker_without_expiry", Tier: leakTier(n, p.States[state])}
 		f.Text = fmt.Sprintf("%s %s: the store fills up with them", text.Counted(n, string(state)+" marker"), text.Agree(n, "never expires", "never expire"))
-		f.Mend = "Write the state and its expiry in one command, and give those that are there an expiry."
+		f.Remedy = "Write the state and its expiry in one command, and give those that are there an expiry."
 		if state == dedup.Processing {
 			f.Tier = dedup.Severe
 			f.Text = fmt.Sprintf("%s %s: %s until somebody clears %s", text.Counted(n, "processing marker"), text.Agree(n, "never expires", "never expire"),
 				heldBack(s, n), text.Agree(n, "it", "them"))
-			f.Mend = "Claim with SET NX EX in one command; clear the stuck markers after a look at each."
+			f.Remedy = "Claim with SET NX EX in one command; clear the stuck markers after a look at each."
 		}
 		f.Evidence = text.Counted(n, "marker") + " in the last complete pass"
 		if some := permanentIDs(p, state); len(some) > 0 {
@@ -149,7 +149,7 @@ func failedAndAcked(p *dedup.Pass, s dedup.Scheme, g Growth, now time.Time) []de
 		Kind: "failed_and_acked", Tier: tier,
 		Text:     fmt.Sprintf("%s %s failed and acked: the work is lost%s", text.Counted(n, "message"), text.Agree(n, "was", "were"), when),
 		Evidence: evidence,
-		Mend:     "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Mend the cause, clear the markers, then send the messages again.",
+		Remedy:   "They are in the list failed of the pipeline's markers, with business keys; its CSV has those beyond the first 1,000 too. Mend the cause, clear the markers, then send the messages again.",
 	}}
 }
 

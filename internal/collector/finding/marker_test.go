@@ -51,7 +51,7 @@ func TestMessagesGivenUpAreAFinding(t *testing.T) {
 				}
 				return
 			}
-			if len(got) != 1 || got[0].Tier != tt.tier || !strings.Contains(got[0].Text, tt.text) || got[0].Mend == "" {
+			if len(got) != 1 || got[0].Tier != tt.tier || !strings.Contains(got[0].Text, tt.text) || got[0].Remedy == "" {
 				t.Fatalf("got %+v, want %s and %q", got, tt.tier, tt.text)
 			}
 			if e := got[0].Evidence; !strings.Contains(e, "a, b\uFFFD, c, d, e") || strings.Contains(e, "sixth") {

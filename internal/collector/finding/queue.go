@@ -17,7 +17,7 @@ func ReportUnreadable(pipeline string, fields []string) []dedup.Finding {
 		Kind: "reported_latency_unreadable", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("%s of dedupstats:%s cannot be read, so the latency is not shown", text.Counted(int64(len(fields)), "latency field"), pipeline),
 		Evidence: "Fields: " + text.SomeNames(fields),
-		Mend:     "Write whole numbers by HINCRBY, and a bucket and the sum for each delivery: docs/consumers.md.",
+		Remedy:   "Write whole numbers by HINCRBY, and a bucket and the sum for each delivery: docs/consumers.md.",
 	}}
 }
 
@@ -32,7 +32,7 @@ func MissingQueues(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue
 			Kind: "queue_missing", Tier: dedup.Severe,
 			Text:     QueueNotFound(ref.Name, broker),
 			Evidence: "The broker's list of queues does not hold it.",
-			Mend:     "Correct the name or the vhost in the configuration, declare the queue, or give the watching account a permission in the vhost.",
+			Remedy:   "Correct the name or the vhost in the configuration, declare the queue, or give the watching account a permission in the vhost.",
 		})
 	}
 	return out
@@ -48,7 +48,7 @@ func HiddenQueues(broker string, s *dedup.BrokerSample) []dedup.Finding {
 	var mends []string
 	for _, p := range s.Problems {
 		if p.Kind == "permission_missing" {
-			mends = append(mends, text.Plain(p.Mend, 250))
+			mends = append(mends, text.Plain(p.Remedy, 250))
 		}
 	}
 	hidden := -int64(len(s.Queues))
@@ -62,7 +62,7 @@ func HiddenQueues(broker string, s *dedup.BrokerSample) []dedup.Finding {
 		Kind: "queue_hidden", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Broker %s hides %s of its %s from the watching account", text.Name(broker), text.Grouped(hidden), text.Counted(*s.QueuesTotal, "queue")),
 		Evidence: "The overview counts more queues than the list shows.",
-		Mend:     strings.Join(mends, "; "),
+		Remedy:   strings.Join(mends, "; "),
 	}}
 }
 
@@ -81,7 +81,7 @@ func AutoAckConsumers(consumers []dedup.Consumer) []dedup.Finding {
 		Kind: "auto_ack_consumers", Tier: dedup.Warning,
 		Text:     "Consumers take messages with automatic acks: what they hold when they crash is lost",
 		Evidence: fmt.Sprintf("%s of %s", text.Grouped(int64(n)), text.Counted(int64(len(consumers)), "consumer")),
-		Mend:     "Consume with manual acks and ack after the work.",
+		Remedy:   "Consume with manual acks and ack after the work.",
 	}}
 }
 
@@ -94,6 +94,6 @@ func DeadLetterConsumers(queue string, consumers *int64) []dedup.Finding {
 		Kind: "dead_letter_queue_consumed", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("Dead-letter queue %s has consumers: its depth does not show how many dead letters arrived", text.Name(queue)),
 		Evidence: text.Counted(*consumers, "consumer"),
-		Mend:     "Judge the inflow instead of the depth, or see what consumes it.",
+		Remedy:   "Judge the inflow instead of the depth, or see what consumes it.",
 	}}
 }

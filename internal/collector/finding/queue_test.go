@@ -28,9 +28,9 @@ func counts(listed int, total *int64, problems ...dedup.Problem) *dedup.BrokerSa
 
 // The mend is the one that the broker's client worked out, which names the vhost and the user and gives no right to read.
 func TestTheMendOfHiddenQueuesIsThatOfTheBroker(t *testing.T) {
-	got := HiddenQueues("main", counts(3, ptr(5), dedup.Problem{Kind: "stats_late", Mend: "wait"},
-		dedup.Problem{Kind: "permission_missing", Mend: "show a"}, dedup.Problem{Kind: "permission_missing", Mend: "show b"}))
-	if len(got) != 1 || got[0].Mend != "show a; show b" {
+	got := HiddenQueues("main", counts(3, ptr(5), dedup.Problem{Kind: "stats_late", Remedy: "wait"},
+		dedup.Problem{Kind: "permission_missing", Remedy: "show a"}, dedup.Problem{Kind: "permission_missing", Remedy: "show b"}))
+	if len(got) != 1 || got[0].Remedy != "show a; show b" {
 		t.Errorf("found %+v, want the mends of both vhosts", got)
 	}
 }
@@ -51,7 +51,7 @@ func queueCases() []findingCase {
 		return topology.FanOut("orders", ix, []dedup.QueueRef{ref(a)}, []dedup.QueueRef{ref(a), ref(b)})
 	}
 	hidden := func(listed int, total *int64) []dedup.Finding {
-		return HiddenQueues(hostile, counts(listed, total, dedup.Problem{Kind: "permission_missing", Mend: "run: show " + hostile}))
+		return HiddenQueues(hostile, counts(listed, total, dedup.Problem{Kind: "permission_missing", Remedy: "run: show " + hostile}))
 	}
 	fields := func(bad ...string) []dedup.Finding { return ReportUnreadable("orders", bad) }
 	return []findingCase{

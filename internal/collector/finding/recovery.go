@@ -25,6 +25,6 @@ func Recovering(source string, lasted time.Duration, until time.Time, ready dedu
 		Text: fmt.Sprintf("Recovering: %s was unreachable for %s until %s; %s", text.Name(source), text.Span(lasted),
 			until.UTC().Format("15:04:05 MST"), waiting),
 		Evidence: "Deliveries that came back during the outage are not taken for a loop; loops and standstills are judged by what happens since",
-		Mend:     "Wait until the backlog has drained. Then look for markers of consumers that died meanwhile, and for messages that were given up.",
+		Remedy:   "Wait until the backlog has drained. Then look for markers of consumers that died meanwhile, and for messages that were given up.",
 	}}
 }

@@ -41,9 +41,9 @@ func ttlTooShort(s dedup.Scheme, maxProcessing time.Duration, work dedup.Figure)
 		return nil
 	}
 	f := dedup.Finding{
-		Kind: "ttl_too_short",
-		Text: "Processing markers expire before the work ends: a second delivery then does the work twice",
-		Mend: "Raise the time to live above the longest work, or renew it while working.",
+		Kind:   "ttl_too_short",
+		Text:   "Processing markers expire before the work ends: a second delivery then does the work twice",
+		Remedy: "Raise the time to live above the longest work, or renew it while working.",
 	}
 	ttl := text.Span(s.ProcessingTTL)
 	p99 := time.Duration(work.Value * float64(time.Second))
@@ -71,7 +71,7 @@ func windowTooShort(s dedup.Scheme, d DeadLetterAge) []dedup.Finding {
 		Kind: "dedup_window_short", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Dead letters of %s are older than the dedup window: requeued, they may run twice", text.Name(d.Queue)),
 		Evidence: fmt.Sprintf("the oldest is of an age of at least %s by %s, done markers live for %s", text.Span(d.Age), d.How, text.Span(s.DoneTTL)),
-		Mend:     "Check by the business data whether the work was done before you requeue them; look after dead letters sooner, or keep done markers longer.",
+		Remedy:   "Check by the business data whether the work was done before you requeue them; look after dead letters sooner, or keep done markers longer.",
 	}}
 }
 
@@ -84,10 +84,10 @@ func windowUnusual(s dedup.Scheme) []dedup.Finding {
 		return nil
 	case s.DoneTTL < least:
 		f.Text = "The dedup window is shorter than 24 h: a message that comes back the next day is processed again"
-		f.Mend = "Keep done markers for at least as long as a producer, or an operator, may send a message again."
+		f.Remedy = "Keep done markers for at least as long as a producer, or an operator, may send a message again."
 	case s.DoneTTL > most:
 		f.Text = "The dedup window is longer than 7 days: the store holds markers that hardly any message meets again"
-		f.Mend = "Shorten it if the store grows too large; otherwise leave it."
+		f.Remedy = "Shorten it if the store grows too large; otherwise leave it."
 	default:
 		return nil
 	}
@@ -104,7 +104,7 @@ func workedAnew(n float64, s dedup.Scheme) []dedup.Finding {
 		Kind: "worked_again", Tier: dedup.Warning,
 		Text:     "Work was done again after its done marker had ended",
 		Evidence: fmt.Sprintf("at least %s in 24 h, by the store's events", text.Counted(text.Whole(n), "time")),
-		Mend:     "See whether the second effect was meant. If not, keep done markers longer than a message can be sent again, and see who deletes them.",
+		Remedy:   "See whether the second effect was meant. If not, keep done markers longer than a message can be sent again, and see who deletes them.",
 	}
 	if s.DoneTTL > 0 {
 		f.Evidence += fmt.Sprintf("; done markers live for %s", text.Span(s.DoneTTL))
@@ -121,7 +121,7 @@ func lockWithoutMarker(s dedup.Scheme) []dedup.Finding {
 		Kind: "lock_without_marker", Tier: dedup.Warning,
 		Text:     "A lock alone does not stop duplicates: a second delivery that comes after the first one ended does the work again",
 		Evidence: "the store of the pipeline holds locks, which leave nothing behind",
-		Mend:     "Write a done marker under the lock and check it before the work. If there is one already, name its store in the pipeline.",
+		Remedy:   "Write a done marker under the lock and check it before the work. If there is one already, name its store in the pipeline.",
 	}}
 }
 
@@ -134,6 +134,6 @@ func blindScheme(s dedup.Scheme) []dedup.Finding {
 		Kind: "blind_scheme", Tier: dedup.Normal,
 		Text:     "That no marker is stuck proves nothing in this scheme",
 		Evidence: text.Plain(s.Blind, 400),
-		Mend:     "Watch redeliveries, dead letters and reported counters instead; nothing need be done about the scheme for this alone.",
+		Remedy:   "Watch redeliveries, dead letters and reported counters instead; nothing need be done about the scheme for this alone.",
 	}}
 }

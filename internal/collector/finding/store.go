@@ -65,7 +65,7 @@ func passLate(store string, s dedup.StoreStats, now time.Time) []dedup.Finding {
 		Kind: "pass_incomplete", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("The pass over store %s has been under way for %s", text.Name(store), now.Sub(started).Round(time.Minute)),
 		Evidence: fmt.Sprintf("%.0f %% covered, %s examined; %s", 100*s.Progress.Coverage, text.Counted(s.Progress.Examined, "key"), text.Plain(why, 200)),
-		Mend:     "Raise the store's budget, or put the markers into a database of their own.",
+		Remedy:   "Raise the store's budget, or put the markers into a database of their own.",
 	}}
 }
 
@@ -78,7 +78,7 @@ func sharedStore(store, partner string) []dedup.Finding {
 		Kind: "store_shared", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("Store %s also holds the markers of pipeline %s, so the two cannot be told apart", text.Name(store), text.Name(partner)),
 		Evidence: "Both pipelines name the store.",
-		Mend:     "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
+		Remedy:   "Give each pipeline a store with a match pattern of its own, or put their queues into one pipeline.",
 	}}
 }
 
@@ -101,7 +101,7 @@ func evictions(store string, at, now time.Time, life time.Duration) []dedup.Find
 		Kind: "markers_evicted", Tier: tier,
 		Text:     fmt.Sprintf("The server of store %s evicted keys: a message whose marker was among them runs twice", text.Name(store)),
 		Evidence: "evicted_keys rose, last seen at " + text.Clock(at, now) + "; it counts the keys of every database of this server",
-		Mend:     "Give the server more memory, or set maxmemory-policy to noeviction.",
+		Remedy:   "Give the server more memory, or set maxmemory-policy to noeviction.",
 	}}
 }
 
@@ -121,7 +121,7 @@ func evictionPossible(store string, h dedup.StoreHealth, s dedup.Scheme) []dedup
 		Kind: "eviction_possible", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Store %s may evict markers when its memory is full: their messages would run twice", text.Name(store)),
 		Evidence: evidence,
-		Mend:     "Set maxmemory-policy to noeviction, or keep markers on a server of their own.",
+		Remedy:   "Set maxmemory-policy to noeviction, or keep markers on a server of their own.",
 	}}
 }
 
@@ -136,11 +136,11 @@ func storeBusy(store string, s dedup.StoreStats) []dedup.Finding {
 		Kind: "store_cpu", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("The server of store %s uses %.0f %% of a core while its notifications are followed", text.Name(store), 100**s.Health.CPU),
 		Evidence: "used_cpu_sys and used_cpu_user since the reading before; notifications about halve what a saturated server can do",
-		Mend:     "Watch it. Above 50 %, write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own.",
+		Remedy:   "Watch it. Above 50 %, write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own.",
 	}
 	if *s.Health.CPU > much {
 		f.Tier = dedup.Warning
-		f.Mend = "Write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own."
+		f.Remedy = "Write events: false for this store and set notify-keyspace-events to \"\", or keep markers on a server of their own."
 	}
 	return []dedup.Finding{f}
 }
@@ -156,7 +156,7 @@ func purgeNotRunning(store string, p *dedup.Pass, g Growth) []dedup.Finding {
 		Text: fmt.Sprintf("%s of store %s %s expired and %s not been purged yet",
 			text.Counted(p.Expired, "row"), text.Name(store), text.Agree(p.Expired, "has", "have"), text.Agree(p.Expired, "has", "have")),
 		Evidence: fmt.Sprintf("%s of %s", text.Grouped(p.Expired), text.Counted(p.Matched, "row")),
-		Mend:     "See that the purge job runs. Consumers that do not look at the expiry still take these rows for duplicates.",
+		Remedy:   "See that the purge job runs. Consumers that do not look at the expiry still take these rows for duplicates.",
 	}
 	if p.Expired >= few && 2*p.Expired > p.Matched {
 		f.Tier = dedup.Warning
@@ -182,8 +182,8 @@ func lockWaits(store string, w *dedup.LockWaits, maxProcessing time.Duration) []
 	}
 	f := dedup.Finding{
 		Kind: "marker_row_held", Tier: dedup.Normal,
-		Text: fmt.Sprintf("A session holds rows of store %s: its transaction has been open for %s", text.Name(store), text.Span(w.LongestTransaction)),
-		Mend: "Find the session and see what it waits for; end it only when nobody works in it.",
+		Text:   fmt.Sprintf("A session holds rows of store %s: its transaction has been open for %s", text.Name(store), text.Span(w.LongestTransaction)),
+		Remedy: "Find the session and see what it waits for; end it only when nobody works in it.",
 	}
 	if w.LongestTransaction > limit {
 		f.Tier = dedup.Warning

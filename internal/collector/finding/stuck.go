@@ -159,7 +159,7 @@ func (c Verdicts) finding(st *dedup.StoreStatus) []dedup.Finding {
 	evidence += "; judged as of the pass that began at " + e.At.UTC().Format("15:04:05 MST")
 	return []dedup.Finding{{
 		Kind: "stuck_markers", Tier: tier, Text: strings.Join(parts, "; "), Evidence: evidence,
-		Mend: "Look for a consumer that died while working, then clear the markers: each holds its message back, or lets it be skipped, until it expires. " +
+		Remedy: "Look for a consumer that died while working, then clear the markers: each holds its message back, or lets it be skipped, until it expires. " +
 			"If the work is just slow, raise max_processing of the pipeline.",
 	}}
 }

@@ -23,7 +23,7 @@ func touchedAfterDone(store string, p *dedup.Pass) []dedup.Finding {
 			text.Agree(p.Touched.Sampled, "was", "were"), text.Agree(p.Touched.Sampled, "it was", "they were")),
 		Evidence: fmt.Sprintf("%s of store %s by their idle time, ± %.1f points where they are a sample; each was done for at least 10 minutes, and it holds where nobody but the consumers reads markers",
 			text.Grouped(p.Touched.Touched), text.Name(store), 100*band),
-		Mend: "Compare it with the duplicate rate: a higher share than that means that the rate misses some. Late duplicates come from producers that send again, or from requeued dead letters.",
+		Remedy: "Compare it with the duplicate rate: a higher share than that means that the rate misses some. Late duplicates come from producers that send again, or from requeued dead letters.",
 	}}
 }
 

@@ -24,7 +24,7 @@ func TestTouchedMarkersAreAHintAndALowerBound(t *testing.T) {
 		switch {
 		case tt.want == "" && f != nil:
 			t.Errorf("%s: %+v", name, f)
-		case tt.want != "" && (len(f) != 1 || f[0].Kind != "touched_after_done" || f[0].Tier != dedup.Normal || !strings.HasPrefix(f[0].Text, tt.want) || f[0].Mend == ""):
+		case tt.want != "" && (len(f) != 1 || f[0].Kind != "touched_after_done" || f[0].Tier != dedup.Normal || !strings.HasPrefix(f[0].Text, tt.want) || f[0].Remedy == ""):
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

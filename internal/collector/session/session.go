@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // Tracer traces the deliveries of queues; its errors are *dedup.Error.
@@ -64,7 +65,7 @@ func Run(ctx context.Context, r Request) (Outcome, error) {
 	if why := estimate.SessionRefusal(r.Scheme); why != "" {
 		return Outcome{}, &dedup.Error{Kind: dedup.Conflict, Public: capital(why)}
 	}
-	source, err := dedup.ParseIDSource(r.Pipeline.IDFrom)
+	source, err := message.ParseIDSource(r.Pipeline.IDFrom)
 	if err != nil {
 		return Outcome{}, &dedup.Error{Kind: dedup.Conflict, Public: "The pipeline has no rule for ids (id.from)", Err: err}
 	}

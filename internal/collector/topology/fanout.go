@@ -26,7 +26,7 @@ func NoExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, l
 		Text: fmt.Sprintf("%s %s %s no dead-letter exchange: a message that is rejected or expires is lost",
 			text.Agree(n, "Queue", "Queues"), text.Names(dedup.QueueNames(without)), text.Agree(n, "has", "have")),
 		Evidence: "Neither the arguments nor the policy name one.",
-		Mend:     "Set dead-letter-exchange in a policy, and bind a queue to that exchange.",
+		Remedy:   "Set dead-letter-exchange in a policy, and bind a queue to that exchange.",
 	}
 	if listed {
 		f.Tier = dedup.Normal
@@ -55,7 +55,7 @@ func FanOut(store string, ix *Index, own, sharing []dedup.QueueRef) []dedup.Find
 				Text: fmt.Sprintf("Queues %s and %s get copies of the same messages and share store %s: the consumer that comes second skips its work",
 					text.Name(a.Name), text.Name(b.Name), text.Name(store)),
 				Evidence: fmt.Sprintf("both are bound to exchange %s with keys that one message can match", text.Name(exchange)),
-				Mend:     "Put the name of the consumer or of the queue into the key of the marker, or give each queue a store of its own. If the ids differ by queue already, nothing is wrong.",
+				Remedy:   "Put the name of the consumer or of the queue into the key of the marker, or give each queue a store of its own. If the ids differ by queue already, nothing is wrong.",
 			}}
 		}
 	}

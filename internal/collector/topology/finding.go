@@ -45,7 +45,7 @@ func exchangeMissing(queue string, r routing) dedup.Finding {
 		Kind: "dead_letter_exchange_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: exchange %s does not exist", text.Name(queue), r.dropped(), text.Name(r.exchange)),
 		Evidence: fmt.Sprintf("The exchange that the queue names (%s) is not among the broker's exchanges.", r.origin),
-		Mend:     "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
+		Remedy:   "Declare the exchange and bind a queue to it, or correct the name in the queue's argument or policy.",
 	}
 }
 
@@ -54,7 +54,7 @@ func noRoute(queue string, r routing) dedup.Finding {
 		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: no binding of exchange %s matches their routing key", text.Name(queue), r.dropped(), text.Name(r.exchange)),
 		Evidence: fmt.Sprintf("No queue is bound to the dead-letter exchange with the key %s, and no alternate exchange takes them. The broker counts them as dead-lettered all the same.", text.Name(r.key)),
-		Mend:     "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
+		Remedy:   "Bind a queue with that routing key, or set x-dead-letter-routing-key.",
 	}
 	if !r.keySet {
 		f.Text = fmt.Sprintf("Dead letters of queue %s %s: no binding of exchange %s matches the keys that they came with", text.Name(queue), r.dropped(), text.Name(r.exchange))
@@ -68,7 +68,7 @@ func targetMissing(queue string, r routing) dedup.Finding {
 		Kind: "dead_letter_route_missing", Tier: dedup.Severe, Drops: !r.kept,
 		Text:     fmt.Sprintf("Dead letters of queue %s %s: queue %s was not found", text.Name(queue), r.dropped(), text.Name(r.key)),
 		Evidence: "The default exchange routes to the queue whose name is the routing key, and there is none, or permissions hide it.",
-		Mend:     "Declare the queue, or correct x-dead-letter-routing-key.",
+		Remedy:   "Declare the queue, or correct x-dead-letter-routing-key.",
 	}
 }
 
@@ -81,7 +81,7 @@ func keyAlone(q *dedup.Queue, r routing) []dedup.Finding {
 		Kind: "dead_letter_key_alone", Tier: dedup.Severe, Drops: true,
 		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: it has a dead-letter routing key and no dead-letter exchange", text.Name(q.Name)),
 		Evidence: fmt.Sprintf("The key is %s. The broker counts such messages under the strategy “disabled”.", text.Name(r.key)),
-		Mend:     "Set x-dead-letter-exchange too; an empty one is the default exchange.",
+		Remedy:   "Set x-dead-letter-exchange too; an empty one is the default exchange.",
 	}}
 }
 
@@ -104,7 +104,7 @@ func (g *graph) unsure(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []ded
 		Kind: "dead_letter_queue_unsure", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("Dead letters of queue %s go through exchange %s, whose routing depends on each message", text.Name(q.Name), text.Name(r.exchange)),
 		Evidence: "Possible dead-letter queues: " + text.Names(dedup.QueueNames(candidates)),
-		Mend:     "List the right ones under dead_letter_queues of the pipeline.",
+		Remedy:   "List the right ones under dead_letter_queues of the pipeline.",
 	}}
 }
 
@@ -127,12 +127,12 @@ func (g *graph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
 		Kind: "dead_letter_stream", Tier: dedup.Severe, Drops: true,
 		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: stream %s gets none of them", text.Name(q.Name), text.Names(dedup.QueueNames(streams))),
 		Evidence: "Tried on RabbitMQ 3.10: dead letters of classic queues, and of quorum queues that send at most once, never reach a stream. The broker counts them as dead-lettered.",
-		Mend:     "Bind a classic or quorum queue to the dead-letter exchange.",
+		Remedy:   "Bind a classic or quorum queue to the dead-letter exchange.",
 	}
 	if others > 0 {
 		f.Tier, f.Drops = dedup.Warning, false
 		f.Text = fmt.Sprintf("Stream %s gets no dead letters of queue %s; other queues do", text.Names(dedup.QueueNames(streams)), text.Name(q.Name))
-		f.Mend = "Do not rely on the stream as a copy of the dead letters."
+		f.Remedy = "Do not rely on the stream as a copy of the dead letters."
 	}
 	return []dedup.Finding{f}
 }
@@ -147,11 +147,11 @@ func strategyFallback(q *dedup.Queue, r routing) []dedup.Finding {
 		Kind: "dead_letter_strategy_fallback", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Queue %s asks for at-least-once dead-lettering and does not get it: a dead letter that cannot be routed is lost", text.Name(q.Name)),
 		Evidence: fmt.Sprintf("The overflow behaviour is %s; only reject-publish lets the strategy take effect.", text.Name(Overflow(q))),
-		Mend:     "Set overflow to reject-publish, or take the strategy away.",
+		Remedy:   "Set overflow to reject-publish, or take the strategy away.",
 	}
 	if q.Type != "quorum" {
 		f.Evidence = fmt.Sprintf("The queue is of type %s; only quorum queues know the strategy.", text.Name(q.Type))
-		f.Mend = "Make it a quorum queue with overflow reject-publish, or take the strategy away."
+		f.Remedy = "Make it a quorum queue with overflow reject-publish, or take the strategy away."
 	}
 	return []dedup.Finding{f}
 }
@@ -165,7 +165,7 @@ func rejectPublishCopies(q *dedup.Queue, r routing) []dedup.Finding {
 		Kind: "reject_publish_dlx", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("When queue %s is full, each refused message is dead-lettered too: a publisher that tries again leaves one copy per try", text.Name(q.Name)),
 		Evidence: "overflow is reject-publish-dlx: the publisher gets a nack, and a copy with the reason maxlen goes to the dead-letter queue.",
-		Mend:     "Set overflow to reject-publish. Compare ids before requeuing dead letters of the reason maxlen: their publishers may have sent them again.",
+		Remedy:   "Set overflow to reject-publish. Compare ids before requeuing dead letters of the reason maxlen: their publishers may have sent them again.",
 	}
 	if !r.set {
 		f.Evidence = "overflow is reject-publish-dlx without a dead-letter exchange: the publisher gets a nack."
@@ -179,12 +179,12 @@ func cycleCut(members []dedup.QueueRef, does, queue string, tier dedup.Tier) ded
 		Kind: "dead_letter_cycle_cut", Tier: tier, Drops: true,
 		Text:     fmt.Sprintf("A message that %s in queue %s is dropped when its dead letter comes round to it again", does, text.Name(queue)),
 		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected on its way.", text.Names(dedup.QueueNames(members))),
-		Mend:     "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",
+		Remedy:   "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",
 	}
 	if queue == "" {
 		f.Text = fmt.Sprintf("Dead letters that go round %s never come out: they are dropped after one round, or go round for ever", text.Names(dedup.QueueNames(members)))
 		f.Evidence = "Tried on RabbitMQ 3.10.8: what was never rejected is dropped when it comes to the first of these queues again, and what a consumer rejected before goes round without end."
-		f.Mend = "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed."
+		f.Remedy = "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed."
 	}
 	return f
 }

@@ -42,7 +42,7 @@ func Drops(q *dedup.Queue) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "dead_letter_queue_drops", Tier: tier,
 		Text: fmt.Sprintf(says, text.Name(q.Name)), Evidence: text.Capitalised(strings.Join(reasons, "; ")) + ".",
-		Mend: "Take the bound away from the queue's policy, or let it pass on what it drops to another queue (dead-letter-exchange). Look at the messages before they are gone; looking itself can push some out of a full queue.",
+		Remedy: "Take the bound away from the queue's policy, or let it pass on what it drops to another queue (dead-letter-exchange). Look at the messages before they are gone; looking itself can push some out of a full queue.",
 	}}
 }
 
@@ -71,7 +71,7 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 		Kind: "dead_letter_delivery_limit", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Looking at messages of dead-letter queue %s can destroy them: it has a delivery limit of %d", text.Name(q.Name), limit),
 		Evidence: fmt.Sprintf("A message that is taken and given back, or held by a connection that closes, counts; above %d times the broker deletes it.", limit),
-		Mend:     "Take the delivery limit away from the queue. Until then neither read it in the management UI nor let a consumer nack from it.",
+		Remedy:   "Take the delivery limit away from the queue. Until then neither read it in the management UI nor let a consumer nack from it.",
 	}
 	switch {
 	case limit < 0:
@@ -79,7 +79,7 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 	case !set:
 		f.Tier = dedup.Normal
 		f.Evidence = fmt.Sprintf("It is the limit that RabbitMQ %s gives every quorum queue.", text.Name(version))
-		f.Mend = "Set delivery-limit to -1 for dead-letter queues in a policy."
+		f.Remedy = "Set delivery-limit to -1 for dead-letter queues in a policy."
 	}
 	return []dedup.Finding{f}
 }

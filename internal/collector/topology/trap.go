@@ -41,7 +41,7 @@ func policyOverridden(q *dedup.Queue) []dedup.Finding {
 			Kind: "dead_letter_policy_overridden", Tier: dedup.Normal,
 			Text:     fmt.Sprintf("The argument x-%s of queue %s overrides a policy: whoever changes the policy changes nothing", key, text.Name(q.Name)),
 			Evidence: fmt.Sprintf("The argument says %q, the policy %q; the broker goes by the argument.", text.Plain(argument, 120), text.Plain(policy, 120)),
-			Mend:     "Declare the queue anew without the argument, or take the key out of the policy, so that one of them says where dead letters go.",
+			Remedy:   "Declare the queue anew without the argument, or take the key out of the policy, so that one of them says where dead letters go.",
 		}}
 	}
 	return nil
@@ -66,7 +66,7 @@ func operatorLimits(q *dedup.Queue, what string) []dedup.Finding {
 			Kind: "operator_policy_limits", Tier: dedup.Warning,
 			Text:     fmt.Sprintf("An operator policy lets messages of %s %s go that its declaration keeps: %s", what, text.Name(q.Name), key),
 			Evidence: evidence,
-			Mend:     "Ask whoever runs the broker for a higher limit on this queue (rabbitmqctl list_operator_policies), or plan for messages that expire or are pushed out.",
+			Remedy:   "Ask whoever runs the broker for a higher limit on this queue (rabbitmqctl list_operator_policies), or plan for messages that expire or are pushed out.",
 		}}
 	}
 	return nil
@@ -81,7 +81,7 @@ func expiresAtOnce(q *dedup.Queue) []dedup.Finding {
 		Kind: "message_ttl_zero", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Messages in queue %s live for 0 ms: what no consumer is ready to take dies at once", text.Name(q.Name)),
 		Evidence: "message-ttl is 0 by argument or policy. A restart of the consumers, or a prefetch that is full, turns every message into a dead letter of the reason expired.",
-		Mend:     "Give it a time to live that outlasts a restart of the consumers, or take it away.",
+		Remedy:   "Give it a time to live that outlasts a restart of the consumers, or take it away.",
 	}}
 }
 
@@ -101,7 +101,7 @@ func volatileDeadLetters(q *dedup.Queue) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "dead_letter_queue_volatile", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Dead-letter queue %s goes away by itself, with every dead letter in it", text.Name(q.Name)),
-		Evidence: text.Capitalised(why) + ".", Mend: mend,
+		Evidence: text.Capitalised(why) + ".", Remedy: mend,
 	}}
 }
 
@@ -117,7 +117,7 @@ func (g *graph) alsoBusiness(target dedup.QueueRef) []dedup.Finding {
 				Kind: "dead_letter_queue_bound", Tier: dedup.Warning,
 				Text:     fmt.Sprintf("Dead-letter queue %s also gets messages that never died: it is bound to exchange %s, which feeds queue %s", text.Name(target.Name), text.Name(exchange), text.Name(s.Name)),
 				Evidence: "Both bindings match the same messages. Such a copy has no death history, counts as a dead letter, and runs again when it is requeued.",
-				Mend:     "Take the binding away, or give the copies a queue of their own.",
+				Remedy:   "Take the binding away, or give the copies a queue of their own.",
 			}}
 		}
 	}
@@ -139,7 +139,7 @@ func (g *graph) loops(source dedup.QueueRef) []dedup.Finding {
 		Kind: "dead_letter_loop", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Dead letters of queue %s come back to it at once: a message that is always rejected goes round for ever, as fast as the consumers can", text.Name(source.Name)),
 		Evidence: fmt.Sprintf("Its dead-letter exchange leads to queue %s itself. What expires there, or is pushed out, the broker drops instead.", text.Name(source.Name)),
-		Mend:     "Send dead letters to a queue without consumers, or over a delay queue with a time to live, and give up after some tries.",
+		Remedy:   "Send dead letters to a queue without consumers, or over a delay queue with a time to live, and give up after some tries.",
 	}
 	if !slices.ContainsFunc(g.routings[source].ways, func(w way) bool { return w.target == source }) {
 		f.Evidence = "The way leads over other source queues of the pipeline, and none of them lets the message wait."
@@ -175,7 +175,7 @@ func (g *graph) fedBy(source dedup.QueueRef) []dedup.Finding {
 		Kind: "delay_queue_feeds", Tier: dedup.Normal,
 		Text:     fmt.Sprintf("Messages enter queue %s out of %s, which no dead letter of the pipeline reaches", text.Name(source.Name), text.Agree(len(from), "queue ", "the queues ")+text.Names(dedup.QueueNames(from))),
 		Evidence: "The dead-letter exchange there leads into the source queue: consumers or others publish there what is to come later." + evidence + " What waits there is in no figure of the pipeline.",
-		Mend:     "Look there too when messages are missing. Where it is a queue of retries, check that something counts the tries.",
+		Remedy:   "Look there too when messages are missing. Where it is a queue of retries, check that something counts the tries.",
 	}}
 }
 

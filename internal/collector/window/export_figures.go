@@ -52,7 +52,7 @@ func (e exportFigures) estimate(w time.Duration, live rate.LiveResult) dedup.Fig
 		return rate.Refused(w, rate.ExportsSource, rate.ExportsFormula, why, better)
 	}
 	t := e.tape
-	exact := t.latest.TellsDuplicates
+	exact := t.latest.HasDuplicates
 	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.ExportsSource, Formula: rate.ExportsFormula, Window: w, Better: rate.BetterReport}
 	readings := handledOf(t.readings)
 	if exact {

@@ -161,7 +161,7 @@ func TestDuplicatesThatTheFrameworkCountsNeedNoStore(t *testing.T) {
 	p, scheme := newExportPipeline(s)
 	p.Store = nil
 	now := s.run(p, scheme, 640, func(n float64) dedup.Exports {
-		return dedup.Exports{Handled: n, Duplicates: math.Floor(n / 25), TellsDuplicates: true, Work: &dedup.Distribution{Sum: n / 20, Count: n}}
+		return dedup.Exports{Handled: n, Duplicates: math.Floor(n / 25), HasDuplicates: true, Work: &dedup.Distribution{Sum: n / 20, Count: n}}
 	})
 	v := View{Now: now, StoreDown: "the pipeline has no store"}
 	f := p.exported(v).estimate(5*time.Minute, rate.LiveResult{})

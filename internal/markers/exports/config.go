@@ -209,10 +209,10 @@ func (c Config) roots() (*x509.CertPool, error) {
 // recipe returns what the configuration names.
 func (c Config) recipe() (recipe, error) {
 	if c.Recipe != customRecipe {
-		if r, ok := recipes()[c.Recipe]; ok {
+		if r, ok := recipes[c.Recipe]; ok {
 			return r, nil
 		}
-		known := append(slices.Sorted(maps.Keys(recipes())), customRecipe)
+		known := append(slices.Sorted(maps.Keys(recipes)), customRecipe)
 		return recipe{}, fmt.Errorf("recipe: %s is not known; it is one of %s", shown(c.Recipe), strings.Join(known, ", "))
 	}
 	r := recipe{Framework: "consumers of your own", Handled: c.Custom.Handled, Failed: c.Custom.Failed, Duplicates: c.Custom.Duplicates,

@@ -32,7 +32,7 @@ func Resolve(r *Reader, n *Names) { r.from.(*endpoints).resolve = n }
 
 // FuzzExpressions: whatever is written is refused or read, and what is read is within bounds.
 func FuzzExpressions(f *testing.F) {
-	for _, r := range recipes() {
+	for _, r := range recipes {
 		for _, text := range []string{r.Handled, r.Failed, r.Duplicates, r.Ack, r.Work} {
 			f.Add(text)
 		}
@@ -60,7 +60,7 @@ func FuzzExpressions(f *testing.F) {
 }
 
 func TestEveryRecipeCanBeRun(t *testing.T) {
-	for name := range recipes() {
+	for name := range recipes {
 		if _, err := (Config{Recipe: name}).compile(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -199,7 +199,7 @@ func (r *Reader) reported(at time.Time) dedup.Reported {
 		failed, _ := i.value(r.program, fieldFailed)
 		duplicates, tells := i.value(r.program, fieldDuplicates)
 		e.Handled, e.Failed, e.Duplicates = e.Handled+handled, e.Failed+failed, e.Duplicates+duplicates
-		e.TellsDuplicates = e.TellsDuplicates || tells
+		e.HasDuplicates = e.HasDuplicates || tells
 		if i != r.retired && !i.gone && len(i.counted) > 0 {
 			e.Instances++
 			e.Marks = append(e.Marks, dedup.ExportMark{At: i.at, Weight: i.weight})

@@ -149,8 +149,8 @@ func TestEachRecipeReadsWhatItsFrameworkExports(t *testing.T) {
 			if e.Handled != tt.handled || e.Failed != tt.failed || e.Instances != 1 || e.Why != "" || len(e.Marks) != 1 {
 				t.Errorf("%+v", e)
 			}
-			if e.TellsDuplicates != (tt.duplicates >= 0) || e.TellsDuplicates && e.Duplicates != tt.duplicates {
-				t.Errorf("duplicates %v, told %v", e.Duplicates, e.TellsDuplicates)
+			if e.HasDuplicates != (tt.duplicates >= 0) || e.HasDuplicates && e.Duplicates != tt.duplicates {
+				t.Errorf("duplicates %v, told %v", e.Duplicates, e.HasDuplicates)
 			}
 			checkMean(t, "ack", e.Ack, tt.ack, tt.bounds)
 			checkMean(t, "work", e.Work, tt.work, tt.bounds)

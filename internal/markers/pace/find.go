@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // mostFindable is how many ids one Find takes.
@@ -26,8 +27,8 @@ func NewFinding(store string, ids []string) (*Finding, error) {
 	f := &Finding{places: make(map[string][]int, len(ids)), Sightings: make([]*dedup.Sighting, len(ids))}
 	for i, id := range ids {
 		switch {
-		case len(id) > dedup.LongestID:
-			f.Sightings[i] = CannotHold(store, "", fmt.Sprintf("the id has %d bytes; at most %d are looked for", len(id), dedup.LongestID))
+		case len(id) > message.LongestID:
+			f.Sightings[i] = CannotHold(store, "", fmt.Sprintf("the id has %d bytes; at most %d are looked for", len(id), message.LongestID))
 			continue
 		case f.places[id] == nil && id != "":
 			f.IDs = append(f.IDs, id)

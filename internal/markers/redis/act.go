@@ -192,16 +192,16 @@ func (a *actor) reread(ctx context.Context, before *session, lost *events.LostEr
 	now, err := s.readIdentified(ctx)
 	switch {
 	case err != nil:
-		outcome = unsure("it could not be read again: " + a.explain.words(err))
+		outcome = unsure("it could not be read again: " + a.explain.describe(err))
 	case s.server != before.server:
-		outcome = unsure("another server answers since; there it is " + s.words(now))
+		outcome = unsure("another server answers since; there it is " + s.describe(now))
 		outcome.Now = s.sighting(now)
 	default:
 		outcome = settle(s, now)
 		outcome.Now = s.sighting(now)
 	}
 	if outcome.Result == dedup.UnknownOutcome {
-		outcome.Text = "the answer was lost (" + a.explain.words(lost.Err) + "), and " + outcome.Text
+		outcome.Text = "the answer was lost (" + a.explain.describe(lost.Err) + "), and " + outcome.Text
 	}
 	return outcome
 }

@@ -78,18 +78,18 @@ func (s *session) compareRetry(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case now.is(typeString, s.seen.Retry.Value, nil) && s.sameExpiry(now.expires, s.seen.Retry.ExpiresMillis):
+	case now.matches(typeString, s.seen.Retry.Value, nil) && s.sameExpiry(now.expires, s.seen.Retry.ExpiresMillis):
 		return "", nil
 	case now.kind == typeNone:
 		return "its retry counter is gone", nil
 	case now.kind == typeString:
-		return "its retry counter is now " + s.countWords(now) + expiryWords(now), nil
+		return "its retry counter is now " + s.describeCount(now) + describeExpiry(now), nil
 	}
 	return "its retry counter is now of type " + codec.Printable(now.kind), nil
 }
 
-// countWords says where a retry counter stands, and of what is no count how long it is.
-func (s *session) countWords(r reading) string {
+// describeCount says where a retry counter stands, and of what is no count how long it is.
+func (s *session) describeCount(r reading) string {
 	if n, err := strconv.ParseInt(r.value, 10, 64); err == nil {
 		return strconv.FormatInt(n, 10)
 	}

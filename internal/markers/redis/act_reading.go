@@ -40,8 +40,8 @@ type reading struct {
 	clock   time.Time
 }
 
-// is reports whether the reading has this type and this value.
-func (r reading) is(kind, value string, fields map[string]string) bool {
+// matches reports whether the reading has this type and this value.
+func (r reading) matches(kind, value string, fields map[string]string) bool {
 	if r.kind != kind {
 		return false
 	}
@@ -53,7 +53,7 @@ func (r reading) is(kind, value string, fields map[string]string) bool {
 
 // same reports whether a reading is the marker that was seen.
 func (s *session) same(r reading) bool {
-	return r.is(s.seen.Type, string(s.seen.Value), s.fields) && s.sameExpiry(r.expires, s.seen.ExpiresMillis)
+	return r.matches(s.seen.Type, string(s.seen.Value), s.fields) && s.sameExpiry(r.expires, s.seen.ExpiresMillis)
 }
 
 func (s *session) sameExpiry(a, b int64) bool {

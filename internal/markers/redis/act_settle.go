@@ -23,18 +23,18 @@ func settleClear(s *session, now reading) dedup.Outcome {
 	case s.same(now):
 		return unsure("a marker like it is there: it was not cleared, or taken again since")
 	}
-	return unsure("it is " + s.words(now))
+	return unsure("it is " + s.describe(now))
 }
 
 // settleExpire says whether the marker has the expiry that was set. Nobody else sets the same millisecond.
 func settleExpire(s *session, now reading) dedup.Outcome {
-	if now.is(s.seen.Type, string(s.seen.Value), s.fields) && s.sameExpiry(now.expires, s.at) {
-		return dedup.Outcome{Result: dedup.ExpirySet, Text: strings.TrimPrefix(expiryWords(now), ": ")}
+	if now.matches(s.seen.Type, string(s.seen.Value), s.fields) && s.sameExpiry(now.expires, s.at) {
+		return dedup.Outcome{Result: dedup.ExpirySet, Text: strings.TrimPrefix(describeExpiry(now), ": ")}
 	}
 	if s.same(now) {
 		return unsure("a marker like it is there that never expires")
 	}
-	return unsure("it is " + s.words(now))
+	return unsure("it is " + s.describe(now))
 }
 
 // settleRestore says whether the marker is there as the image has it. One without expiry may be a consumer's.
@@ -51,7 +51,7 @@ func settleRestore(s *session, now reading) dedup.Outcome {
 	case now.kind == typeNone:
 		return unsure("there is no marker now")
 	}
-	return unsure("it is " + s.words(now))
+	return unsure("it is " + s.describe(now))
 }
 
 func unsure(text string) dedup.Outcome {

@@ -224,8 +224,8 @@ func (b *browse) read(ctx context.Context, few []candidate) ([]*dedup.Marker, er
 	for i, e := range expiries {
 		switch {
 		case e.at == layout.Gone:
-		case b.layout.Tells(e.at, e.now):
-			m := b.layout.Marker(keys[i], codec.Decoded{State: b.layout.LifeTells}, e.at, e.now)
+		case b.layout.IsLongLived(e.at, e.now):
+			m := b.layout.Marker(keys[i], codec.Decoded{State: b.layout.LongLived}, e.at, e.now)
 			found[i] = &m
 		default:
 			items, places = append(items, item{key: keys[i], id: few[i].id}), append(places, i)

@@ -48,7 +48,7 @@ func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 	}
 	r.Server = name + w.info.Version() + ", " + w.info["role"]
 	r.Keys, r.Pass, r.Coverage = w.keys, w.tally.pass, w.coverage()
-	r.ByLife, r.LifeState = w.tally.lived, s.layout.LifeTells
+	r.ByLife, r.LifeState = w.tally.lived, s.layout.LongLived
 	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
 		return r, s.explain.Explain(err)
 	}
@@ -163,8 +163,8 @@ func outliving(samples []dedup.Marker) int {
 
 func findings(c markers.Config, w *walk, samples []dedup.Marker) []dedup.Finding {
 	var all []dedup.Finding
-	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
-		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
+	add := func(kind string, tier dedup.Tier, text, evidence, remedy string) {
+		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Remedy: remedy})
 	}
 	pass := w.tally.pass
 	if policy, limit := w.info["maxmemory_policy"], w.info["maxmemory"]; limit != "" && limit != "0" && policy != "noeviction" {

@@ -36,7 +36,7 @@ func open(t *testing.T, url string) markers.Store {
 	return markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", url))
 }
 
-func TestAServerThatRefusesUsIsNamedWithItsMend(t *testing.T) {
+func TestAServerThatRefusesUsIsNamedWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	locked, _ := markerstest.StartRedis(t, "--requirepass", "right")
 	free, _ := markerstest.StartRedis(t)

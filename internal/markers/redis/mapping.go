@@ -23,7 +23,7 @@ type seenValue struct {
 // suggest reads the sampled markers once more where some are of unknown state, and says under which configuration all of them could
 // be decoded.
 func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) error {
-	sample := r.Telling(n)
+	sample := r.Examples(n)
 	odd := map[string]bool{}
 	for _, m := range markers.Undecoded(sample) {
 		odd[m.Key] = true
@@ -48,9 +48,9 @@ func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) 
 		}
 		v := seenValue{text: f.Value}
 		switch {
-		case s.layout.Tells(f.Expiry, now):
-			v.lives = s.layout.LifeTells
-		case s.layout.LifeTells == dedup.Done && f.Expiry >= 0:
+		case s.layout.IsLongLived(f.Expiry, now):
+			v.lives = s.layout.LongLived
+		case s.layout.LongLived == dedup.Done && f.Expiry >= 0:
 			v.lives = dedup.Processing
 		}
 		seen = append(seen, v)
@@ -58,17 +58,17 @@ func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) 
 	if err != nil || s.layout.Reads != layout.ReadString || s.layout.Config.Kind != markers.RedisString {
 		return err
 	}
-	var mend []string
-	r.Unmapped, mend = mappingOf(s.layout.Config, seen)
+	var remedy []string
+	r.Unmapped, remedy = mappingOf(s.layout.Config, seen)
 	better, ok := fitting(s.layout.Config, all)
-	if !ok && len(mend) == 0 {
+	if !ok && len(remedy) == 0 {
 		better, ok = present(s.layout.Config, all, seen)
 	}
 	switch {
 	case ok && !broken:
-		r.Fits, r.Mend = better.cfg.Preset, better.lines
+		r.Fits, r.Remedy = better.cfg.Preset, better.lines
 	case mappable(s.layout.Config, r.Unmapped):
-		r.Mend = mend
+		r.Remedy = remedy
 	}
 	return nil
 }

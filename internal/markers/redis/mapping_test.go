@@ -22,23 +22,23 @@ func TestTheLinesThatCheckSuggestsMapTheWordsThatItFound(t *testing.T) {
 		word := rapid.OneOf(rapid.SampledFrom([]string{"yes", "null", "0", "1.5", "0x1f", "No", "a: b", "x/y", "Done", "done", "2024-01-01", "日本"}), rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9_. :/-]{0,20}`)).Draw(r, "word")
 		value := rapid.SampledFrom([]string{"%s", `"%s"`, `{"status": "%s"}`, `{"state": "%s", "n": 1}`}).Draw(r, "shape")
 		base, _ := markers.Preset(preset)
-		unmapped, mend := redis.Mapped(base, dedup.Done, fmt.Sprintf(value, word))
+		unmapped, remedy := redis.Mapped(base, dedup.Done, fmt.Sprintf(value, word))
 		if len(unmapped) != 1 || unmapped[0].Status != word {
 			r.Fatalf("%q gives %+v", fmt.Sprintf(value, word), unmapped)
 		}
-		cfg, err := markerstest.Decode(t, "{name: a, preset: "+preset+`, redis: {url: "redis://127.0.0.1/0"}, `+strings.Join(mend, ", ")+"}")
+		cfg, err := markerstest.Decode(t, "{name: a, preset: "+preset+`, redis: {url: "redis://127.0.0.1/0"}, `+strings.Join(remedy, ", ")+"}")
 		if err == nil {
 			err = kinds.Validate(cfg)
 		}
 		if err != nil {
-			r.Fatalf("%v in %q", err, mend)
+			r.Fatalf("%v in %q", err, remedy)
 		}
 		for _, listed := range cfg.States {
 			if slices.Contains(listed, word) {
 				return
 			}
 		}
-		r.Fatalf("%q lists %q nowhere: %+v", mend, word, cfg.States)
+		r.Fatalf("%q lists %q nowhere: %+v", remedy, word, cfg.States)
 	})
 }
 
@@ -56,8 +56,8 @@ func TestPayloadsAreNoStatuses(t *testing.T) {
 		"broken off JSON":   {`{"stat`},
 		"a status and JSON": {"completed", `{"other": 1}`},
 	} {
-		if unmapped, mend := redis.Mapped(base, dedup.Done, values...); len(mend) > 0 || len(unmapped) != len(values) {
-			t.Errorf("%s: %+v, %q", name, unmapped, mend)
+		if unmapped, remedy := redis.Mapped(base, dedup.Done, values...); len(remedy) > 0 || len(unmapped) != len(values) {
+			t.Errorf("%s: %+v, %q", name, unmapped, remedy)
 		}
 	}
 }

@@ -72,7 +72,7 @@ func checkShape(t *testing.T, url, preset string, lines ...string) (markers.Conf
 		t.Fatal(err)
 	}
 	odd := 0
-	for _, m := range report.Telling(20) {
+	for _, m := range report.Examples(20) {
 		if m.State == dedup.StateUnknown {
 			odd++
 		}
@@ -97,18 +97,18 @@ func TestWhatCheckProposesMakesItPass(t *testing.T) {
 				continue // nothing is proposed
 			}
 			if c.fits != "" && !strings.Contains(preset, "lock") && report.Fits != c.fits {
-				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, c.fits, report.Mend)
+				t.Errorf("%s: preset %q is proposed, want %s: %q", what, report.Fits, c.fits, report.Remedy)
 			}
-			if len(report.Mend) == 0 || cfg.Hint(report.Unmapped) != "" && report.Fits == "" {
+			if len(report.Remedy) == 0 || cfg.Hint(report.Unmapped) != "" && report.Fits == "" {
 				continue // it says what is left open
 			}
 			next := preset
 			if report.Fits != "" {
 				next = report.Fits
 			}
-			after, again, left := checkShape(t, server.URL(), next, report.Mend...)
-			if left > 0 || len(again.Mend) > 0 || again.Pass.States[dedup.StateUnknown] > 0 {
-				t.Errorf("%s: with %q %d samples are still unknown, and it proposes %q", what, report.Mend, left, again.Mend)
+			after, again, left := checkShape(t, server.URL(), next, report.Remedy...)
+			if left > 0 || len(again.Remedy) > 0 || again.Pass.States[dedup.StateUnknown] > 0 {
+				t.Errorf("%s: with %q %d samples are still unknown, and it proposes %q", what, report.Remedy, left, again.Remedy)
 			}
 			if p, _ := markers.Preset(next); report.Fits != "" && (after.Ask != p.Ask || after.Mark != p.Mark) {
 				t.Errorf("%s: asks by %s and marks %s the work, want those of %s", what, after.Ask, after.Mark, next)
@@ -125,12 +125,12 @@ func TestAPresetIsProposedWithWhatTheEntryOverrode(t *testing.T) {
 	overrides := []string{`states: {present: [any, "1"]}`, "on_fail: keep", `exclude: ["app:seen:x*"]`, "ttl: {done: 12h}"}
 	_, report, odd := checkShape(t, server.URL(), "redis-timestamp", overrides...)
 	if odd == 0 || report.Fits != "redis-flag" {
-		t.Fatalf("%d unknown, preset %q is proposed: %q", odd, report.Fits, report.Mend)
+		t.Fatalf("%d unknown, preset %q is proposed: %q", odd, report.Fits, report.Remedy)
 	}
-	cfg, again, left := checkShape(t, server.URL(), "redis-flag", append(overrides, report.Mend...)...)
+	cfg, again, left := checkShape(t, server.URL(), "redis-flag", append(overrides, report.Remedy...)...)
 	flag, _ := markers.Preset("redis-flag")
-	if left > 0 || len(again.Mend) > 0 || cfg.OnFail != flag.OnFail || cfg.Mark != "after" || len(cfg.States[dedup.Present]) > 0 || len(cfg.Exclude) != 1 {
-		t.Errorf("with %q: %d unknown, %+v", report.Mend, left, cfg)
+	if left > 0 || len(again.Remedy) > 0 || cfg.OnFail != flag.OnFail || cfg.Mark != "after" || len(cfg.States[dedup.Present]) > 0 || len(cfg.Exclude) != 1 {
+		t.Errorf("with %q: %d unknown, %+v", report.Remedy, left, cfg)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestAPresetIsProposedWithWhatTheEntryOverrode(t *testing.T) {
 func TestAPresetThatTakesAnyValueIsProposedForNoWords(t *testing.T) {
 	t.Parallel()
 	server, rdb := markerstest.StartRedis(t)
-	for _, tt := range []struct{ name, preset, inFlight, done, mend string }{
+	for _, tt := range []struct{ name, preset, inFlight, done, remedy string }{
 		{"words where one is expected", "redis-flag", "", "completed", `states: {done: ["1", completed]}`},
 		{"words where others are expected", "redis-text-status", "in_progress", "completed", "states: {processing: [processing, in_progress], done: [done, completed]}"},
 		{"JSON of a member that nobody knows", "redis-flag", "", `{"phase": "over!"}`, ""},
@@ -151,9 +151,9 @@ func TestAPresetThatTakesAnyValueIsProposedForNoWords(t *testing.T) {
 		rdb.FlushAll(t.Context())
 		fillShape(t, rdb, tt.inFlight, tt.done)
 		_, report, odd := checkShape(t, server.URL(), tt.preset)
-		got := strings.Join(report.Mend, "\n")
-		if odd == 0 || (report.Fits != "") != strings.HasPrefix(tt.mend, "preset: ") || !strings.Contains(got, tt.mend) || tt.mend == "" && got != "" {
-			t.Errorf("%s: %d unknown, preset %q is proposed with %q, want %q", tt.name, odd, report.Fits, report.Mend, tt.mend)
+		got := strings.Join(report.Remedy, "\n")
+		if odd == 0 || (report.Fits != "") != strings.HasPrefix(tt.remedy, "preset: ") || !strings.Contains(got, tt.remedy) || tt.remedy == "" && got != "" {
+			t.Errorf("%s: %d unknown, preset %q is proposed with %q, want %q", tt.name, odd, report.Fits, report.Remedy, tt.remedy)
 		}
 	}
 }

@@ -47,13 +47,13 @@ func newTally(l *layout.Layout) *tally {
 // byLife counts a marker when its remaining life tells its state without its value, and reports whether it did. The
 // expiry must have been read before now.
 func (t *tally) byLife(key, id string, expiry, now int64) bool {
-	if !t.layout.Tells(expiry, now) {
+	if !t.layout.IsLongLived(expiry, now) {
 		return false
 	}
-	if _, given := t.layout.Late.Of(key, expiry); given {
+	if _, given := t.layout.Late.Find(key, expiry); given {
 		return false // its life is what somebody chose
 	}
-	state := t.layout.LifeTells
+	state := t.layout.LongLived
 	t.lived++
 	t.count(id, state, expiry, now)
 	if t.layout.Completes(state) {

@@ -48,7 +48,7 @@ func newTouch(l *layout.Layout) *touch {
 	t := &touch{ttl: l.Config.TTL.Done}
 	switch l.Config.Preset {
 	case "redis-json-status", "redis-text-status", "redis-timestamp":
-		t.able = l.LifeTells != "" && t.ttl > touchAge
+		t.able = l.LongLived != "" && t.ttl > touchAge
 	}
 	return t
 }

@@ -271,7 +271,7 @@ func (w *walk) take(keys []string) int {
 		if class == layout.Marker && len(w.sample) < w.sampleSize {
 			w.sample = append(w.sample, key)
 		}
-		if class == layout.Marker && w.layout.LifeTells != "" {
+		if class == layout.Marker && w.layout.LongLived != "" {
 			w.pending = append(w.pending, key)
 			continue
 		}

@@ -21,42 +21,42 @@ import (
 // report says so. Its samples are the last rows in the order of the primary key.
 func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 	var r markers.Report
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.table.db.Conn(ctx)
 	if err != nil {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
 	defer conn.Close()
-	server, err := s.dialect.Server(ctx, conn)
+	server, err := s.table.dialect.Server(ctx, conn)
 	if err != nil {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
 	r.Server = server.Version + ", " + server.Role()
-	layout, err := s.prepare(ctx, conn)
+	layout, err := s.table.prepare(ctx, conn)
 	var problem *dedup.Error
 	if errors.As(err, &problem) {
 		r.Findings = append(r.Findings, layoutFinding(problem))
 		return r, nil
 	}
 	if err != nil {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
 	if r.Missing, err = s.missingGrants(ctx, conn, layout); err != nil || len(r.Missing) > 0 {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
 	w := s.newWalk(nil)
 	w.limit = pace.CheckKeys
 	if err := w.run(ctx); err != nil {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
 	r.Pass, r.Coverage, r.Keys = w.tally.pass, w.checked(), w.tally.pass.Examined
 	if estimate := layout.Table.Estimate; estimate != nil {
 		r.Keys = max(r.Keys, *estimate)
 	}
 	if r.Samples, err = s.newest(ctx, conn, layout, n); err != nil {
-		return r, s.explain.Explain(err)
+		return r, s.table.explain.Explain(err)
 	}
-	r.Unmapped, r.Mend = s.cfg.SuggestRows(r.Telling(n))
-	r.Findings = append(sqlFindings(s.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
+	r.Unmapped, r.Remedy = s.table.cfg.SuggestRows(r.Examples(n))
+	r.Findings = append(sqlFindings(s.table.cfg, layout, w), s.waitsFinding(ctx, conn, layout)...)
 	r.Findings = append(r.Findings, s.insertsFinding(ctx, conn, layout)...)
 	r.Findings = append(r.Findings, s.statementsFinding(ctx, conn, layout)...)
 	return r, nil
@@ -72,9 +72,9 @@ func (w *walk) checked() float64 {
 
 func layoutFinding(problem *dedup.Error) dedup.Finding {
 	f := dedup.Finding{Kind: "column_missing", Tier: dedup.Severe, Text: "The table is not as the configuration says: no marker can be read.",
-		Evidence: problem.Public, Mend: "Correct columns and table, or add a primary key."}
+		Evidence: problem.Public, Remedy: "Correct columns and table, or add a primary key."}
 	if errors.Is(problem, dialect.ErrNoTable) {
-		f.Kind, f.Text, f.Mend = "table_missing", "The table of the markers is not there: no marker can be read.",
+		f.Kind, f.Text, f.Remedy = "table_missing", "The table of the markers is not there: no marker can be read.",
 			"Correct table and the database in sql.dsn, or grant SELECT on the table to the account."
 	}
 	return f
@@ -84,9 +84,9 @@ func layoutFinding(problem *dedup.Error) dedup.Finding {
 func (s *store) missingGrants(ctx context.Context, conn *sql.Conn, l *Layout) ([]string, error) {
 	var denied []string
 	for _, c := range l.Watched {
-		query := s.dialect.Quote(c.Name) + " FROM " + l.Table.Quoted(s.dialect) + " LIMIT 0"
-		_, err := s.read(ctx, conn, l, query, nil, func([]sql.RawBytes) error { return nil })
-		if s.dialect.Refusal(err).Denied {
+		query := s.table.dialect.Quote(c.Name) + " FROM " + l.Table.Quoted(s.table.dialect) + " LIMIT 0"
+		_, err := l.read(ctx, conn, query, nil, func([]sql.RawBytes) error { return nil })
+		if s.table.dialect.Refusal(err).Denied {
 			denied = append(denied, c.Name)
 		} else if err != nil {
 			return nil, err
@@ -95,14 +95,14 @@ func (s *store) missingGrants(ctx context.Context, conn *sql.Conn, l *Layout) ([
 	if len(denied) == 0 {
 		return nil, nil
 	}
-	return s.dialect.Grants(ctx, conn, denied, l.Table, l.Server), nil
+	return s.table.dialect.Grants(ctx, conn, denied, l.Table, l.Server), nil
 }
 
 // newest returns the last n rows in the order of the primary key.
 func (s *store) newest(ctx context.Context, conn *sql.Conn, l *Layout, n int) ([]dedup.Marker, error) {
-	query := l.Selection(false) + " FROM " + s.dialect.Source(l.Table) + l.ordered(" DESC") + " LIMIT " + strconv.Itoa(n)
+	query := l.Selection(false) + " FROM " + s.table.dialect.Source(l.Table) + l.ordered(" DESC") + " LIMIT " + strconv.Itoa(n)
 	var all []dedup.Marker
-	_, err := s.read(ctx, conn, l, query, nil, func(values []sql.RawBytes) error {
+	_, err := l.read(ctx, conn, query, nil, func(values []sql.RawBytes) error {
 		if r := l.Row(values); r.hasID() {
 			all = append(all, l.marker(r))
 		}
@@ -112,17 +112,17 @@ func (s *store) newest(ctx context.Context, conn *sql.Conn, l *Layout, n int) ([
 }
 
 func (s *store) waitsFinding(ctx context.Context, conn *sql.Conn, l *Layout) []dedup.Finding {
-	_, err := s.dialect.Waits(ctx, conn, l.Table, l.Server)
+	_, err := s.table.dialect.Waits(ctx, conn, l.Table, l.Server)
 	if !errors.Is(err, dialect.ErrHidden) {
 		return nil
 	}
 	return []dedup.Finding{{Kind: "lock_waits_hidden", Tier: dedup.Warning, Text: "The account may not see lock waits: sessions that hold up others are not shown.",
-		Evidence: "account " + codec.Printable(l.Server.Account), Mend: s.dialect.WaitsGrant(l.Server.Account)}}
+		Evidence: "account " + codec.Printable(l.Server.Account), Remedy: s.table.dialect.WaitsGrant(l.Server.Account)}}
 }
 
 // insertsFinding says why the ids of inserts cannot be counted, where the configuration lets them be.
 func (s *store) insertsFinding(ctx context.Context, conn *sql.Conn, l *Layout) []dedup.Finding {
-	if s.inserts == nil || insertRefusal(s.cfg) != "" {
+	if s.inserts == nil || insertRefusal(s.table.cfg) != "" {
 		return nil
 	}
 	var id autoID
@@ -130,18 +130,18 @@ func (s *store) insertsFinding(ctx context.Context, conn *sql.Conn, l *Layout) [
 	if why == "" {
 		var err error
 		if id, err = s.inserts.dialect.autoID(ctx, conn, l, column); err != nil {
-			id.why = "ids cannot be counted: " + s.insertWords(err)
+			id.why = "ids cannot be counted: " + s.inserts.describe(err)
 		}
 		why = id.why
 	}
 	if why == "" {
 		return nil
 	}
-	mend := "See what the id gap needs in docs/figures.md; without it the rate comes from another source, or cannot be told."
+	remedy := "See what the id gap needs in docs/figures.md; without it the rate comes from another source, or cannot be told."
 	if id.grant != "" {
-		why, mend = strings.TrimSuffix(why, ": "+id.grant), id.grant
+		why, remedy = strings.TrimSuffix(why, ": "+id.grant), id.grant
 	}
-	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
+	return []dedup.Finding{{Kind: "inserts_not_counted", Tier: dedup.Warning, Text: "The id gap cannot tell the duplicate rate of this table.", Evidence: why, Remedy: remedy}}
 }
 
 // statementsFinding says why the server's counts of statements cannot be read.
@@ -149,27 +149,27 @@ func (s *store) statementsFinding(ctx context.Context, conn *sql.Conn, l *Layout
 	if s.statements == nil || s.Scheme().Refuses(dedup.MethodStoreHits) != "" {
 		return nil
 	}
-	r := newStatementReader(s.cfg)
+	r := newStatementReader(s.table)
 	source, err := r.dialect.statements(ctx, conn, l)
 	if err == nil && source.why == "" {
-		_, err = s.statementReading(ctx, conn, l, source)
+		_, err = r.read(ctx, conn, l, source)
 	}
-	why, mend := source.why, source.better
-	if s.dialect.Refusal(err).Denied {
-		why, mend = "the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account)
+	why, remedy := source.why, source.better
+	if s.table.dialect.Refusal(err).Denied {
+		why, remedy = "the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account)
 	} else if err != nil {
-		why, mend = s.explain.Words(err), "See store hits in docs/figures.md."
+		why, remedy = s.table.explain.Describe(err), "See store hits in docs/figures.md."
 	}
 	if why == "" {
 		return nil
 	}
-	return []dedup.Finding{{Kind: "statements_not_counted", Tier: dedup.Normal, Text: "Store hits cannot tell the duplicate rate of this table.", Evidence: why, Mend: mend}}
+	return []dedup.Finding{{Kind: "statements_not_counted", Tier: dedup.Normal, Text: "Store hits cannot tell the duplicate rate of this table.", Evidence: why, Remedy: remedy}}
 }
 
 func sqlFindings(c markers.Config, l *Layout, w *walk) []dedup.Finding {
 	var all []dedup.Finding
-	add := func(kind string, tier dedup.Tier, text, evidence, mend string) {
-		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Mend: mend})
+	add := func(kind string, tier dedup.Tier, text, evidence, remedy string) {
+		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Remedy: remedy})
 	}
 	pass := w.tally.pass
 	for i := range l.IDs {

@@ -21,8 +21,8 @@ func TestStatusesOfRowsThatNobodyListsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []markers.Unmapped{{Status: "COMPLETED", Count: 2, Guess: dedup.Done}, {Status: "IN_PROGRESS", Count: 1, Guess: dedup.Processing}, {Status: "ZZZ", Count: 1}}
-		if !slices.Equal(report.Unmapped, want) || !slices.Equal(report.Mend, []string{"states: {processing: [PROCESSING, IN_PROGRESS], done: [SUCCESS, COMPLETED]}"}) {
-			t.Errorf("unmapped %+v, mend %q", report.Unmapped, report.Mend)
+		if !slices.Equal(report.Unmapped, want) || !slices.Equal(report.Remedy, []string{"states: {processing: [PROCESSING, IN_PROGRESS], done: [SUCCESS, COMPLETED]}"}) {
+			t.Errorf("unmapped %+v, remedy %q", report.Unmapped, report.Remedy)
 		}
 	})
 }

@@ -36,15 +36,15 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 	defer cancel()
 	look, err := s.beginLook(ctx)
 	if err != nil {
-		return nil, s.explain.Explain(err)
+		return nil, s.table.explain.Explain(err)
 	}
 	defer look.conn.Close()
 	if l := look.layout; !l.Table.Indexed(&l.IDs[0]) {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.cfg.Name, l.IDs[0].Name)}
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.table.cfg.Name, l.IDs[0].Name)}
 	}
 	for part := range slices.Chunk(look.possible(f), findRowsAtOnce) {
 		if err := look.find(ctx, part, f); err != nil {
-			return nil, s.explain.Explain(err)
+			return nil, s.table.explain.Explain(err)
 		}
 	}
 	return f.Sightings, nil
@@ -70,7 +70,7 @@ func (k *look) possible(f *pace.Finding) []soughtID {
 		}
 		sought, why := l.sought(id, parts)
 		if sought.cut = why; why != "" {
-			f.Found(id, pace.CannotHold(k.store.cfg.Name, id, why))
+			f.Found(id, pace.CannotHold(k.store.table.cfg.Name, id, why))
 		}
 		if sought.values != nil {
 			all = append(all, sought)
@@ -139,7 +139,7 @@ func (k *look) find(ctx context.Context, part []soughtID, f *pace.Finding) error
 	most := rowsPerID*len(part) + 1
 	query := fmt.Sprintf("%s, %s, %s FROM %s LIMIT %d", wantedNumber, l.wholeIDs(), l.Selection(false), wanted, most)
 	rows, hits, at := 0, map[string]*dedup.Sighting{}, time.Now()
-	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
+	_, err := l.read(ctx, k.conn, query, args, func(values []sql.RawBytes) error {
 		rows++
 		n, err := strconv.Atoi(string(values[0]))
 		if err != nil || n < 0 || n >= len(part) {
@@ -147,7 +147,7 @@ func (k *look) find(ctx context.Context, part []soughtID, f *pace.Finding) error
 		}
 		id := part[n].id
 		if hits[id] != nil {
-			hits[id] = pace.CannotHold(k.store.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
+			hits[id] = pace.CannotHold(k.store.table.cfg.Name, id, "several rows of the table have this id, so that it cannot be told which one a consumer will find")
 			return nil
 		}
 		whole, rest := values[1:1+len(l.IDs)], values[1+len(l.IDs):]
@@ -162,7 +162,7 @@ func (k *look) find(ctx context.Context, part []soughtID, f *pace.Finding) error
 		return k.halves(ctx, part, f)
 	}
 	if err == nil && rows == most {
-		err = &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s: its ids name %d rows each and more; columns.id must be what tells messages apart", k.store.cfg.Name, rowsPerID)}
+		err = &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s: its ids name %d rows each and more; columns.id must be what tells messages apart", k.store.table.cfg.Name, rowsPerID)}
 	}
 	for id, s := range hits {
 		f.Found(id, s)
@@ -173,7 +173,7 @@ func (k *look) find(ctx context.Context, part []soughtID, f *pace.Finding) error
 // halves goes on with each half of ids of which the server refuses one.
 func (k *look) halves(ctx context.Context, part []soughtID, f *pace.Finding) error {
 	if len(part) == 1 {
-		f.Found(part[0].id, pace.CannotHold(k.store.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.IDs[0].Name)))
+		f.Found(part[0].id, pace.CannotHold(k.store.table.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.IDs[0].Name)))
 		return nil
 	}
 	half := len(part) / 2

@@ -91,7 +91,7 @@ func (c *insertCounter) observe(now time.Time, next int64, place string) (insert
 		c.begin(now, next, place)
 	} else if ids := uint64(next) - uint64(c.marks[n-1].next); ids > mostNewIDs { // the distance may be beyond int64
 		c.begin(now, next, place)
-		c.spoiled, c.spoiledWhy = now, jumpedWords(ids)
+		c.spoiled, c.spoiledWhy = now, describeJump(ids)
 	}
 	c.stats.Why = ""
 	if now.Sub(c.spoiled) < recountFor {
@@ -129,7 +129,7 @@ func (c *insertCounter) settled(now time.Time, t insertTally, end int64) {
 	t, c.part = c.part, insertTally{}
 	c.marks = c.marks[1:]
 	if t.rows < mark.seen && !c.stats.Lower {
-		c.spoil(now, deletedWords(mark.seen-t.rows))
+		c.spoil(now, describeDeleted(mark.seen-t.rows))
 		return
 	}
 	s := &c.stats
@@ -166,10 +166,10 @@ func (c *insertCounter) recount(now time.Time) (insertRange, int64, bool) {
 func (c *insertCounter) recounted(now time.Time, first, second int64) {
 	switch {
 	case second < first && !c.stats.Lower: // else work that failed late has taken its row back
-		c.spoil(now, deletedWords(first-second))
+		c.spoil(now, describeDeleted(first-second))
 	case second > first:
 		c.spoil(now, fmt.Sprintf("%s of the last 10 min came only after %s, when they had been counted as failed inserts: transactions last longer than insert_settle. "+
-			"Raise it to twice the longest transaction.", rowsInWords(second-first), c.settle))
+			"Raise it to twice the longest transaction.", countRows(second-first), c.settle))
 	}
 }
 
@@ -180,17 +180,17 @@ func (c *insertCounter) spoil(now time.Time, why string) {
 	c.spoiled, c.spoiledWhy, c.stats.Why = now, why, why
 }
 
-func deletedWords(n int64) string {
+func describeDeleted(n int64) string {
 	return fmt.Sprintf("rows were deleted in the window: %s of the last 10 min gone, by the application, a purge or a clear, so that an id without a row need not be a duplicate. "+
 		"Keep rows for longer than an hour; counting goes on 10 min after the last deletion.", rowsAre(n))
 }
 
-func jumpedWords(n uint64) string {
+func describeJump(n uint64) string {
 	return fmt.Sprintf("%d ids are new at once, more than can have been inserted and counted since the reading before: a row was inserted with a large id of its own, "+
 		"or the next id was set. Counting goes on 10 min after.", n)
 }
 
-func rowsInWords(n int64) string {
+func countRows(n int64) string {
 	if n == 1 {
 		return "1 row"
 	}

@@ -69,7 +69,7 @@ func TestEachConnectionReadsTheCounterOfMySQL8ItselfAndNoOldCopy(t *testing.T) {
 	db := sql.OpenDB(cachingMySQL{})
 	t.Cleanup(func() { _ = db.Close() })
 	layout := &Layout{dialect: dialect.MySQL{}, Table: &dialect.Table{Schema: "shop", Name: "message_dedup", Engine: "InnoDB"}}
-	s := &store{db: db, inserts: &insertReader{dialect: mysqlInserts{}}}
+	r := &insertReader{dialect: mysqlInserts{}}
 	for i := range 3 {
 		// Each reading has a connection of its own, as when the walk holds the others.
 		conn, err := db.Conn(t.Context())
@@ -78,11 +78,11 @@ func TestEachConnectionReadsTheCounterOfMySQL8ItselfAndNoOldCopy(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = conn.Close() })
 		if i == 0 {
-			if s.inserts.facts, err = s.inserts.dialect.autoID(t.Context(), conn, layout, dialect.Column{Name: "id"}); err != nil || s.inserts.facts.why != "" {
-				t.Fatalf("%+v, %v", s.inserts.facts, err)
+			if r.facts, err = r.dialect.autoID(t.Context(), conn, layout, dialect.Column{Name: "id"}); err != nil || r.facts.why != "" {
+				t.Fatalf("%+v, %v", r.facts, err)
 			}
 		}
-		if next, _, err := s.nextID(t.Context(), conn, layout); err != nil || next != 107 {
+		if next, _, err := r.nextID(t.Context(), conn, layout); err != nil || next != 107 {
 			t.Errorf("connection %d tells the next id %d, %v", i, next, err)
 		}
 	}

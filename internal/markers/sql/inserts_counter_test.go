@@ -74,9 +74,9 @@ func TestCountingIDsEndsWithItsTime(t *testing.T) {
 	t.Cleanup(func() { _ = conn.Close() })
 	id := dialect.Column{Name: "id"}
 	layout := &Layout{dialect: dialect.MySQL{}, Table: &dialect.Table{Schema: "shop", Name: "message_dedup", Indexes: []dialect.Index{{Columns: []string{"id"}}}}}
-	s := &store{db: db, inserts: &insertReader{dialect: mysqlInserts{}}}
+	r := &insertReader{dialect: mysqlInserts{}}
 	tally := func(until time.Time) int64 {
-		_, end, err := s.tallyIDs(context.Background(), conn, layout, id, insertRange{0, 3 * idsPerQuery}, until)
+		_, end, err := r.tallyIDs(context.Background(), conn, layout, id, insertRange{0, 3 * idsPerQuery}, until)
 		if err != nil {
 			t.Fatal(err)
 		}

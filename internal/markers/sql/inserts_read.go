@@ -62,8 +62,9 @@ var insertDialects = map[string]insertDialect{markers.MySQL: mysqlInserts{}, mar
 
 // insertReader counts the inserts of one table.
 type insertReader struct {
+	table   *table
 	dialect insertDialect
-	told    atomic.Pointer[dedup.InsertStats]
+	newest  atomic.Pointer[dedup.InsertStats]
 
 	mu      sync.Mutex
 	counter insertCounter
@@ -75,12 +76,12 @@ type insertReader struct {
 }
 
 // newInsertReader returns nil for business rows, which no delivery inserts.
-func newInsertReader(c markers.Config) *insertReader {
-	c = c.WithDefaults()
+func newInsertReader(t *table) *insertReader {
+	c := t.cfg.WithDefaults()
 	if c.Machine() || c.Preset == markers.PresetStateMachine {
 		return nil
 	}
-	r := &insertReader{dialect: insertDialects[c.SQL.Driver], counter: insertCounter{settle: c.InsertSettle}}
+	r := &insertReader{table: t, dialect: insertDialects[c.SQL.Driver], counter: insertCounter{settle: c.InsertSettle}}
 	// Where a failure leaves no row, the ids without one are not only those of duplicates.
 	r.counter.stats.Lower = c.OnFail == "delete" || c.Transactional
 	if why := insertRefusal(c); why != "" {
@@ -92,22 +93,21 @@ func newInsertReader(c markers.Config) *insertReader {
 
 // latest returns a copy of the newest counts; nil when there are none.
 func (r *insertReader) latest() *dedup.InsertStats {
-	if r == nil || r.told.Load() == nil {
+	if r == nil || r.newest.Load() == nil {
 		return nil
 	}
-	stats := *r.told.Load()
+	stats := *r.newest.Load()
 	return &stats
 }
 
 func (r *insertReader) publish() {
 	stats := r.counter.stats
-	r.told.Store(&stats)
+	r.newest.Store(&stats)
 }
 
-// readInserts takes a reading. A failure of it is no failure of the store: the counts stay as they were.
-func (s *store) readInserts(ctx context.Context, runID string, replica bool) {
-	r := s.inserts
-	if r == nil || insertRefusal(s.cfg) != "" || !r.mu.TryLock() {
+// update takes a reading. A failure of it is no failure of the store: the counts stay as they were.
+func (r *insertReader) update(ctx context.Context, runID string, replica bool) {
+	if r == nil || insertRefusal(r.table.cfg) != "" || !r.mu.TryLock() {
 		return
 	}
 	defer r.mu.Unlock()
@@ -116,45 +116,43 @@ func (s *store) readInserts(ctx context.Context, runID string, replica bool) {
 		r.counter.refuse("the account reads a replica, which does not tell which ids were burned: point sql.dsn at the primary")
 		return
 	}
-	layout, err := s.ready(ctx)
+	layout, err := r.table.ready(ctx)
 	if err != nil {
 		return // the walk tells why
 	}
-	conn, err := s.db.Conn(ctx)
+	conn, err := r.table.db.Conn(ctx)
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	if err := s.countInserts(ctx, conn, layout, runID); err != nil {
-		s.insertsFailed(err)
+	if err := r.count(ctx, conn, layout, runID); err != nil {
+		r.failed(err)
 		return
 	}
 	r.failures = 0
 }
 
-// insertsFailed takes note of a reading that failed. One that the server is bound to repeat refuses the count at once.
-func (s *store) insertsFailed(err error) {
-	r := s.inserts
+// failed takes note of a reading that failed. One that the server is bound to repeat refuses the count at once.
+func (r *insertReader) failed(err error) {
 	r.factsAt = time.Time{}
 	r.failures++
-	refused := s.dialect.Refusal(err)
+	refused := r.table.dialect.Refusal(err)
 	if r.failures >= mostInsertFailures || refused.Denied || refused.Absent || errors.Is(err, errNoNumber) {
-		r.counter.refuse("ids cannot be counted: " + s.insertWords(err))
+		r.counter.refuse("ids cannot be counted: " + r.describe(err))
 	}
 }
 
 // errNoNumber says that an id or a count is none that can be reckoned with.
 var errNoNumber = errors.New("the server gave no number that can be reckoned with")
 
-func (s *store) insertWords(err error) string {
+func (r *insertReader) describe(err error) string {
 	if errors.Is(err, errNoNumber) {
 		return err.Error()
 	}
-	return s.explain.Words(err)
+	return r.table.explain.Describe(err)
 }
 
-func (s *store) countInserts(ctx context.Context, conn *sql.Conn, l *Layout, runID string) error {
-	r := s.inserts
+func (r *insertReader) count(ctx context.Context, conn *sql.Conn, l *Layout, runID string) error {
 	column, why := l.autoColumn()
 	if why == "" && (r.layout != l || time.Since(r.factsAt) > factsFor) {
 		facts, err := r.dialect.autoID(ctx, conn, l, column)
@@ -171,24 +169,24 @@ func (s *store) countInserts(ctx context.Context, conn *sql.Conn, l *Layout, run
 		r.counter.refuse(why)
 		return nil
 	}
-	next, identity, err := s.nextID(ctx, conn, l)
+	next, identity, err := r.nextID(ctx, conn, l)
 	if err != nil {
 		return err
 	}
 	behind, more := r.counter.observe(time.Now(), next, strings.Join([]string{runID, l.Table.Identity, r.facts.identity, identity}, " "))
 	if more && !r.counter.stats.Lower {
-		t, _, err := s.tallyIDs(ctx, conn, l, column, behind, time.Now().Add(countingFor))
+		t, _, err := r.tallyIDs(ctx, conn, l, column, behind, time.Now().Add(countingFor))
 		if err != nil {
 			return err
 		}
 		r.counter.saw(t.rows)
 	}
-	if err := s.settleInserts(ctx, conn, l, column); err != nil {
+	if err := r.settle(ctx, conn, l, column); err != nil {
 		return err
 	}
 	if span, rows, ok := r.counter.recount(time.Now()); ok {
 		// These are the ids of one query, so that the time does not cut them short.
-		t, _, err := s.tallyIDs(ctx, conn, l, column, span, time.Now())
+		t, _, err := r.tallyIDs(ctx, conn, l, column, span, time.Now())
 		if err != nil {
 			return err
 		}
@@ -197,31 +195,31 @@ func (s *store) countInserts(ctx context.Context, conn *sql.Conn, l *Layout, run
 	return nil
 }
 
-// settleInserts counts what is due, as far as there is time.
-func (s *store) settleInserts(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column) error {
+// settle counts what is due, as far as there is time.
+func (r *insertReader) settle(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column) error {
 	for until := time.Now().Add(countingFor); time.Now().Before(until); {
-		span, ok := s.inserts.counter.due(time.Now())
+		span, ok := r.counter.due(time.Now())
 		if !ok {
 			return nil
 		}
-		t, end, err := s.tallyIDs(ctx, conn, l, column, span, until)
+		t, end, err := r.tallyIDs(ctx, conn, l, column, span, until)
 		if err != nil {
 			return err
 		}
-		s.inserts.counter.settled(time.Now(), t, end)
+		r.counter.settled(time.Now(), t, end)
 	}
 	return nil
 }
 
 // nextID reads the id that the next insert gets.
-func (s *store) nextID(ctx context.Context, conn *sql.Conn, l *Layout) (next int64, identity string, err error) {
-	if before := s.inserts.facts.before; before != "" {
+func (r *insertReader) nextID(ctx context.Context, conn *sql.Conn, l *Layout) (next int64, identity string, err error) {
+	if before := r.facts.before; before != "" {
 		if _, err := conn.ExecContext(ctx, before); err != nil {
 			return 0, "", err
 		}
 	}
 	found := false
-	_, err = s.read(ctx, conn, l, s.inserts.facts.next, s.inserts.facts.args, func(values []sql.RawBytes) error {
+	_, err = l.read(ctx, conn, r.facts.next, r.facts.args, func(values []sql.RawBytes) error {
 		found, identity = true, string(values[1])
 		next, err = strconv.ParseInt(string(values[0]), 10, 64)
 		if err != nil {
@@ -237,13 +235,13 @@ func (s *store) nextID(ctx context.Context, conn *sql.Conn, l *Layout) (next int
 
 // tallyIDs counts the rows of a range along the index of the id, a bounded number of ids at a time: one at least, and more
 // until a time. It returns the id up to which it came.
-func (s *store) tallyIDs(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column, span insertRange, until time.Time) (insertTally, int64, error) {
+func (r *insertReader) tallyIDs(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column, span insertRange, until time.Time) (insertTally, int64, error) {
 	var all insertTally
 	low := span.low
 	for first := true; low < span.high && (first || time.Now().Before(until)); first = false {
 		high := low + min(idsPerQuery, span.high-low)
-		query := l.tallyQuery(s.inserts.dialect, column, insertRange{low, high})
-		_, err := s.read(ctx, conn, l, query, nil, func(values []sql.RawBytes) error {
+		query := l.tallyQuery(r.dialect, column, insertRange{low, high})
+		_, err := l.read(ctx, conn, query, nil, func(values []sql.RawBytes) error {
 			t, err := l.tallied(values)
 			all.add(t)
 			return err

@@ -183,10 +183,10 @@ func TestASequenceThatTheAccountMayNotReadIsNamedWithItsGrant(t *testing.T) {
 		return nil
 	}
 	f := check()
-	if f == nil || f.Evidence != "the account may not read the sequence" || !strings.HasPrefix(f.Mend, "GRANT SELECT ON SEQUENCE ") {
+	if f == nil || f.Evidence != "the account may not read the sequence" || !strings.HasPrefix(f.Remedy, "GRANT SELECT ON SEQUENCE ") {
 		t.Fatalf("the check finds %+v", f)
 	}
-	db.Exec(t, f.Mend)
+	db.Exec(t, f.Remedy)
 	if f := check(); f != nil {
 		t.Errorf("after the grant: %+v", f)
 	}

@@ -37,13 +37,13 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	}
 	look, err := s.beginLook(ctx)
 	if err != nil {
-		return nil, s.explain.Explain(err)
+		return nil, s.table.explain.Explain(err)
 	}
 	defer look.conn.Close()
 	found := map[string]*dedup.Sighting{}
 	for part := range slices.Chunk(keys, keysAtOnce) {
 		if err := look.keys(ctx, part, found); err != nil {
-			return nil, s.explain.Explain(err)
+			return nil, s.table.explain.Explain(err)
 		}
 	}
 	all := make([]*dedup.Sighting, len(keys))
@@ -63,15 +63,15 @@ type look struct {
 func (s *store) beginLook(ctx context.Context) (*look, error) {
 	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
-	ready, err := s.ready(ctx)
+	ready, err := s.table.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.table.db.Conn(ctx)
 	if err != nil {
 		return nil, err
 	}
-	server, err := s.server(ctx, conn)
+	server, err := s.table.server(ctx, conn)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -127,7 +127,7 @@ func (k *look) where(ctx context.Context, condition string, args []any, most int
 	l := k.layout
 	query := fmt.Sprintf("%s FROM %s WHERE %s LIMIT %d", l.Selection(true), l.Table.Quoted(l.dialect), condition, most)
 	at := time.Now() // a row must not look older than it was when the server read it, however late its answer comes
-	_, err := k.store.read(ctx, k.conn, l, query, args, func(values []sql.RawBytes) error {
+	_, err := l.read(ctx, k.conn, query, args, func(values []sql.RawBytes) error {
 		if r := l.Row(values); r.hasID() {
 			sighting, err := l.Sighting(r, at)
 			if err != nil {
@@ -179,12 +179,12 @@ func (l *Layout) plausible(columns []dialect.Column, texts []string) bool {
 func (s *store) Lookup(ctx context.Context, term string) ([]dedup.Sighting, error) {
 	look, err := s.beginLook(ctx)
 	if err != nil {
-		return nil, s.explain.Explain(err)
+		return nil, s.table.explain.Explain(err)
 	}
 	defer look.conn.Close()
 	l := look.layout
 	if !l.Table.Indexed(&l.IDs[0]) && !l.Table.Indexed(l.business) {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.cfg.Name, l.IDs[0].Name)}
+		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched: no index of its table begins with column %q; create one", s.table.cfg.Name, l.IDs[0].Name)}
 	}
 	var all []dedup.Sighting
 	search := func(columns []dialect.Column, values []string, isID bool) error {
@@ -215,7 +215,7 @@ func (s *store) Lookup(ctx context.Context, term string) ([]dedup.Sighting, erro
 		err = search([]dialect.Column{*l.business}, []string{term}, false)
 	}
 	if err != nil {
-		return nil, s.explain.Explain(err)
+		return nil, s.table.explain.Explain(err)
 	}
 	return all, nil
 }
@@ -229,9 +229,9 @@ func (s *store) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPa
 	if q.Limit < 1 || q.Limit > 200 {
 		return page, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("a page of %d markers: ask for 1 to 200", q.Limit)}
 	}
-	l, err := s.ready(ctx)
+	l, err := s.table.ready(ctx)
 	if err != nil {
-		return page, s.explain.Explain(err)
+		return page, s.table.explain.Explain(err)
 	}
 	b := sqlBrowse{layout: l, query: q, page: &page}
 	if q.Cursor != "" {
@@ -242,10 +242,10 @@ func (s *store) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPa
 		}
 	}
 	if err := s.browse(ctx, &b); err != nil {
-		if ignoreBadValue(s.dialect, err) == nil {
+		if ignoreBadValue(s.table.dialect, err) == nil {
 			return page, badCursor
 		}
-		return page, s.explain.Explain(err)
+		return page, s.table.explain.Explain(err)
 	}
 	return page, nil
 }
@@ -261,7 +261,7 @@ type sqlBrowse struct {
 }
 
 func (s *store) browse(ctx context.Context, b *sqlBrowse) error {
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.table.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (s *store) browse(ctx context.Context, b *sqlBrowse) error {
 	started, n := time.Now(), min(browseAtOnce, 4*b.query.Limit+100)
 	for {
 		read := 0
-		_, err := s.readRows(ctx, conn, b.layout, b.position, n, func(r Row) {
+		_, err := b.layout.readRows(ctx, conn, b.position, n, func(r Row) {
 			read++
 			b.take(r)
 		})

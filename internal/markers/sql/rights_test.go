@@ -46,7 +46,7 @@ func TestColumnsThatAreNotConfiguredAreNeverRead(t *testing.T) {
 	})
 }
 
-func TestWhatIsMissingIsNamedWithItsMend(t *testing.T) {
+func TestWhatIsMissingIsNamedWithItsRemedy(t *testing.T) {
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		db.Exec(t, markerstest.DedupTables[db.Driver], "INSERT INTO message_dedup (message_id) VALUES ('m')")
 		open := func(adapt func(*markers.Config)) markers.Store { return openTable(t, db, "sql-status-code", adapt) }
@@ -83,7 +83,7 @@ func TestWhatIsMissingIsNamedWithItsMend(t *testing.T) {
 	})
 }
 
-func TestMissingGrantsAreStatementsThatMendIt(t *testing.T) {
+func TestMissingGrantsAreStatementsThatFixIt(t *testing.T) {
 	onEach(t, func(t *testing.T, db *markerstest.Database) {
 		db.Exec(t, markerstest.DedupTables[db.Driver], "INSERT INTO message_dedup (message_id) VALUES ('m')")
 		some := db.User(t, "GRANT SELECT (id, message_id, created_at) ON message_dedup TO ACCOUNT")

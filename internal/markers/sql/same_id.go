@@ -215,9 +215,7 @@ func isASCII(text string) bool {
 // FoldID returns the same text for ids that the table takes for one, as far as it is known what its id columns ignore. Before the table
 // was described it returns the id.
 func (s *store) FoldID(id string) string {
-	s.mu.Lock()
-	layout := s.layout
-	s.mu.Unlock()
+	layout := s.table.known()
 	if layout == nil {
 		return id
 	}

@@ -59,8 +59,9 @@ var statementDialects = map[string]statementDialect{markers.MySQL: mysqlStatemen
 
 // A statementReader counts the statements on one table.
 type statementReader struct {
+	table   *table
 	dialect statementDialect
-	told    atomic.Pointer[dedup.StatementStats]
+	newest  atomic.Pointer[dedup.StatementStats]
 
 	mu       sync.Mutex
 	book     digest.Book
@@ -83,28 +84,28 @@ type knownStatements struct {
 type statementSet struct{ n, hash int64 }
 
 // newStatementReader returns nil for business rows, which no delivery inserts.
-func newStatementReader(c markers.Config) *statementReader {
+func newStatementReader(t *table) *statementReader {
+	c := t.cfg
 	if c.Machine() || c.Preset == markers.PresetStateMachine {
 		return nil
 	}
-	return &statementReader{dialect: statementDialects[c.SQL.Driver]}
+	return &statementReader{table: t, dialect: statementDialects[c.SQL.Driver]}
 }
 
 func (r *statementReader) latest() *dedup.StatementStats {
 	if r == nil {
 		return nil
 	}
-	return r.told.Load()
+	return r.newest.Load()
 }
 
 func (r *statementReader) refuse(why, better string) {
 	r.book.Break()
-	r.told.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
+	r.newest.Store(&dedup.StatementStats{At: time.Now(), Epoch: r.book.Epoch, Why: why, Better: better})
 }
 
-// readStatements takes a reading: one SELECT. A failure of it is no failure of the store.
-func (s *store) readStatements(ctx context.Context, runID string, replica bool) {
-	r := s.statements
+// update takes a reading: one SELECT. A failure of it is no failure of the store.
+func (r *statementReader) update(ctx context.Context, runID string, replica bool) {
 	if r == nil || !r.mu.TryLock() {
 		return
 	}
@@ -113,18 +114,18 @@ func (s *store) readStatements(ctx context.Context, runID string, replica bool) 
 		r.refuse("the account reads a replica, where no consumer inserts: point sql.dsn at the primary", "")
 		return
 	}
-	layout, err := s.ready(ctx)
+	layout, err := r.table.ready(ctx)
 	if err != nil {
 		return // the walk tells why
 	}
-	conn, err := s.db.Conn(ctx)
+	conn, err := r.table.db.Conn(ctx)
 	if err != nil {
 		return
 	}
 	defer conn.Close()
 	if r.layout != layout || time.Since(r.sourceAt) > factsFor {
 		if r.source, err = r.dialect.statements(ctx, conn, layout); err != nil {
-			s.statementsFailed(err, layout)
+			r.failed(err, layout)
 			return
 		}
 		r.sourceAt, r.layout, r.known = time.Now(), layout, knownStatements{}
@@ -133,9 +134,9 @@ func (s *store) readStatements(ctx context.Context, runID string, replica bool) 
 		r.refuse(r.source.why, r.source.better)
 		return
 	}
-	reading, err := s.statementReading(ctx, conn, layout, r.source)
+	reading, err := r.read(ctx, conn, layout, r.source)
 	if err != nil {
-		s.statementsFailed(err, layout)
+		r.failed(err, layout)
 		return
 	}
 	reading.Place = runID + " " + r.source.place
@@ -153,58 +154,57 @@ func (r *statementReader) publish(at digest.Reading) {
 	if at.LockWaits != nil {
 		t.LockWaits = &c.LockWaits
 	}
-	r.told.Store(t)
+	r.newest.Store(t)
 }
 
 // errManyStatements says that a name is in too many texts.
 var errManyStatements = errors.New("too many statements")
 
-// statementsFailed takes note of a reading that failed: the server goes on counting, so that the next one may follow.
-func (s *store) statementsFailed(err error, l *Layout) {
-	r := s.statements
+// failed takes note of a reading that failed: the server goes on counting, so that the next one may follow.
+func (r *statementReader) failed(err error, l *Layout) {
 	r.sourceAt = time.Time{}
-	switch refused := s.dialect.Refusal(err); {
+	switch refused := r.table.dialect.Refusal(err); {
 	case errors.Is(err, errManyStatements):
 		r.refuse(fmt.Sprintf("more than %d different statements name the table", mostStatements), "")
 	case refused.Denied:
 		r.refuse("the account may not read what the server counts of statements", r.dialect.statementGrants(l.Server.Account))
 	case refused.Answered() && !refused.Passing:
-		r.refuse("what the server counts of statements cannot be read: "+s.explain.Words(err), "")
+		r.refuse("what the server counts of statements cannot be read: "+r.table.explain.Describe(err), "")
 	}
 }
 
-// statementReading reads what the server counted until now: with the texts only where there may be new ones.
-func (s *store) statementReading(ctx context.Context, conn *sql.Conn, l *Layout, source statementSource) (digest.Reading, error) {
-	known := &s.statements.known
+// read reads what the server counted until now: with the texts only where there may be new ones.
+func (r *statementReader) read(ctx context.Context, conn *sql.Conn, l *Layout, source statementSource) (digest.Reading, error) {
+	known := &r.known
 	if source.counts != "" && known.steady {
 		keys := strings.Join(slices.Collect(maps.Keys(known.texts)), ",")
-		r, all, err := s.statementRows(ctx, conn, l, source.counts, []any{keys})
+		counted, all, err := r.readRows(ctx, conn, l, source.counts, []any{keys})
 		if err != nil || all == known.all {
-			for i := range r.Rows {
-				r.Rows[i].Text = known.texts[r.Rows[i].Key]
+			for i := range counted.Rows {
+				counted.Rows[i].Text = known.texts[counted.Rows[i].Key]
 			}
-			return r, err
+			return counted, err
 		}
 	}
-	r, all, err := s.statementRows(ctx, conn, l, source.query, source.args)
+	counted, all, err := r.readRows(ctx, conn, l, source.query, source.args)
 	if err != nil {
 		*known = knownStatements{}
-		return r, err
+		return counted, err
 	}
-	*known = knownStatements{all: all, texts: make(map[string]string, len(r.Rows)), steady: all == known.all}
-	for i := range r.Rows {
-		known.texts[r.Rows[i].Key] = r.Rows[i].Text
+	*known = knownStatements{all: all, texts: make(map[string]string, len(counted.Rows)), steady: all == known.all}
+	for i := range counted.Rows {
+		known.texts[counted.Rows[i].Key] = counted.Rows[i].Text
 	}
-	return r, nil
+	return counted, nil
 }
 
-// statementRows reads the rows of a query.
-func (s *store) statementRows(ctx context.Context, conn *sql.Conn, l *Layout, query string, args []any) (digest.Reading, statementSet, error) {
-	var r digest.Reading
+// readRows reads the rows of a query.
+func (r *statementReader) readRows(ctx context.Context, conn *sql.Conn, l *Layout, query string, args []any) (digest.Reading, statementSet, error) {
+	var counted digest.Reading
 	var all statementSet
 	var waited int64
 	began := time.Now()
-	_, err := s.read(ctx, conn, l, query, args, func(v []sql.RawBytes) error {
+	_, err := l.read(ctx, conn, query, args, func(v []sql.RawBytes) error {
 		var n [4]int64
 		for i := range n {
 			var err error
@@ -212,43 +212,43 @@ func (s *store) statementRows(ctx context.Context, conn *sql.Conn, l *Layout, qu
 				return fmt.Errorf("%w: %s", errNoNumber, codec.Printable(string(v[4+i])))
 			}
 		}
-		r.Reset = string(v[8])
+		counted.Reset = string(v[8])
 		switch string(v[9]) {
 		case "writes":
-			if r.Writes != nil {
-				r.Writing = n[0] - *r.Writes
+			if counted.Writes != nil {
+				counted.Writing = n[0] - *counted.Writes
 			}
-			r.Writes = &n[0]
+			counted.Writes = &n[0]
 			return nil
 		case "waited":
 			waited = n[0]
 			return nil
 		case "waits":
-			r.LockWaits, r.LockWaiting = &n[0], n[0]-waited
+			counted.LockWaits, counted.LockWaiting = &n[0], n[0]-waited
 			return nil
 		case "known":
-			all, r.Drops = statementSet{n[0], n[1]}, n[2]
+			all, counted.Drops = statementSet{n[0], n[1]}, n[2]
 			return nil
 		case "ids":
-			if r.IDs == nil {
-				r.IDs = &[2]int64{n[0]}
+			if counted.IDs == nil {
+				counted.IDs = &[2]int64{n[0]}
 			}
-			r.IDs[1] = n[0]
+			counted.IDs[1] = n[0]
 			return nil
 		case "underway":
-			r.IDs[0] -= n[0]
+			counted.IDs[0] -= n[0]
 			return nil
 		}
-		if len(r.Rows) == mostStatements {
+		if len(counted.Rows) == mostStatements {
 			return errManyStatements
 		}
-		r.Rows = append(r.Rows, digest.Row{Key: string(v[0]), Born: string(v[1]), Schema: string(v[2]), Text: string(v[3]),
+		counted.Rows = append(counted.Rows, digest.Row{Key: string(v[0]), Born: string(v[1]), Schema: string(v[2]), Text: string(v[3]),
 			Calls: n[0], Errors: n[1], Rows: n[2], Sent: n[3]})
 		return nil
 	})
-	r.At = time.Now()
-	r.Took = r.At.Sub(began)
-	return r, all, err
+	counted.At = time.Now()
+	counted.Took = counted.At.Sub(began)
+	return counted, all, err
 }
 
 // likeName is a LIKE pattern of texts that hold a name, in which | escapes.

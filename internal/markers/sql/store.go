@@ -1,9 +1,7 @@
 package sql
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +11,6 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/sql/dialect"
 )
@@ -21,19 +18,14 @@ import (
 const (
 	// sqlConnections bounds our connections to one database: a walk holds one, stats and readers take the others for moments.
 	sqlConnections = 4
-	// layoutFor is how long readers trust the layout of the table.
-	layoutFor = time.Minute
 	// twoIDsFor is how long it is said that a message found the row of another.
 	twoIDsFor = 24 * time.Hour
 )
 
 // store is a store of kind sql-table.
 type store struct {
-	cfg     markers.Config
-	dialect dialect.Dialect
-	db      *sql.DB
+	table   *table
 	log     *slog.Logger
-	explain dialect.Explainer
 	pings   pace.Latencies
 	inserts *insertReader
 	// statements counts those on the table; nil for business rows.
@@ -49,9 +41,6 @@ type store struct {
 	fault   error
 	lasting bool
 	note    string
-	// layout is the table as it last was described.
-	layout   *Layout
-	layoutAt time.Time
 	// twoIDs is the newest message that found the row of another; nil for none.
 	twoIDs *dedup.TwoIDs
 	// spare are the tables of the last walk, for the next one; nil while a walk of Run has them.
@@ -73,88 +62,25 @@ func Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: sql.dsn: %w", c.Name, err)
 	}
-	return &store{cfg: c, dialect: d, db: db, log: log, explain: dialect.Explainer{Dialect: d, At: at}, inserts: newInsertReader(c), statements: newStatementReader(c)}, nil
+	t := &table{cfg: c, dialect: d, db: db, explain: dialect.Explainer{Dialect: d, At: at}}
+	return &store{table: t, log: log, inserts: newInsertReader(t), statements: newStatementReader(t)}, nil
 }
 
-func (s *store) Name() string         { return s.cfg.Name }
-func (s *store) Place() string        { return Place(s.cfg) }
-func (s *store) Scheme() dedup.Scheme { return s.cfg.Scheme() }
-func (s *store) Close() error         { return s.db.Close() }
+func (s *store) Name() string         { return s.table.cfg.Name }
+func (s *store) Place() string        { return Place(s.table.cfg) }
+func (s *store) Scheme() dedup.Scheme { return s.table.cfg.Scheme() }
+func (s *store) Close() error         { return s.table.db.Close() }
 
 // Reported says that nobody reports: tables hold no counters.
 func (s *store) Reported(context.Context, string) (dedup.Reported, error) {
 	return dedup.Reported{At: time.Now()}, nil
 }
 
-// server asks who answers, over a connection of this store.
-func (s *store) server(ctx context.Context, q dialect.Querier) (dialect.Server, error) {
-	server, err := s.dialect.Server(ctx, q)
-	server.Zone = cmp.Or(s.explain.At.Zone, server.Zone)
-	if err == nil && !dialect.ZonePattern.MatchString(server.Zone) {
-		err = s.badZone(server.Zone)
-	}
-	return server, err
-}
-
-func (s *store) badZone(zone string) error {
-	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("%s at %s does not know the time zone %s: load its time zone tables, or set an offset in sql.dsn, such as time_zone=%%27%%2B08%%3A00%%27",
-		s.dialect.Name(), s.explain.At.Addr, codec.Printable(zone))}
-}
-
-// prepare asks who the server is and how the table looks.
-func (s *store) prepare(ctx context.Context, q dialect.Querier) (*Layout, error) {
-	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
-	defer cancel()
-	server, err := s.server(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	if known, err := s.dialect.KnowsZone(ctx, q, server.Zone); err != nil {
-		return nil, err
-	} else if !known {
-		return nil, s.badZone(server.Zone)
-	}
-	table, err := s.dialect.Describe(ctx, q, s.cfg.Table)
-	if errors.Is(err, dialect.ErrNoTable) {
-		return nil, s.noTable()
-	}
-	if err != nil {
-		return nil, err
-	}
-	layout, err := NewLayout(s.cfg, s.dialect, server, table)
-	if err != nil {
-		return nil, err
-	}
-	if err := layout.readIgnores(ctx, q); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.layout, s.layoutAt = layout, time.Now()
-	return layout, nil
-}
-
-func (s *store) noTable() error {
-	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("%s at %s shows no table %s to this account: check table and the database in sql.dsn, or grant SELECT on it",
-		s.dialect.Name(), s.explain.At.Addr, codec.Printable(s.cfg.Table)), Err: dialect.ErrNoTable}
-}
-
-// ready returns the layout of the table, read anew if it is old.
-func (s *store) ready(ctx context.Context) (*Layout, error) {
-	s.mu.Lock()
-	layout, at := s.layout, s.layoutAt
-	s.mu.Unlock()
-	if layout != nil && time.Since(at) < layoutFor {
-		return layout, nil
-	}
-	return s.prepare(ctx, s.db)
-}
-
 // Pass walks over the table once.
 func (s *store) Pass(ctx context.Context) (dedup.Pass, error) {
 	w := s.newWalk(nil)
 	if err := w.run(ctx); err != nil {
-		return dedup.Pass{}, s.explain.Explain(err)
+		return dedup.Pass{}, s.table.explain.Explain(err)
 	}
 	return w.tally.pass, nil
 }
@@ -180,7 +106,7 @@ func (s *store) Run(ctx context.Context) {
 			return
 		case err == nil:
 			s.completed(w)
-			wait = max(0, s.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
+			wait = max(0, s.table.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
 			w = nil
 		case errors.Is(err, pace.ErrChanged):
 			s.changed(err)
@@ -244,16 +170,16 @@ func (s *store) changed(err error) {
 }
 
 func (s *store) failed(err error) {
-	told := s.explain.Explain(err)
+	explained := s.table.explain.Explain(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == nil || s.fault.Error() != told.Error() {
-		s.log.Warn("the walk over the store stopped", "err", told)
+	if s.fault == nil || s.fault.Error() != explained.Error() {
+		s.log.Warn("the walk over the store stopped", "err", explained)
 	}
-	r := s.dialect.Refusal(err)
+	r := s.table.dialect.Refusal(err)
 	var known *dedup.Error
-	s.fault, s.lasting = told, r.Answered() && !r.Passing || errors.As(err, &known)
-	s.progress.Waiting = dedup.PublicText(told)
+	s.fault, s.lasting = explained, r.Answered() && !r.Passing || errors.As(err, &known)
+	s.progress.Waiting = dedup.PublicText(explained)
 }
 
 // Stats returns what is known of the store, with its health and its lock waits read now.
@@ -266,14 +192,14 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 		waits, err = s.lockWaits(ctx)
 	}
 	if err == nil {
-		s.readInserts(ctx, health.RunID, server.Replica)
-		s.readStatements(ctx, health.RunID, server.Replica)
+		s.inserts.update(ctx, health.RunID, server.Replica)
+		s.statements.update(ctx, health.RunID, server.Replica)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Statements: s.statements.latest(), Waits: waits}
 	if err != nil {
-		return stats, s.explain.Explain(err)
+		return stats, s.table.explain.Explain(err)
 	}
 	if s.lastID != "" && server.ID != s.lastID {
 		// The walk has not noticed yet that this is another server.
@@ -288,12 +214,13 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 
 // facts says what the table's layout tells; nil before it was read. It needs the lock.
 func (s *store) facts() *dedup.StoreFacts {
-	if s.layout == nil {
+	layout := s.table.known()
+	if layout == nil {
 		return nil
 	}
 	f := &dedup.StoreFacts{}
 	nullable := false
-	for _, c := range s.layout.IDs {
+	for _, c := range layout.IDs {
 		if len(c.Ignores) > len(f.IDIgnores) || f.Collation == "" {
 			f.IDIgnores, f.Collation = c.Ignores, c.Collation
 		}
@@ -302,8 +229,8 @@ func (s *store) facts() *dedup.StoreFacts {
 	if two := s.twoIDs; two != nil && time.Since(two.At) < twoIDsFor {
 		f.TwoIDs = two
 	}
-	if len(s.layout.IDs) == 1 {
-		f.IDLength = s.layout.IDs[0].Length
+	if len(layout.IDs) == 1 {
+		f.IDLength = layout.IDs[0].Length
 	}
 	switch {
 	case !nullable:
@@ -317,7 +244,7 @@ func (s *store) facts() *dedup.StoreFacts {
 
 func (s *store) health(ctx context.Context) (dedup.StoreHealth, dialect.Server, error) {
 	h := dedup.StoreHealth{At: time.Now()}
-	conn, err := s.db.Conn(ctx)
+	conn, err := s.table.db.Conn(ctx)
 	if err != nil {
 		return h, dialect.Server{}, err
 	}
@@ -327,7 +254,7 @@ func (s *store) health(ctx context.Context) (dedup.StoreHealth, dialect.Server, 
 		return h, dialect.Server{}, err
 	}
 	s.pings.Add(time.Since(started))
-	server, err := s.dialect.Server(ctx, conn)
+	server, err := s.table.dialect.Server(ctx, conn)
 	if err != nil {
 		return h, server, err
 	}
@@ -335,12 +262,11 @@ func (s *store) health(ctx context.Context) (dedup.StoreHealth, dialect.Server, 
 	h.RunID = server.ID + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano) + server.Recovered
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.last != nil:
+	if s.last != nil {
 		rows := s.last.Examined
 		h.Keys = &rows
-	case s.layout != nil:
-		h.Keys = s.layout.Table.Estimate
+	} else if layout := s.table.known(); layout != nil {
+		h.Keys = layout.Table.Estimate
 	}
 	return h, server, nil
 }
@@ -363,19 +289,20 @@ func (s *store) processStarted(server dialect.Server) time.Time {
 // lockWaits reads the lock waits on the table; nil when they cannot be seen, which is no error.
 func (s *store) lockWaits(ctx context.Context) (*dedup.LockWaits, error) {
 	s.mu.Lock()
-	layout, hidden := s.layout, s.waitsHidden
+	hidden := s.waitsHidden
 	s.mu.Unlock()
+	layout := s.table.known()
 	if layout == nil || hidden {
 		return nil, nil
 	}
 	at := time.Now()
-	w, err := s.dialect.Waits(ctx, s.db, layout.Table, layout.Server)
-	if errors.Is(err, dialect.ErrHidden) || s.dialect.Refusal(err).Answered() {
+	w, err := s.table.dialect.Waits(ctx, s.table.db, layout.Table, layout.Server)
+	if errors.Is(err, dialect.ErrHidden) || s.table.dialect.Refusal(err).Answered() {
 		// A statement that fails inside the server is no reason to call the store down.
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.waitsHidden = errors.Is(err, dialect.ErrHidden); s.waitsHidden {
-			s.log.Info("lock waits are not shown: the account may not see them", "grant", s.dialect.WaitsGrant(layout.Server.Account))
+			s.log.Info("lock waits are not shown: the account may not see them", "grant", s.table.dialect.WaitsGrant(layout.Server.Account))
 		}
 		return nil, nil
 	}

@@ -52,12 +52,12 @@ type walk struct {
 }
 
 func (s *store) newWalk(last *dedup.Pass) *walk {
-	return &walk{store: s, pace: pace.New(s.cfg.Sweep), rows: min(firstRows, s.cfg.Sweep.Count), last: last}
+	return &walk{store: s, pace: pace.New(s.table.cfg.Sweep), rows: min(firstRows, s.table.cfg.Sweep.Count), last: last}
 }
 
 // run walks from where the walk stands to its end, over one connection whose server is identified.
 func (w *walk) run(ctx context.Context) error {
-	conn, err := w.store.db.Conn(ctx)
+	conn, err := w.store.table.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (w *walk) begin(ctx context.Context) error {
 	}
 	w.pace.Idle = w.store.pings.Least()
 	w.probedAt = time.Now()
-	layout, err := w.store.prepare(ctx, w.conn)
+	layout, err := w.store.table.prepare(ctx, w.conn)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (w *walk) step(ctx context.Context) error {
 	if w.looking {
 		handle, position = w.look, &w.looked
 	}
-	took, err := w.store.readRows(ctx, w.conn, w.layout, *position, n, func(r Row) {
+	took, err := w.layout.readRows(ctx, w.conn, *position, n, func(r Row) {
 		read++
 		for _, v := range r.ids {
 			size += len(v)
@@ -194,7 +194,7 @@ func (w *walk) resize(took time.Duration, read int) {
 	case took < aimedQuery/2 && read >= w.rows:
 		w.rows *= 2
 	}
-	w.rows = max(min(leastRows, w.store.cfg.Sweep.Count), min(w.rows, w.store.cfg.Sweep.Count))
+	w.rows = max(min(leastRows, w.store.table.cfg.Sweep.Count), min(w.rows, w.store.table.cfg.Sweep.Count))
 }
 
 // rest probes the server once a second, says where the walk stands, and pauses for what is owed.
@@ -254,9 +254,9 @@ func (w *walk) end(ctx context.Context) error {
 }
 
 // readRows reads the next n rows behind a key, in a read-only transaction of its own, and returns how long the query took.
-func (s *store) readRows(ctx context.Context, conn *sql.Conn, l *Layout, behind []string, n int, handle func(Row)) (time.Duration, error) {
+func (l *Layout) readRows(ctx context.Context, conn *sql.Conn, behind []string, n int, handle func(Row)) (time.Duration, error) {
 	query, args := l.page(behind, n, false)
-	return s.read(ctx, conn, l, query, args, func(values []sql.RawBytes) error {
+	return l.read(ctx, conn, query, args, func(values []sql.RawBytes) error {
 		handle(l.Row(values))
 		return nil
 	})
@@ -293,7 +293,7 @@ type begins interface {
 
 // read runs one query in a read-only transaction of its own. Its isolation is one in which a plain SELECT takes no row
 // locks, whatever the server's default. handle must not keep the bytes.
-func (s *store) read(ctx context.Context, db begins, l *Layout, query string, args []any, handle func(values []sql.RawBytes) error) (took time.Duration, err error) {
+func (l *Layout) read(ctx context.Context, db begins, query string, args []any, handle func(values []sql.RawBytes) error) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialect.QueryLimit+pace.AnswerTimeout)
 	defer cancel()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelReadCommitted})

@@ -9,24 +9,24 @@ import (
 	"dedup-dashboard/internal/server/web"
 )
 
-// Sources writes the health of sources. While rounds are late nobody knows whether they answer.
-func (r Reading) Sources(all []dedup.SourceHealth) []SourceJSON {
+// SourcesOf writes the health of sources. While rounds are late nobody knows whether they answer.
+func SourcesOf(all []dedup.SourceHealth, r web.Reading) []SourceJSON {
 	out := make([]SourceJSON, len(all))
 	for i, h := range all {
 		out[i] = sourceOf(h)
-		if r.why != "" {
-			out[i].OK, out[i].Error, out[i].Note, out[i].Took = false, r.why, "", nil
+		if r.Late != "" {
+			out[i].OK, out[i].Error, out[i].Note, out[i].Took = false, r.Late, "", nil
 		}
 	}
 	return out
 }
 
-// down are the sources of a pipeline that do not answer: all of them while rounds are late.
-func (r Reading) down(snap *dedup.Snapshot, p *dedup.PipelineStatus) []SourceJSON {
-	if r.why == "" {
-		return r.Sources(p.Down)
+// downOf are the sources of a pipeline that do not answer: all of them while rounds are late.
+func downOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, r web.Reading) []SourceJSON {
+	if r.Late == "" {
+		return SourcesOf(p.Down, r)
 	}
-	return r.Sources(sourcesOf(snap, p))
+	return SourcesOf(sourcesOf(snap, p), r)
 }
 
 // sourcesOf returns the sources that the pipeline depends on.
@@ -44,9 +44,9 @@ func sourcesOf(snap *dedup.Snapshot, p *dedup.PipelineStatus) []dedup.SourceHeal
 
 // judgedJSON is one judged measure: its tier, its risk and the figure that was judged.
 type judgedJSON struct {
-	Tier   string     `json:"tier"`
-	Risk   string     `json:"risk"`
-	Figure FigureJSON `json:"figure"`
+	Tier   string         `json:"tier"`
+	Risk   string         `json:"risk"`
+	Figure web.FigureJSON `json:"figure"`
 }
 
 // PipelineJSON is a pipeline at a glance.
@@ -64,23 +64,23 @@ type PipelineJSON struct {
 	// Alert is the key of the firing alert that raised the tier; empty where figures and findings alone made it.
 	Alert string `json:"alert"`
 	// Cause is the likely cause of the duplicates, null when there is nothing to explain.
-	Cause       *causeJSON `json:"cause"`
-	Risk        string     `json:"risk"`
-	RiskDriver  string     `json:"risk_driver"`
-	Duplicates  judgedJSON `json:"duplicate_rate"`
-	Latency     judgedJSON `json:"ack_latency"`
-	DeadLetters FigureJSON `json:"dead_letters"`
-	Ready       FigureJSON `json:"ready"`
-	Unacked     FigureJSON `json:"unacked"`
-	Consumers   FigureJSON `json:"consumers"`
+	Cause       *causeJSON     `json:"cause"`
+	Risk        string         `json:"risk"`
+	RiskDriver  string         `json:"risk_driver"`
+	Duplicates  judgedJSON     `json:"duplicate_rate"`
+	Latency     judgedJSON     `json:"ack_latency"`
+	DeadLetters web.FigureJSON `json:"dead_letters"`
+	Ready       web.FigureJSON `json:"ready"`
+	Unacked     web.FigureJSON `json:"unacked"`
+	Consumers   web.FigureJSON `json:"consumers"`
 	// Gauges are the other levels of the source queues.
-	Gauges       map[dedup.GaugeName]FigureJSON `json:"gauges,omitempty"`
-	LastActivity *time.Time                     `json:"last_activity"`
+	Gauges       map[dedup.GaugeName]web.FigureJSON `json:"gauges,omitempty"`
+	LastActivity *time.Time                         `json:"last_activity"`
 	// Down are the sources of this pipeline that do not answer.
 	Down []SourceJSON `json:"down"`
 }
 
-func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineJSON {
+func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r web.Reading) PipelineJSON {
 	labels := p.Pipeline.Labels
 	if labels == nil {
 		labels = map[string]string{}
@@ -88,16 +88,16 @@ func pipelineOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict,
 	return PipelineJSON{
 		Name: p.Pipeline.Name, Labels: labels, Broker: p.Pipeline.Broker, Vhost: p.Pipeline.Vhost,
 		Queues: web.OrEmpty(p.Pipeline.Queues), Store: p.Pipeline.Store, Lock: p.Pipeline.Lock,
-		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.why), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
+		Tier: v.Tier.String(), PossibleTier: v.Possible.String(), Why: v.Sentence(), Alert: alertBehind(v), Cause: CauseOf(snap, show.Judged{PipelineStatus: p, Verdict: v}, r.Late), Risk: v.Risk.String(), RiskDriver: v.RiskDriver,
 		Duplicates:  judgedJSON{v.DuplicateTier.String(), v.DuplicateRisk.String(), r.Figure(v.Judged)},
 		Latency:     judgedJSON{v.LatencyTier.String(), v.LatencyRisk.String(), r.Figure(v.JudgedLatency)},
 		DeadLetters: r.Figure(p.DeadLetters), Ready: r.Figure(p.Gauges[dedup.Ready]), Unacked: r.Figure(p.Gauges[dedup.Unacked]),
-		Consumers: r.Figure(p.Gauges[dedup.Consumers]), Gauges: otherGauges(p, r), LastActivity: web.Time(p.LastActivity), Down: r.down(snap, p),
+		Consumers: r.Figure(p.Gauges[dedup.Consumers]), Gauges: otherGauges(p, r), LastActivity: web.Time(p.LastActivity), Down: downOf(snap, p, r),
 	}
 }
 
-func otherGauges(p *dedup.PipelineStatus, r Reading) map[dedup.GaugeName]FigureJSON {
-	all := make(map[dedup.GaugeName]FigureJSON)
+func otherGauges(p *dedup.PipelineStatus, r web.Reading) map[dedup.GaugeName]web.FigureJSON {
+	all := make(map[dedup.GaugeName]web.FigureJSON)
 	for _, g := range dedup.OtherGauges() {
 		all[g.Name] = r.Figure(p.Gauges[g.Name])
 	}
@@ -118,24 +118,24 @@ type PipelineDetailJSON struct {
 	At       *time.Time `json:"at"`
 	Interval float64    `json:"interval_seconds"`
 	PipelineJSON
-	Limits           limitsJSON            `json:"limits"`
-	Windows          []windowJSON          `json:"windows"`
-	Markers          map[string]FigureJSON `json:"markers"`
-	MarkersNoExpiry  FigureJSON            `json:"markers_without_expiry"`
-	OldestProcessing FigureJSON            `json:"oldest_processing"`
-	OldestWaiting    FigureJSON            `json:"oldest_waiting"`
-	Stuck            FigureJSON            `json:"stuck"`
-	Verdicts         map[string]FigureJSON `json:"verdicts"`
-	PassAge          FigureJSON            `json:"pass_age"`
-	Coverage         FigureJSON            `json:"coverage"`
-	DeadLetterQueues []DeadLetterQueueJSON `json:"dead_letter_queues"`
-	DeadLetterRoutes []routeJSON           `json:"dead_letter_routes"`
-	RoutesLeftOut    int                   `json:"dead_letter_routes_left_out"`
-	Baseline         *BaselineJSON         `json:"dead_letter_baseline"`
-	BrokerDeaths     *deathsJSON           `json:"broker_dead_letters"`
-	Sources          []SourceJSON          `json:"sources"`
-	Findings         []findingJSON         `json:"findings"`
-	Events           []eventJSON           `json:"events"`
+	Limits           limitsJSON                `json:"limits"`
+	Windows          []windowJSON              `json:"windows"`
+	Markers          map[string]web.FigureJSON `json:"markers"`
+	MarkersNoExpiry  web.FigureJSON            `json:"markers_without_expiry"`
+	OldestProcessing web.FigureJSON            `json:"oldest_processing"`
+	OldestWaiting    web.FigureJSON            `json:"oldest_waiting"`
+	Stuck            web.FigureJSON            `json:"stuck"`
+	Verdicts         map[string]web.FigureJSON `json:"verdicts"`
+	PassAge          web.FigureJSON            `json:"pass_age"`
+	Coverage         web.FigureJSON            `json:"coverage"`
+	DeadLetterQueues []web.DeadLetterQueueJSON `json:"dead_letter_queues"`
+	DeadLetterRoutes []routeJSON               `json:"dead_letter_routes"`
+	RoutesLeftOut    int                       `json:"dead_letter_routes_left_out"`
+	Baseline         *web.BaselineJSON         `json:"dead_letter_baseline"`
+	BrokerDeaths     *deathsJSON               `json:"broker_dead_letters"`
+	Sources          []SourceJSON              `json:"sources"`
+	Findings         []findingJSON             `json:"findings"`
+	Events           []eventJSON               `json:"events"`
 }
 
 type limitsJSON struct {
@@ -151,60 +151,43 @@ type limitsJSON struct {
 
 // windowJSON are the figures over one span.
 type windowJSON struct {
-	Window           float64    `json:"window_seconds"`
-	Messages         FigureJSON `json:"messages"`
-	Duplicates       FigureJSON `json:"duplicates"`
-	DuplicateRate    FigureJSON `json:"duplicate_rate"`
-	CrossCheck       FigureJSON `json:"cross_check"`
-	Redeliveries     FigureJSON `json:"redeliveries"`
-	InFlightHits     FigureJSON `json:"in_flight_hits"`
-	Failures         FigureJSON `json:"failures"`
-	FailureRate      FigureJSON `json:"failure_rate"`
-	GaveUp           FigureJSON `json:"gave_up"`
-	AckMean          FigureJSON `json:"ack_mean"`
-	AckP50           FigureJSON `json:"ack_p50"`
-	AckP95           FigureJSON `json:"ack_p95"`
-	AckP99           FigureJSON `json:"ack_p99"`
-	WorkMean         FigureJSON `json:"work_mean"`
-	WorkP50          FigureJSON `json:"work_p50"`
-	WorkP95          FigureJSON `json:"work_p95"`
-	WorkP99          FigureJSON `json:"work_p99"`
-	DeadLetterInflow FigureJSON `json:"dead_letter_inflow"`
-	ProducerSent     FigureJSON `json:"producer_sent"`
-	Redelivered      FigureJSON `json:"redelivered"`
-	Swallowed        FigureJSON `json:"swallowed"`
-	Looping          FigureJSON `json:"looping"`
-	DoubleEffects    FigureJSON `json:"double_effects"`
-	Lost             FigureJSON `json:"lost"`
-	MeanRetries      FigureJSON `json:"mean_retries"`
-	AckTimeouts      FigureJSON `json:"ack_timeouts"`
-	ConsumerRestarts FigureJSON `json:"consumer_restarts"`
+	Window           float64        `json:"window_seconds"`
+	Messages         web.FigureJSON `json:"messages"`
+	Duplicates       web.FigureJSON `json:"duplicates"`
+	DuplicateRate    web.FigureJSON `json:"duplicate_rate"`
+	CrossCheck       web.FigureJSON `json:"cross_check"`
+	Redeliveries     web.FigureJSON `json:"redeliveries"`
+	InFlightHits     web.FigureJSON `json:"in_flight_hits"`
+	Failures         web.FigureJSON `json:"failures"`
+	FailureRate      web.FigureJSON `json:"failure_rate"`
+	GaveUp           web.FigureJSON `json:"gave_up"`
+	AckMean          web.FigureJSON `json:"ack_mean"`
+	AckP50           web.FigureJSON `json:"ack_p50"`
+	AckP95           web.FigureJSON `json:"ack_p95"`
+	AckP99           web.FigureJSON `json:"ack_p99"`
+	WorkMean         web.FigureJSON `json:"work_mean"`
+	WorkP50          web.FigureJSON `json:"work_p50"`
+	WorkP95          web.FigureJSON `json:"work_p95"`
+	WorkP99          web.FigureJSON `json:"work_p99"`
+	DeadLetterInflow web.FigureJSON `json:"dead_letter_inflow"`
+	ProducerSent     web.FigureJSON `json:"producer_sent"`
+	Redelivered      web.FigureJSON `json:"redelivered"`
+	Swallowed        web.FigureJSON `json:"swallowed"`
+	Looping          web.FigureJSON `json:"looping"`
+	DoubleEffects    web.FigureJSON `json:"double_effects"`
+	Lost             web.FigureJSON `json:"lost"`
+	MeanRetries      web.FigureJSON `json:"mean_retries"`
+	AckTimeouts      web.FigureJSON `json:"ack_timeouts"`
+	ConsumerRestarts web.FigureJSON `json:"consumer_restarts"`
 	// Estimates are what each source says of the duplicate rate, best first.
 	Estimates []estimateJSON `json:"estimates"`
 }
 
 type estimateJSON struct {
-	Method string     `json:"method"`
-	Rate   FigureJSON `json:"rate"`
+	Method string         `json:"method"`
+	Rate   web.FigureJSON `json:"rate"`
 	// Uses are the parts that it plays in this window: shown, cross-check, disputed, in reserve, refused, agrees.
 	Uses []string `json:"uses"`
-}
-
-// DeadLetterQueueJSON is a dead-letter queue of a pipeline.
-type DeadLetterQueueJSON struct {
-	Vhost     string     `json:"vhost"`
-	Queue     string     `json:"queue"`
-	Type      string     `json:"type"`
-	Found     string     `json:"found"`
-	Depth     FigureJSON `json:"depth"`
-	Consumers FigureJSON `json:"consumers"`
-	// Shared is null where nobody else has messages there.
-	Shared *sharingJSON `json:"shared_with"`
-}
-
-// DeadLetterQueue writes a dead-letter queue.
-func (r Reading) DeadLetterQueue(q dedup.DeadLetterQueue) DeadLetterQueueJSON {
-	return DeadLetterQueueJSON{q.Vhost, q.Name, q.Type, q.Found, r.Figure(q.Depth), r.Figure(q.Consumers), sharingOf(q.Shared)}
 }
 
 // SourceJSON is how a source is.
@@ -238,7 +221,7 @@ type findingJSON struct {
 	Tier     string `json:"tier"`
 	Text     string `json:"text"`
 	Evidence string `json:"evidence"`
-	Mend     string `json:"mend"`
+	Remedy   string `json:"mend"`
 }
 
 type eventJSON struct {
@@ -249,13 +232,13 @@ type eventJSON struct {
 	Count int64 `json:"count"`
 }
 
-func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r Reading) PipelineDetailJSON {
+func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r web.Reading) PipelineDetailJSON {
 	f := r.Figure
 	d := PipelineDetailJSON{
 		Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
-		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]FigureJSON{},
-		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []DeadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: r.Sources(sourcesOf(snap, p)), Findings: []findingJSON{}, Events: []eventJSON{},
+		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]web.FigureJSON{},
+		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]web.FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
+		Windows: []windowJSON{}, DeadLetterQueues: []web.DeadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: web.BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: SourcesOf(sourcesOf(snap, p), r), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
 		d.Windows = append(d.Windows, windowOf(show.Judged{PipelineStatus: p, Verdict: v}, w, f))
@@ -269,9 +252,9 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 	for _, q := range p.DeadLetterQueues {
 		d.DeadLetterQueues = append(d.DeadLetterQueues, r.DeadLetterQueue(q))
 	}
-	if r.why == "" { // a hazard that was seen long ago may be gone
+	if r.Late == "" { // a hazard that was seen long ago may be gone
 		for _, x := range p.Findings {
-			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Mend})
+			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Remedy})
 		}
 	}
 	for _, e := range p.Events {
@@ -287,7 +270,7 @@ func limitsOf(l dedup.Limits) limitsJSON {
 	}
 }
 
-func windowOf(p show.Judged, w dedup.WindowFigures, f func(dedup.Figure) FigureJSON) windowJSON {
+func windowOf(p show.Judged, w dedup.WindowFigures, f func(dedup.Figure) web.FigureJSON) windowJSON {
 	estimates := make([]estimateJSON, 0, len(w.Estimates))
 	uses := show.Uses(p, &w)
 	for i, e := range w.Estimates {

@@ -24,7 +24,7 @@ func (a *API) overview(r *web.Request) (web.Response, error) {
 	snap, now := a.deps.Snapshots.Snapshot(), time.Now()
 	body := overviewJSON{
 		Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Tiers: map[string]int{}, Pipelines: len(snap.Pipelines),
-		Sources: ReadingOf(snap, now).Sources(snap.Sources),
+		Sources: SourcesOf(snap.Sources, web.ReadingOf(snap, now)),
 	}
 	for _, t := range show.TiersWorstFirst() {
 		body.Tiers[t.String()] = 0

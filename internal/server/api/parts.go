@@ -4,37 +4,25 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
 
-// sharingJSON is who else has messages in a dead-letter queue.
-type sharingJSON struct {
-	Pipelines []string `json:"pipelines"`
-	Queues    []string `json:"queues"`
-}
-
-func sharingOf(s dedup.Sharing) *sharingJSON {
-	if !s.Any() {
-		return nil
-	}
-	return &sharingJSON{append([]string{}, s.Pipelines...), append([]string{}, s.Queues...)}
-}
-
 // SharedQueueJSON is a dead-letter queue that is judged by itself.
 type SharedQueueJSON struct {
-	Subject      string     `json:"subject"`
-	Broker       string     `json:"broker"`
-	Vhost        string     `json:"vhost"`
-	Queue        string     `json:"queue"`
-	Pipelines    []string   `json:"pipelines"`
-	Queues       []string   `json:"queues"`
-	Depth        FigureJSON `json:"depth"`
-	Inflow       FigureJSON `json:"inflow"`
-	Acknowledged int64      `json:"acknowledged"`
+	Subject      string         `json:"subject"`
+	Broker       string         `json:"broker"`
+	Vhost        string         `json:"vhost"`
+	Queue        string         `json:"queue"`
+	Pipelines    []string       `json:"pipelines"`
+	Queues       []string       `json:"queues"`
+	Depth        web.FigureJSON `json:"depth"`
+	Inflow       web.FigureJSON `json:"inflow"`
+	Acknowledged int64          `json:"acknowledged"`
 }
 
-func sharedQueuesOf(snap *dedup.Snapshot, r Reading) []SharedQueueJSON {
+func sharedQueuesOf(snap *dedup.Snapshot, r web.Reading) []SharedQueueJSON {
 	all := []SharedQueueJSON{}
 	for _, q := range snap.SharedQueues {
 		all = append(all, SharedQueueJSON{q.Subject(), q.Broker, q.Vhost, q.Name, append([]string{}, q.Pipelines...), append([]string{}, q.Queues...),
@@ -45,19 +33,19 @@ func sharedQueuesOf(snap *dedup.Snapshot, r Reading) []SharedQueueJSON {
 
 // deathsJSON are the dead letters of a whole broker.
 type deathsJSON struct {
-	Rejected      FigureJSON `json:"rejected_per_hour"`
-	Expired       FigureJSON `json:"expired_per_hour"`
-	MaxLength     FigureJSON `json:"maxlen_per_hour"`
-	DeliveryLimit FigureJSON `json:"delivery_limit_per_hour"`
-	Discarded     FigureJSON `json:"discarded_last_hour"`
+	Rejected      web.FigureJSON `json:"rejected_per_hour"`
+	Expired       web.FigureJSON `json:"expired_per_hour"`
+	MaxLength     web.FigureJSON `json:"maxlen_per_hour"`
+	DeliveryLimit web.FigureJSON `json:"delivery_limit_per_hour"`
+	Discarded     web.FigureJSON `json:"discarded_last_hour"`
 }
 
 // DeathsOf returns nil where the broker is not asked.
-func DeathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) FigureJSON) *deathsJSON {
+func DeathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) web.FigureJSON) *deathsJSON {
 	if d == nil {
 		return nil
 	}
-	of := func(reason string) FigureJSON {
+	of := func(reason string) web.FigureJSON {
 		for _, r := range d.Reasons {
 			if r.Reason == reason {
 				return f(r.PerHour)
@@ -65,7 +53,7 @@ func DeathsOf(d *dedup.BrokerDeaths, f func(dedup.Figure) FigureJSON) *deathsJSO
 		}
 		return f(dedup.Unknown(dedup.PerHour, "not counted"))
 	}
-	return &deathsJSON{of(dedup.DeathRejected), of(dedup.DeathExpired), of(dedup.DeathMaxLength), of(dedup.DeathDeliveryLimit), f(d.Discarded)}
+	return &deathsJSON{of(message.DeathRejected), of(message.DeathExpired), of(message.DeathMaxLength), of(message.DeathDeliveryLimit), f(d.Discarded)}
 }
 
 // routeJSON is one way of dead letters.
@@ -122,26 +110,4 @@ func CauseOf(snap *dedup.Snapshot, p show.Judged, late string) *causeJSON {
 		j.Events = append(j.Events, eventJSON{web.Time(e.At), e.Kind, e.Text, e.Count})
 	}
 	return j
-}
-
-// BaselineJSON is what is acknowledged of a pipeline's dead letters. Own is null where it is not known.
-type BaselineJSON struct {
-	Count        int64      `json:"count"`
-	Own          *int64     `json:"own"`
-	Acknowledged int64      `json:"acknowledged"`
-	By           string     `json:"by"`
-	At           *time.Time `json:"at"`
-	Reason       string     `json:"reason"`
-}
-
-// BaselineOf returns nil for none.
-func BaselineOf(b *dedup.Baseline) *BaselineJSON {
-	if b == nil {
-		return nil
-	}
-	var own *int64
-	if b.Split {
-		own = &b.Own
-	}
-	return &BaselineJSON{b.Count, own, b.Acknowledged, b.By, web.Time(b.At), b.Reason}
 }

@@ -87,11 +87,11 @@ func (a *API) pipelines(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	snap, now := a.snapshot(r), time.Now()
-	body := PipelinesJSON{Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, ReadingOf(snap, now))}
+	body := PipelinesJSON{Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []PipelineJSON{}, SharedQueues: sharedQueuesOf(snap, web.ReadingOf(snap, now))}
 	verdicts := a.site.Verdicts(snap, now)
 	rank := map[string]int{}
 	for i := range snap.Pipelines {
-		p := pipelineOf(snap, &snap.Pipelines[i], verdicts[i], ReadingOf(snap, now))
+		p := pipelineOf(snap, &snap.Pipelines[i], verdicts[i], web.ReadingOf(snap, now))
 		if filter.admits(p) {
 			body.Pipelines = append(body.Pipelines, p)
 			rank[p.Name] = verdicts[i].Tier.Rank()
@@ -113,7 +113,7 @@ func (a *API) pipeline(r *web.Request) (web.Response, error) {
 	name := r.PathValue("name")
 	for i := range snap.Pipelines {
 		if snap.Pipelines[i].Pipeline.Name == name {
-			return web.JSON{Value: detailOf(snap, &snap.Pipelines[i], a.site.Verdicts(snap, now)[i], ReadingOf(snap, now))}, nil
+			return web.JSON{Value: detailOf(snap, &snap.Pipelines[i], a.site.Verdicts(snap, now)[i], web.ReadingOf(snap, now))}, nil
 		}
 	}
 	if snap.Round == 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // FirstBytes cuts a text to n bytes, between two characters where it has any.
@@ -48,7 +48,7 @@ func HeaderText(v any) (typ, text string) {
 		return "boolean", fmt.Sprint(v)
 	case time.Time:
 		return "timestamp", WireTime(v)
-	case dedup.Decimal:
+	case message.Decimal:
 		return "decimal", fmt.Sprintf("%d × 10^-%d", v.Value, v.Scale)
 	case []any:
 		return "list of " + fmt.Sprint(len(v)), NestedText(v)
@@ -61,7 +61,7 @@ func HeaderText(v any) (typ, text string) {
 
 // WireTime writes a time of a message, as a date where it is one.
 func WireTime(t time.Time) string {
-	if dedup.Dated(t) {
+	if message.Dated(t) {
 		return t.UTC().Format(time.RFC3339)
 	}
 	return WireSeconds(t) + " seconds after 1970, beyond the year 9999"

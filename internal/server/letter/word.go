@@ -5,6 +5,7 @@ import (
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/show"
 )
 
@@ -71,13 +72,13 @@ func ClassMeaning(c preflight.Class) string {
 // DeathWord is a reason of a death in words.
 func DeathWord(reason string) string {
 	switch reason {
-	case dedup.DeathRejected:
+	case message.DeathRejected:
 		return "rejected"
-	case dedup.DeathExpired:
+	case message.DeathExpired:
 		return "expired"
-	case dedup.DeathMaxLength:
+	case message.DeathMaxLength:
 		return "queue was full"
-	case dedup.DeathDeliveryLimit:
+	case message.DeathDeliveryLimit:
 		return "too many deliveries"
 	default:
 		return reason

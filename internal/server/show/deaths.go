@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/web/templates"
 )
 
@@ -28,13 +29,13 @@ func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 // reasonWord is why a message died, for people.
 func reasonWord(reason string) string {
 	switch reason {
-	case dedup.DeathRejected:
+	case message.DeathRejected:
 		return "Rejected"
-	case dedup.DeathExpired:
+	case message.DeathExpired:
 		return "Expired"
-	case dedup.DeathMaxLength:
+	case message.DeathMaxLength:
 		return "Queue full"
-	case dedup.DeathDeliveryLimit:
+	case message.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
 		return templates.Plain(reason, NameLimit).Short
@@ -65,11 +66,11 @@ func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 		return nil
 	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
 		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + EndSentence(d.Discarded.Why)),
-			Mend: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
+			Remedy: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
 		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text: templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
-			Mend: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
+			Text:   templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Remedy: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -152,7 +153,7 @@ type fusedSource struct {
 	fuse *fuse
 }
 
-func (s fusedSource) Next(ctx context.Context) (dedup.Delivery, error) {
+func (s fusedSource) Next(ctx context.Context) (message.Delivery, error) {
 	d, err := s.Source.Next(ctx)
 	if err == nil {
 		s.fuse.burn(pointTaken)
@@ -171,13 +172,13 @@ type fusedSink struct {
 	fuse *fuse
 }
 
-func (s fusedSink) Publish(ctx context.Context, queue string, m dedup.Message) error {
+func (s fusedSink) Publish(ctx context.Context, queue string, m message.Message) error {
 	err := s.Sink.Publish(ctx, queue, m)
 	s.fuse.burn(pointPublished)
 	return err
 }
 
-func (s fusedSink) Answer(ctx context.Context) (dedup.Answer, error) {
+func (s fusedSink) Answer(ctx context.Context) (message.Answer, error) {
 	answer, err := s.Sink.Answer(ctx)
 	s.fuse.burn(pointConfirmed)
 	return answer, err
@@ -187,7 +188,7 @@ func (s fusedSink) Answer(ctx context.Context) (dedup.Answer, error) {
 // acks by such answers is nowhere when the process is killed before it has sent it.
 type hastySink struct {
 	requeue.Sink
-	answers chan dedup.Answer
+	answers chan message.Answer
 	stop    chan struct{}
 	stopped chan error
 
@@ -197,7 +198,7 @@ type hastySink struct {
 
 type gathered struct {
 	queue   string
-	message dedup.Message
+	message message.Message
 }
 
 const (
@@ -207,25 +208,25 @@ const (
 )
 
 func newHastySink(sink requeue.Sink, window int) *hastySink {
-	s := &hastySink{Sink: sink, answers: make(chan dedup.Answer, window), stop: make(chan struct{}), stopped: make(chan error, 1)}
+	s := &hastySink{Sink: sink, answers: make(chan message.Answer, window), stop: make(chan struct{}), stopped: make(chan error, 1)}
 	go func() { s.stopped <- s.run() }()
 	return s
 }
 
-func (s *hastySink) Publish(_ context.Context, queue string, m dedup.Message) error {
+func (s *hastySink) Publish(_ context.Context, queue string, m message.Message) error {
 	s.mu.Lock()
 	s.gathered = append(s.gathered, gathered{queue, m})
 	s.mu.Unlock()
-	s.answers <- dedup.Answer{Outcome: dedup.Confirmed}
+	s.answers <- message.Answer{Outcome: message.Confirmed}
 	return nil
 }
 
-func (s *hastySink) Answer(ctx context.Context) (dedup.Answer, error) {
+func (s *hastySink) Answer(ctx context.Context) (message.Answer, error) {
 	select {
 	case answer := <-s.answers:
 		return answer, nil
 	case <-ctx.Done():
-		return dedup.Answer{}, ctx.Err()
+		return message.Answer{}, ctx.Err()
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // delivered is what a correct requeue makes of message i.
@@ -16,12 +16,12 @@ func delivered(l lot, i int) *amqp.Delivery {
 	p := l.message(i)
 	headers := maps.Clone(p.Headers)
 	maps.Copy(headers, amqp.Table{
-		dedup.HeaderRequeueID: strings.Repeat("a", 64), dedup.HeaderRequeueRun: "run", dedup.HeaderRequeueCount: int64(1),
-		dedup.HeaderRequeuedAt: time.Unix(1_800_000_000, 0), dedup.HeaderOriginalQueue: "dead",
-		dedup.HeaderOriginalDeath: dedup.EncodeDeaths([]dedup.Death{{Queue: l.source(i), Reason: dedup.DeathRejected, Count: 1}}),
+		message.HeaderRequeueID: strings.Repeat("a", 64), message.HeaderRequeueRun: "run", message.HeaderRequeueCount: int64(1),
+		message.HeaderRequeuedAt: time.Unix(1_800_000_000, 0), message.HeaderOriginalQueue: "dead",
+		message.HeaderOriginalDeath: message.EncodeDeaths([]message.Death{{Queue: l.source(i), Reason: message.DeathRejected, Count: 1}}),
 	})
 	if p.UserId != "" {
-		headers[dedup.HeaderOriginalUserID] = p.UserId
+		headers[message.HeaderOriginalUserID] = p.UserId
 	}
 	return &amqp.Delivery{
 		MessageId: p.MessageId, CorrelationId: p.CorrelationId, ContentType: p.ContentType, ContentEncoding: p.ContentEncoding,
@@ -45,13 +45,13 @@ func TestLedgerTellsWhatIsWrong(t *testing.T) {
 		"a byte of the body was changed":      {spoilt(func(d *amqp.Delivery) { d.Body[3]++ }), "lot-000007: another body", 0},
 		"a property was lost":                 {spoilt(func(d *amqp.Delivery) { d.Type = "" }), "lot-000007: properties", 0},
 		"the time was changed":                {spoilt(func(d *amqp.Delivery) { d.Timestamp = time.Now() }), "lot-000007: timestamp", 0},
-		"the publisher was lost":              {spoilt(func(d *amqp.Delivery) { delete(d.Headers, dedup.HeaderOriginalUserID) }), "properties", 0},
+		"the publisher was lost":              {spoilt(func(d *amqp.Delivery) { delete(d.Headers, message.HeaderOriginalUserID) }), "properties", 0},
 		"a header of the producer was lost":   {spoilt(func(d *amqp.Delivery) { delete(d.Headers, "tenant") }), "lot-000007: headers", 0},
 		"a header has another type":           {spoilt(func(d *amqp.Delivery) { d.Headers["small"] = int64(7) }), "lot-000007: headers", 0},
 		"a header of the broker was copied":   {spoilt(func(d *amqp.Delivery) { d.Headers["x-death"] = []any{} }), "lot-000007: headers", 0},
-		"it does not say which message it is": {spoilt(func(d *amqp.Delivery) { delete(d.Headers, dedup.HeaderRequeueID) }), "no requeue id", 0},
-		"its death was forgotten":             {spoilt(func(d *amqp.Delivery) { delete(d.Headers, dedup.HeaderOriginalDeath) }), "death history", 0},
-		"it was sent twice one after another": {spoilt(func(d *amqp.Delivery) { d.Headers[dedup.HeaderRequeueCount] = int64(2) }), "requeued 2 times", 0},
+		"it does not say which message it is": {spoilt(func(d *amqp.Delivery) { delete(d.Headers, message.HeaderRequeueID) }), "no requeue id", 0},
+		"its death was forgotten":             {spoilt(func(d *amqp.Delivery) { delete(d.Headers, message.HeaderOriginalDeath) }), "death history", 0},
+		"it was sent twice one after another": {spoilt(func(d *amqp.Delivery) { d.Headers[message.HeaderRequeueCount] = int64(2) }), "requeued 2 times", 0},
 		"a message is none of the lot":        {spoilt(func(d *amqp.Delivery) { d.MessageId = "lot-7" }), `none of the lot, as "lot-7" in b`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestLedgerTellsCopiesApartFromTwins(t *testing.T) {
 	l := lot{name: "lot", size: 1, sources: []string{"a"}}
 	g := newLedger(l, "dead")
 	first, second := delivered(l, 0), delivered(l, 0)
-	second.Headers[dedup.HeaderRequeueID] = strings.Repeat("b", 64)
+	second.Headers[message.HeaderRequeueID] = strings.Repeat("b", 64)
 	g.find("a", first)
 	g.find("a", second)
 	if b := g.close(); !strings.Contains(b.faults(), "1 copies with different requeue ids") || b.extra != 1 {

@@ -13,7 +13,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A ledger compares the messages of a lot with what is found in the queues after a scenario.
@@ -54,7 +54,7 @@ func (g *ledger) find(queue string, d *amqp.Delivery) {
 	if g.ids[i] == nil {
 		g.ids[i] = map[string]bool{}
 	}
-	g.ids[i][dedup.RequeueID(d.Headers)] = true
+	g.ids[i][message.RequeueID(d.Headers)] = true
 	g.enter(&g.altered, i, unlike(want, d, stampedByUs))
 	g.enter(&g.altered, i, g.badStamp(i, d))
 }
@@ -72,8 +72,8 @@ func stampedByBroker(header string) bool {
 
 func stampedByUs(header string) bool {
 	switch header {
-	case dedup.HeaderRequeueID, dedup.HeaderRequeueRun, dedup.HeaderRequeuedAt, dedup.HeaderRequeueCount,
-		dedup.HeaderOriginalQueue, dedup.HeaderOriginalUserID, dedup.HeaderOriginalDeath:
+	case message.HeaderRequeueID, message.HeaderRequeueRun, message.HeaderRequeuedAt, message.HeaderRequeueCount,
+		message.HeaderOriginalQueue, message.HeaderOriginalUserID, message.HeaderOriginalDeath:
 		return true
 	}
 	return false
@@ -89,7 +89,7 @@ func unlike(want amqp.Publishing, d *amqp.Delivery, added func(string) bool) str
 		UserId: d.UserId, Timestamp: d.Timestamp,
 	}
 	if d.UserId == "" { // the broker takes a user_id from its user alone, so that it is kept in a header
-		got.UserId, _ = d.Headers[dedup.HeaderOriginalUserID].(string)
+		got.UserId, _ = d.Headers[message.HeaderOriginalUserID].(string)
 	}
 	switch body := want.Body; {
 	case !bytes.Equal(body, d.Body):
@@ -110,19 +110,19 @@ func unlike(want amqp.Publishing, d *amqp.Delivery, added func(string) bool) str
 
 // badStamp says what is wrong with the headers that a requeue adds; empty when nothing is.
 func (g *ledger) badStamp(i int, d *amqp.Delivery) string {
-	text, _ := d.Headers[dedup.HeaderOriginalDeath].(string)
-	deaths := dedup.DecodeDeaths(text)
-	_, timed := d.Headers[dedup.HeaderRequeuedAt].(time.Time)
+	text, _ := d.Headers[message.HeaderOriginalDeath].(string)
+	deaths := message.DecodeDeaths(text)
+	_, timed := d.Headers[message.HeaderRequeuedAt].(time.Time)
 	switch {
-	case dedup.RequeueID(d.Headers) == "":
+	case message.RequeueID(d.Headers) == "":
 		return "no requeue id"
-	case dedup.RequeueRun(d.Headers) == "":
+	case message.RequeueRun(d.Headers) == "":
 		return "no run"
-	case dedup.Requeues(d.Headers) != 1:
-		return fmt.Sprintf("requeued %v times, want 1", d.Headers[dedup.HeaderRequeueCount])
-	case d.Headers[dedup.HeaderOriginalQueue] != g.dead:
-		return fmt.Sprintf("taken from %v, want %s", d.Headers[dedup.HeaderOriginalQueue], g.dead)
-	case len(deaths) != 1 || deaths[0].Queue != g.lot.source(i) || deaths[0].Reason != dedup.DeathRejected:
+	case message.Requeues(d.Headers) != 1:
+		return fmt.Sprintf("requeued %v times, want 1", d.Headers[message.HeaderRequeueCount])
+	case d.Headers[message.HeaderOriginalQueue] != g.dead:
+		return fmt.Sprintf("taken from %v, want %s", d.Headers[message.HeaderOriginalQueue], g.dead)
+	case len(deaths) != 1 || deaths[0].Queue != g.lot.source(i) || deaths[0].Reason != message.DeathRejected:
 		return fmt.Sprintf("death history %+v, want one rejection in %s", deaths, g.lot.source(i))
 	case !timed:
 		return "no time of the requeue"

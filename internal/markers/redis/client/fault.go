@@ -35,14 +35,14 @@ func (e Explainer) Explain(err error) error {
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrChanged) {
 		return err
 	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: e.Words(err), Err: err}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: e.Describe(err), Err: err}
 }
 
-// Words says what an error means and what to do.
-func (e Explainer) Words(err error) string {
+// Describe says what an error means and what to do.
+func (e Explainer) Describe(err error) string {
 	var answer redis.Error
 	if errors.As(err, &answer) {
-		return e.answerWords(answer.Error())
+		return e.describeAnswer(answer.Error())
 	}
 	server := "Redis at " + e.Addr
 	var dns *net.DNSError
@@ -75,8 +75,8 @@ func (e Explainer) Words(err error) string {
 	return server + " cannot be read: " + codec.Printable(err.Error())
 }
 
-// answerWords words an error answer of the server by its first word, which Redis keeps stable for clients.
-func (e Explainer) answerWords(answer string) string {
+// describeAnswer words an error answer of the server by its first word, which Redis keeps stable for clients.
+func (e Explainer) describeAnswer(answer string) string {
 	server := "Redis at " + e.Addr
 	code, _, _ := strings.Cut(answer, " ")
 	switch code {
@@ -85,7 +85,7 @@ func (e Explainer) answerWords(answer string) string {
 	case "NOAUTH":
 		return server + " asks for a password (NOAUTH): write it into redis.url as redis://user:password@host:6379/0"
 	case "NOPERM":
-		return e.PermissionWords(answer)
+		return e.DescribePermission(answer)
 	case "LOADING":
 		return server + " is loading its data from disk (LOADING): it answers when that is done"
 	case "MASTERDOWN":
@@ -121,8 +121,8 @@ func (e Explainer) grant(answer string) string {
 	return strings.Join(e.Patterns, " ")
 }
 
-// PermissionWords says which right a NOPERM answer asks for.
-func (e Explainer) PermissionWords(answer string) string {
+// DescribePermission says which right a NOPERM answer asks for.
+func (e Explainer) DescribePermission(answer string) string {
 	user := e.User
 	if user == "" {
 		user = "default"

@@ -44,9 +44,9 @@ func (s *session) lifeOf(d doubt) func(wireValue, time.Time) error {
 			return s.book.answer(d, id, foundEndless, at)
 		case s.l.rules.way == wayBefore:
 			return s.book.answer(d, id, foundClaim, at)
-		case s.l.layout.Tells(left, 0):
+		case s.l.layout.IsLongLived(left, 0):
 			return s.book.answer(d, id, foundDone, at)
-		case left >= 0 && s.l.layout.LifeTells != "":
+		case left >= 0 && s.l.layout.LongLived != "":
 			return s.book.answer(d, id, foundClaim, at)
 		}
 		c.expires = left != layout.NoExpiry

@@ -53,7 +53,7 @@ func TestCommandStatisticsTellWhenTheyBeginAnew(t *testing.T) {
 	base := client.Info{"run_id": "a", "role": "master", "cmdstat_setnx": "calls=100,usec=1,usec_per_call=0.01,rejected_calls=7,failed_calls=3",
 		"cmdstat_info": "calls=10,usec=1", "total_commands_processed": "1000", "cmdstat_config|set": "calls=1,usec=1", "cmdstat_config|resetstat": "calls=1,usec=1"}
 	before := commandsOf(base, "SETNX", 0)
-	if before.asked != 100 || !before.told {
+	if before.asked != 100 || !before.known {
 		t.Errorf("asked %d: failed calls were executed, rejected ones were not", before.asked)
 	}
 	for name, c := range map[string]struct {

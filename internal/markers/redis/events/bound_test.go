@@ -39,7 +39,7 @@ func TestAKeyThatIsWrittenOverAndOverIsDoubtedOnce(t *testing.T) {
 func TestEndlessClaimsAreListedAnewOnlyWhenTheyChange(t *testing.T) {
 	now := bookDay.Add(time.Hour)
 	s := sessionOf(t, now)
-	s.flagsTold, s.flags = true, "K$gxe"
+	s.flagsKnown, s.flags = true, "K$gxe"
 	sync := func(want int) {
 		t.Helper()
 		now = now.Add(time.Second)

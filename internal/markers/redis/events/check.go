@@ -48,7 +48,7 @@ func (l *Listener) Check(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer s.conn.Close()
-	setting, err := s.tell("CONFIG", "GET", "notify-keyspace-events")
+	setting, err := s.query("CONFIG", "GET", "notify-keyspace-events")
 	if err != nil {
 		return "", err
 	}
@@ -57,13 +57,13 @@ func (l *Listener) Check(ctx context.Context) (string, error) {
 	case setting.failed() != nil || !told:
 		return "cannot tell whether notifications are on until one arrives: grant +config|get to let the dashboard see it", nil
 	case !notifies(flags.text):
-		return offWords(flags.text), nil
+		return describeOff(flags.text), nil
 	}
 	return "notifications are on (notify-keyspace-events is " + codec.Printable(flags.text) + ")", nil
 }
 
-// tell asks and returns the answer, whatever notifications come before it.
-func (s *session) tell(words ...string) (wireValue, error) {
+// query asks and returns the answer, whatever notifications come before it.
+func (s *session) query(words ...string) (wireValue, error) {
 	v, err := s.ask(words...)
 	for err == nil && v.kind == '>' {
 		v, err = readWire(s.r)

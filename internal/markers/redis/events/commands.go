@@ -17,7 +17,7 @@ type commandStats struct {
 	cluster  bool
 	mode     string
 	// told is false where the server gives no command statistics.
-	told  bool
+	known bool
 	asked int64
 	// infos, processed and resets only rise, unless the statistics were reset.
 	infos, processed, resets int64
@@ -37,7 +37,7 @@ func commandsOf(i client.Info, ask string, db int) commandStats {
 	s := commandStats{identity: i.Identity(), cluster: i["cluster_enabled"] == "1", mode: i["redis_mode"]}
 	s.asked = i.Calls(ask)
 	s.infos, s.resets, s.settings = i.Calls("info"), i.Calls("config|resetstat"), i.Calls("config|set")
-	s.told = s.infos > 0
+	s.known = s.infos > 0
 	if n := i.Number("total_commands_processed"); n != nil {
 		s.processed = *n
 	}

@@ -53,8 +53,8 @@ func (f *followers) any() bool {
 	return len(f.all) > 0
 }
 
-// told hands on what a notification was: what it changed in the counts.
-func (f *followers) told(id string, at time.Time, before, after dedup.EventCounts) {
+// report hands on what a notification was: what it changed in the counts.
+func (f *followers) report(id string, at time.Time, before, after dedup.EventCounts) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for x := range f.all {

@@ -46,7 +46,7 @@ const (
 )
 
 // openSince returns the births of the claims that are open for a while, the oldest first; nil where they are too many, or where claims are not
-// told from completions.
+// report from completions.
 func (b *book) openSince(now time.Time) []time.Time {
 	if b.rules.way != wayTwoSteps || len(b.open) > mostScanned {
 		return nil
@@ -64,8 +64,8 @@ func (b *book) openSince(now time.Time) []time.Time {
 	return births
 }
 
-// tell takes the counts of a book as of a time into the trail, with what it learned of earlier times.
-func (t *trail) tell(at time.Time, b *book) {
+// take takes the counts of a book as of a time into the trail, with what it learned of earlier times.
+func (t *trail) take(at time.Time, b *book) {
 	for _, l := range b.late {
 		t.amend(b.epoch, l)
 	}

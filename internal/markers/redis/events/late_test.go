@@ -19,7 +19,7 @@ func TestWhatEventsCameToIsNotSaidBeforeAllOfThemAreUnderstood(t *testing.T) {
 		began := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 		var trail trail
 		book := newBook(rules{way: wayTwoSteps, processing: 5 * time.Minute, deletes: true, expiring: true}, began, 0)
-		trail.tell(began, book)
+		trail.take(began, book)
 		type asked struct {
 			doubt
 			is  found
@@ -43,7 +43,7 @@ func TestWhatEventsCameToIsNotSaidBeforeAllOfThemAreUnderstood(t *testing.T) {
 					t.Fatal(err)
 				}
 				waiting = waiting[1:]
-				trail.tell(now, book)
+				trail.take(now, book)
 			}
 			key := rapid.StringMatching(`[a-z]{6}`).Draw(t, "key")
 			switch {
@@ -62,7 +62,7 @@ func TestWhatEventsCameToIsNotSaidBeforeAllOfThemAreUnderstood(t *testing.T) {
 			if err := book.event(key, key, "set", now); err != nil {
 				t.Fatal(err)
 			}
-			trail.tell(now, book)
+			trail.take(now, book)
 			when := now.Add(-time.Duration(rapid.IntRange(0, 900).Draw(t, "ago")) * time.Millisecond)
 			if c, ok := trail.at(when); ok {
 				said[when] = c

@@ -151,8 +151,8 @@ func (m *ownMisses) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 // keymiss is the event of a question for a key that is not there (Redis 6, class m).
 const keymiss = "keymiss"
 
-// tellsMisses reports whether a setting of notifications makes the server tell of them; A is without them.
-func tellsMisses(flags string) bool {
+// reportsMisses reports whether a setting of notifications makes the server tell of them; A is without them.
+func reportsMisses(flags string) bool {
 	return strings.Contains(flags, "K") && strings.Contains(flags, "m")
 }
 

@@ -32,7 +32,7 @@ type OwnAct struct {
 	Value string
 	// done: the server has carried it out. heard: its notification came. asked: the server was asked something since it was
 	// done, so that the notification comes before the answer or never.
-	done, heard, asked bool
+	done, received, asked bool
 }
 
 // Begin notes what is about to be done.
@@ -66,18 +66,18 @@ func (o *OwnActs) End(acts []*OwnAct, err error) {
 		switch {
 		case errors.As(err, &lost):
 			o.unsure = true
-		case err != nil && a.heard:
+		case err != nil && a.received:
 			// What came was somebody else's: another operator's, or a consumer's that was taken for ours.
-			i := slices.IndexFunc(o.acts, func(b *OwnAct) bool { return !b.heard && b.Key == a.Key && b.Event == a.Event })
+			i := slices.IndexFunc(o.acts, func(b *OwnAct) bool { return !b.received && b.Key == a.Key && b.Event == a.Event })
 			if i < 0 {
 				o.unsure = true
 			} else {
-				o.acts[i].heard = true
+				o.acts[i].received = true
 			}
 		}
 	}
 	o.acts = slices.DeleteFunc(o.acts, func(a *OwnAct) bool {
-		return a.done && a.heard || err != nil && slices.Contains(acts, a)
+		return a.done && a.received || err != nil && slices.Contains(acts, a)
 	})
 }
 
@@ -85,12 +85,12 @@ func (o *OwnActs) End(acts []*OwnAct, err error) {
 func (o *OwnActs) take(key, event string) *OwnAct {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i := slices.IndexFunc(o.acts, func(a *OwnAct) bool { return !a.heard && a.Key == key && a.Event == event })
+	i := slices.IndexFunc(o.acts, func(a *OwnAct) bool { return !a.received && a.Key == key && a.Event == event })
 	if i < 0 {
 		return nil
 	}
 	a := o.acts[i]
-	if a.heard = true; a.done {
+	if a.received = true; a.done {
 		o.acts = slices.Delete(o.acts, i, i+1)
 	}
 	return a

@@ -34,7 +34,7 @@ func TestAQuietPipelineOnABusyServerIsCounted(t *testing.T) {
 					hear(t, s, "expire", now)
 				}
 				if i == 0 {
-					s.heard, s.book.events = 0, 0
+					s.received, s.book.events = 0, 0
 				}
 				settings := 1
 				if c.setAt > 0 && i >= c.setAt {

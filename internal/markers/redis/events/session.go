@@ -54,13 +54,13 @@ type session struct {
 	// empty are the claims of which an empty value was read, gone those whose keys were not there: both are asked about once
 	// more.
 	empty, gone []doubt
-	// flags is the setting of notifications; flagsTold and flagsDenied say whether the server tells it. off is true while it
+	// flags is the setting of notifications; flagsKnown and flagsDenied say whether the server tells it. off is true while it
 	// does not suffice.
-	flags                       string
-	flagsTold, flagsDenied, off bool
+	flags                        string
+	flagsKnown, flagsDenied, off bool
 	// heard counts the notifications since the last reading, quietSince the writes of everybody when the last one came. quiet
 	// is true when too many came since.
-	heard      int64
+	received   int64
 	quietSince int64
 	quiet      bool
 	// proved: a notification came in this epoch, on a server that counts CONFIG SET, which ends the epoch. So notifications
@@ -196,7 +196,7 @@ func (s *session) follow(ctx context.Context) error {
 		return err
 	}
 	s.book = s.l.begin(time.Now(), 0)
-	s.l.trail.tell(s.book.began, s.book)
+	s.l.trail.take(s.book.began, s.book)
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asked := make(chan error, 1)
@@ -232,7 +232,7 @@ func (s *session) read() error {
 func (s *session) take(v wireValue, at time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer func() { s.l.trail.tell(at, s.book) }()
+	defer func() { s.l.trail.take(at, s.book) }()
 	if v.kind == '>' {
 		key, event, ok := v.notification(s.prefix)
 		if !ok {
@@ -253,7 +253,7 @@ func (s *session) notified(key, event string, at time.Time) error {
 	case class == layout.Marker && event == keymiss: // it says nothing of notifications that tell of writes
 		s.book.misses.all++
 	case class == layout.Marker:
-		s.heard++
+		s.received++
 		if act := s.l.Own.take(key, event); act != nil {
 			return s.book.ours(act, at)
 		}
@@ -262,10 +262,10 @@ func (s *session) notified(key, event string, at time.Time) error {
 		}
 		before := s.book.totals()
 		err := s.book.event(key, id, event, at)
-		s.l.followers.told(id, at, before, s.book.totals())
+		s.l.followers.report(id, at, before, s.book.totals())
 		return err
 	case class == layout.Retry && s.l.rules.giveUp > 0:
-		s.heard++
+		s.received++
 		if act := s.l.Own.take(key, event); act != nil && event == "set" {
 			s.book.retries.restored(act)
 			return nil
@@ -290,7 +290,7 @@ func (s *session) anew(why string, at time.Time) {
 	shown := s.book.renewals.shown
 	s.book = s.l.begin(at, s.book.number)
 	s.book.renewals.shown = shown
-	s.heard, s.quiet, s.proved = 0, false, false
+	s.received, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }
 

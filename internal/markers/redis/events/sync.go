@@ -11,9 +11,9 @@ import (
 
 // setting takes the setting of notifications, where the account may read it.
 func (s *session) setting(v wireValue, _ time.Time) error {
-	s.flagsTold, s.flagsDenied = false, v.failed() != nil
+	s.flagsKnown, s.flagsDenied = false, v.failed() != nil
 	if flags, ok := v.field("notify-keyspace-events"); ok && v.failed() == nil {
-		s.flags, s.flagsTold = flags.text, true
+		s.flags, s.flagsKnown = flags.text, true
 	}
 	return nil
 }
@@ -48,10 +48,10 @@ func (s *session) sync(v wireValue, at time.Time) error {
 	f := s.book.figures()
 	f.At, f.Took, f.Listening, f.Why = at, at.Sub(s.synced), why == "", why
 	f.OpenSince = s.book.openSince(at)
-	if s.l.layout.Config.Ask != "" && now.told {
+	if s.l.layout.Config.Ask != "" && now.known {
 		f.Asked = &now.asked
 	}
-	if s.flagsTold && tellsMisses(s.flags) || !s.flagsTold && s.book.misses.all > 0 {
+	if s.flagsKnown && reportsMisses(s.flags) || !s.flagsKnown && s.book.misses.all > 0 {
 		m := s.book.misses
 		least, most := s.l.Missed.bounds()
 		f.Missed, f.OwnMissed = &m.all, [2]int64{m.own + least, m.own + m.perhapsOwn + most}
@@ -68,29 +68,29 @@ func (s *session) sync(v wireValue, at time.Time) error {
 
 // deaf says why nothing can be counted although the subscription stands. When it can be again, an epoch begins.
 func (s *session) deaf(now commandStats, at time.Time) string {
-	if s.flagsTold {
+	if s.flagsKnown {
 		off := !notifies(s.flags)
 		if !off && s.off {
 			s.anew("notifications were switched on", at)
 		}
 		if s.off = off; off {
-			return offWords(s.flags)
+			return describeOff(s.flags)
 		}
 		return ""
 	}
-	if s.heard > 0 {
+	if s.received > 0 {
 		if s.quiet {
 			s.anew("notifications came again", at)
-			s.heard++
+			s.received++
 		}
 		s.quietSince = now.writes
 	}
 	// What came before the first reading may have been followed by a CONFIG SET that no two readings show.
-	if s.heard > 0 && now.told && len(s.info) > 2 && s.before.identity.RunID != "" {
+	if s.received > 0 && now.known && len(s.info) > 2 && s.before.identity.RunID != "" {
 		s.proved = true
 	}
-	heard := s.heard
-	s.heard = 0
+	heard := s.received
+	s.received = 0
 	switch {
 	case s.proved:
 		return ""
@@ -103,8 +103,8 @@ func (s *session) deaf(now commandStats, at time.Time) string {
 	return ""
 }
 
-// offWords says that a setting does not suffice, and what to do.
-func offWords(flags string) string {
+// describeOff says that a setting does not suffice, and what to do.
+func describeOff(flags string) string {
 	return "notifications are off on the server (notify-keyspace-events is " + codec.Printable(flags) + "): CONFIG SET notify-keyspace-events K$gxe, and write it into redis.conf"
 }
 

@@ -50,8 +50,8 @@ func (g *LateExpiries) Note(key string, one LateExpiry) {
 	}
 }
 
-// Of returns the late expiry that a marker with this expiry has, and whether it has one. A marker that was set anew has another expiry.
-func (g *LateExpiries) Of(key string, expires int64) (LateExpiry, bool) {
+// Find returns the late expiry that a marker with this expiry has, and whether it has one. A marker that was set anew has another expiry.
+func (g *LateExpiries) Find(key string, expires int64) (LateExpiry, bool) {
 	if g == nil {
 		return LateExpiry{}, false
 	}
@@ -71,7 +71,7 @@ func KnownSince(seen dedup.Sighting) time.Time {
 
 // Lived corrects what a marker says of its age where its expiry was given to it later.
 func (l *Layout) Lived(m *dedup.Marker, key string, d codec.Decoded, expiry int64) {
-	one, ok := l.Late.Of(key, expiry)
+	one, ok := l.Late.Find(key, expiry)
 	if !ok {
 		return
 	}

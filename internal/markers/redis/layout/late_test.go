@@ -18,7 +18,7 @@ func TestGiftsThatHaveExpiredAreForgotten(t *testing.T) {
 	if n := len(g.all); n < 1500 || n > 4*1500 {
 		t.Errorf("%d are remembered, of which 1,500 have not expired", n)
 	}
-	if _, ok := g.Of("lasting:7", lasting); !ok {
+	if _, ok := g.Find("lasting:7", lasting); !ok {
 		t.Error("one that has not expired is forgotten")
 	}
 }

@@ -33,8 +33,8 @@ type Layout struct {
 	Scan string
 	// Reads is how the value of a marker is read.
 	Reads Reads
-	// LifeTells is the one state whose markers can live longer than ttl.processing; empty where several can, or none.
-	LifeTells dedup.State
+	// LongLived is the one state whose markers can live longer than ttl.processing; empty where several can, or none.
+	LongLived dedup.State
 	// Late are expiries that do not tell when their markers were set.
 	Late *LateExpiries
 }
@@ -72,7 +72,7 @@ func New(c markers.Config) (*Layout, error) {
 			l.yields = append(l.yields, t)
 		}
 	}
-	l.Reads, l.LifeTells = readsOf(c), lifeTells(c)
+	l.Reads, l.LongLived = readsOf(c), longLived(c)
 	return l, l.compileID()
 }
 
@@ -99,8 +99,8 @@ func readsOf(c markers.Config) Reads {
 	return ReadString
 }
 
-// lifeTells says which state a marker must have that lives longer than ttl.processing.
-func lifeTells(c markers.Config) dedup.State {
+// longLived says which state a marker must have that lives longer than ttl.processing.
+func longLived(c markers.Config) dedup.State {
 	states := c.Shows()
 	if len(states) == 0 {
 		return ""
@@ -119,9 +119,9 @@ func (l *Layout) Completes(state dedup.State) bool {
 	return state == dedup.Done || state == dedup.Present && l.Config.Mark == "after"
 }
 
-// Tells reports whether what is left of a marker's life tells its state, which is then lifeTells.
-func (l *Layout) Tells(expiry, now int64) bool {
-	return l.LifeTells != "" && expiry >= 0 && expiry-now > l.Config.TTL.Processing.Milliseconds()
+// IsLongLived reports whether what is left of a marker's life tells its state, which is then longLived.
+func (l *Layout) IsLongLived(expiry, now int64) bool {
+	return l.LongLived != "" && expiry >= 0 && expiry-now > l.Config.TTL.Processing.Milliseconds()
 }
 
 // RawPattern returns the pattern of raw keys for a pattern of plain keys: Java's serialiser puts its header and a length of two

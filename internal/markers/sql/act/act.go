@@ -215,7 +215,7 @@ func (a *actor) failed(ctx context.Context, r *rowAct, err error) dedup.Outcome 
 	if fault == faultLost || fault == faultBusy {
 		result = dedup.NotDone
 	}
-	return dedup.Outcome{Result: result, Text: a.words(fault, err, r)}
+	return dedup.Outcome{Result: result, Text: a.describe(fault, err, r)}
 }
 
 // rowRefusal is an error that refuses the action, in words for people.

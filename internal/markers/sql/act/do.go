@@ -62,7 +62,7 @@ func (r *rowAct) compare(ctx context.Context) (*dedup.Sighting, *dedup.Outcome, 
 		return nil, &dedup.Outcome{Result: dedup.Gone}, nil
 	}
 	if names := seen.differing(columns); len(names) > 0 {
-		return nil, &dedup.Outcome{Result: dedup.Changed, Text: r.nowWords(now, names), Now: now}, nil
+		return nil, &dedup.Outcome{Result: dedup.Changed, Text: r.describeNow(now, names), Now: now}, nil
 	}
 	return now, nil, nil
 }
@@ -159,7 +159,7 @@ func (r *rowAct) restored(ctx context.Context, image texts) (dedup.Outcome, erro
 	if names := image.differing(r.after); len(names) > 0 {
 		// The types of the columns may be others than those that are remembered.
 		r.actor.remember(nil)
-		return dedup.Outcome{}, rowRefusal("the server stored " + columnWords(names) + " otherwise than it was: nothing was restored")
+		return dedup.Outcome{}, rowRefusal("the server stored " + describeColumns(names) + " otherwise than it was: nothing was restored")
 	}
 	r.done = dedup.Outcome{Result: dedup.Restored}
 	return r.commit()
@@ -179,7 +179,7 @@ func (r *rowAct) imageColumns(image texts) ([]dialect.Column, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, rowRefusal("the table has changed since: it has no column " + columnWords(missing.differing(nil)) + " to restore")
+		return nil, rowRefusal("the table has changed since: it has no column " + describeColumns(missing.differing(nil)) + " to restore")
 	}
 	return columns, nil
 }

@@ -87,7 +87,7 @@ func (r *rowAct) expired(ctx context.Context, ttl time.Duration) (dedup.Outcome,
 		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("column %s would read %s where %s was meant, as in the hour that a clock repeats: nothing was done",
 			codec.Printable(r.layout.Expires.Name), dayAndTime(now.Expires), dayAndTime(meant)))
 	case len(others) > 0:
-		return dedup.Outcome{}, rowRefusal("the server changed " + columnWords(others) + " along with it: nothing was done")
+		return dedup.Outcome{}, rowRefusal("the server changed " + describeColumns(others) + " along with it: nothing was done")
 	}
 	r.done = dedup.Outcome{Result: dedup.ExpirySet, Text: "expires " + dayAndTime(now.Expires), Now: now}
 	return r.commit()

@@ -272,8 +272,8 @@ func (t texts) part(of texts) texts {
 	return part
 }
 
-// columnWords lists columns for people.
-func columnWords(names []string) string {
+// describeColumns lists columns for people.
+func describeColumns(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
 		quoted[i] = codec.Printable(name)

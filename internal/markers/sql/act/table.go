@@ -179,7 +179,7 @@ func (r *rowAct) business() string {
 	if len(more) == 0 {
 		return ""
 	}
-	return "a row holds more than a marker, which every INSERT must name: " + columnWords(more) +
+	return "a row holds more than a marker, which every INSERT must name: " + describeColumns(more) +
 		". Clearing it would delete the work too. If the rows are nothing but markers, write rows: markers for the store"
 }
 

@@ -106,13 +106,13 @@ type Server struct {
 	// Zone is that of times without a zone: what the DSN sets, else the server's own.
 	Zone string
 	// Clock is the server's, read at about the moment at of ours, and before told, when we had its answer.
-	Clock    time.Time
-	At, told time.Time
+	Clock        time.Time
+	At, answered time.Time
 }
 
 // ClockAt is the least that the server's clock showed at a time of ours: what it seems to be ahead of ours can be the way of its answer.
 // So no row looks older than it is.
-func (s Server) ClockAt(at time.Time) time.Time { return at.Add(s.Clock.Sub(s.told)) }
+func (s Server) ClockAt(at time.Time) time.Time { return at.Add(s.Clock.Sub(s.answered)) }
 
 // Role is as Redis names it.
 func (s Server) Role() string {

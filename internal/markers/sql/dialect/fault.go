@@ -32,8 +32,8 @@ type Refusal struct {
 	Absent bool
 	// Passing says that the server is about to be gone or not there yet: the answer is no more lasting than silence.
 	Passing bool
-	// Words say what to do, as the end of a sentence that begins with the server's name.
-	Words string
+	// Text say what to do, as the end of a sentence that begins with the server's name.
+	Text string
 }
 
 // Answered reports whether the server answered.
@@ -52,14 +52,14 @@ func (e Explainer) Explain(err error) error {
 	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrChanged) {
 		return err
 	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: e.Words(err), Err: err}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: e.Describe(err), Err: err}
 }
 
-// Words says what an error means and what to do.
-func (e Explainer) Words(err error) string {
+// Describe says what an error means and what to do.
+func (e Explainer) Describe(err error) string {
 	server := e.Dialect.Name() + " at " + e.At.Addr
 	if r := e.Dialect.Refusal(err); r.Answered() {
-		return server + " " + r.Words
+		return server + " " + r.Text
 	}
 	var dns *net.DNSError
 	var timeout net.Error
@@ -125,32 +125,32 @@ func (MySQL) Refusal(err error) Refusal {
 	r := Refusal{Code: strconv.Itoa(int(answer.Number))}
 	switch answer.Number {
 	case ErAccessDenied, ErHostDenied:
-		r.Words = "refused the user name, password or host (error " + r.Code + "): check sql.dsn and the account's host"
+		r.Text = "refused the user name, password or host (error " + r.Code + "): check sql.dsn and the account's host"
 	case erDatabaseDenied, erTableDenied, erColumnDenied, erSpecificDenied:
 		r.Denied = true
-		r.Words = "denies the account a right (error " + r.Code + "): " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
+		r.Text = "denies the account a right (error " + r.Code + "): " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
 	case erUnknownDatabase:
 		r.Absent = true
-		r.Words = "has no such database: check the end of sql.dsn"
+		r.Text = "has no such database: check the end of sql.dsn"
 	case erNoTable, erUnknownColumn:
 		r.Absent = true
-		r.Words = "does not know what the configuration names: " + codec.Printable(answer.Message)
+		r.Text = "does not know what the configuration names: " + codec.Printable(answer.Message)
 	case erTooManyConnections, erUserLimit:
-		r.Words = "has no free connection (error " + r.Code + "): raise max_connections or close idle ones"
+		r.Text = "has no free connection (error " + r.Code + "): raise max_connections or close idle ones"
 		r.Passing = true
 	case erHostBlocked:
-		r.Words = "blocks this host after too many connection errors: run FLUSH HOSTS there"
+		r.Text = "blocks this host after too many connection errors: run FLUSH HOSTS there"
 	case erShutdown, erConnectionKilled:
 		r.Passing = true
-		r.Words = "closed the connection: it stops, or someone killed the connection"
+		r.Text = "closed the connection: it stops, or someone killed the connection"
 	case erStatementTimeout, erQueryTimeout, erInterrupted:
 		r.Timeout = true
-		r.Words = "needed more than " + QueryLimit.String() + " for a small part of the table: it is overloaded"
+		r.Text = "needed more than " + QueryLimit.String() + " for a small part of the table: it is overloaded"
 	case ErLockWaitTimeout:
 		r.Timeout = true
-		r.Words = "keeps the table locked: another session alters or locks it"
+		r.Text = "keeps the table locked: another session alters or locks it"
 	default:
-		r.Words = "answered error " + r.Code + ": " + codec.Printable(answer.Message)
+		r.Text = "answered error " + r.Code + ": " + codec.Printable(answer.Message)
 	}
 	return r
 }
@@ -164,33 +164,33 @@ func (PostgreSQL) Refusal(err error) Refusal {
 	r := Refusal{Code: answer.Code}
 	switch answer.Code {
 	case "28P01", "28000":
-		r.Words = "refused the user name or password (" + r.Code + "): check sql.dsn and pg_hba.conf"
+		r.Text = "refused the user name or password (" + r.Code + "): check sql.dsn and pg_hba.conf"
 	case "42501":
 		r.Denied = true
-		r.Words = "denies the account a right: " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
+		r.Text = "denies the account a right: " + codec.Printable(answer.Message) + "; `dashboard check` names the GRANT"
 	case "3D000":
 		r.Absent = true
-		r.Words = "has no such database: check the end of sql.dsn"
+		r.Text = "has no such database: check the end of sql.dsn"
 	case "42P01", "42703", "3F000":
 		r.Absent = true
-		r.Words = "does not know what the configuration names: " + codec.Printable(answer.Message)
+		r.Text = "does not know what the configuration names: " + codec.Printable(answer.Message)
 	case "53300":
 		r.Passing = true
-		r.Words = "has no free connection (53300): raise max_connections or close idle ones"
+		r.Text = "has no free connection (53300): raise max_connections or close idle ones"
 	case "57P03":
 		r.Passing = true
-		r.Words = "is starting or shutting down: it answers when that is done"
+		r.Text = "is starting or shutting down: it answers when that is done"
 	case "57P01", "57P02", "57P05":
 		r.Passing = true
-		r.Words = "closed the connection: it stops, or someone ended the connection"
+		r.Text = "closed the connection: it stops, or someone ended the connection"
 	case "57014":
 		r.Timeout = true
-		r.Words = "needed more than " + QueryLimit.String() + " for a small part of the table: it is overloaded"
+		r.Text = "needed more than " + QueryLimit.String() + " for a small part of the table: it is overloaded"
 	case "55P03":
 		r.Timeout = true
-		r.Words = "keeps the table locked: another session alters or locks it"
+		r.Text = "keeps the table locked: another session alters or locks it"
 	default:
-		r.Words = "answered " + codec.Printable(answer.Code+" "+answer.Message)
+		r.Text = "answered " + codec.Printable(answer.Code+" "+answer.Message)
 	}
 	return r
 }

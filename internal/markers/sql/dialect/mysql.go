@@ -190,8 +190,8 @@ func (MySQL) Server(ctx context.Context, q Querier) (Server, error) {
 	if err != nil {
 		return s, err
 	}
-	s.told = time.Now()
-	s.At = s.At.Add(s.told.Sub(s.At) / 2)
+	s.answered = time.Now()
+	s.At = s.At.Add(s.answered.Sub(s.At) / 2)
 	s.Clock = EpochTime(clock, LocalTime)
 	number, rest, _ := strings.Cut(version, "-")
 	s.Version = "MySQL " + number
@@ -219,7 +219,7 @@ func (MySQL) Server(ctx context.Context, q Querier) (Server, error) {
 	if err := q.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Uptime'").Scan(&name, &seconds); err != nil {
 		return s, err
 	}
-	s.Uptime.Lasted, s.Uptime.told = time.Duration(seconds)*time.Second, time.Now()
+	s.Uptime.Lasted, s.Uptime.answered = time.Duration(seconds)*time.Second, time.Now()
 	s.ID = strings.Join([]string{cmp.Or(id, host), serverID}, "/")
 	return s, nil
 }

@@ -129,8 +129,8 @@ func (PostgreSQL) Server(ctx context.Context, q Querier) (Server, error) {
 	if err != nil {
 		return s, err
 	}
-	s.told = time.Now()
-	s.At = s.At.Add(s.told.Sub(s.At) / 2)
+	s.answered = time.Now()
+	s.At = s.At.Add(s.answered.Sub(s.At) / 2)
 	number, _, _ := strings.Cut(version, " ")
 	s.Version, s.Clock, s.Started = "PostgreSQL "+number, EpochTime(clock, LocalTime), EpochTime(started, LocalTime)
 	var id, timeline string

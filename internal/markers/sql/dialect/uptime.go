@@ -9,10 +9,10 @@ const uptimeSlack = 2 * time.Second
 type Uptime struct {
 	Lasted time.Duration
 	// Asked and told are when we asked and had the answer, by our clock: the server read its own at some moment between.
-	Asked, told time.Time
+	Asked, answered time.Time
 }
 
 // RestartedSince reports whether the process cannot be the one of an earlier reading, however long either answer took.
 func (u Uptime) RestartedSince(before Uptime) bool {
-	return u.Lasted+uptimeSlack < before.Lasted+u.Asked.Sub(before.told)
+	return u.Lasted+uptimeSlack < before.Lasted+u.Asked.Sub(before.answered)
 }

@@ -7,7 +7,7 @@ import (
 
 // asks takes a SELECT of the row of one id: no function, no other table, no other condition.
 func (p *parser) asks() bool {
-	for p.at < len(p.tokens) && !p.is("FROM") {
+	for p.at < len(p.tokens) && !p.isNext("FROM") {
 		if t := p.peek(); t.kind == sign && t.text != "," && t.text != "." && t.text != "*" || t.kind == word && (t.text == "DISTINCT" || t.text == "SELECT") {
 			return false
 		}
@@ -19,7 +19,7 @@ func (p *parser) asks() bool {
 	if ours, sure := p.ours(); !ours || !sure {
 		return false
 	}
-	if !p.is("WHERE") {
+	if !p.isNext("WHERE") {
 		p.take("AS")
 		alias, ok := p.identifier()
 		if !ok {

@@ -61,13 +61,13 @@ func (p *parser) insert() (Form, bool) {
 
 // row takes the columns and the values of one row.
 func (p *parser) row() bool {
-	if p.table.Server == Postgres && (p.take("AS") || p.peek().kind == name || p.peek().kind == word && !p.is("VALUES") && !p.is("OVERRIDING")) {
+	if p.table.Server == Postgres && (p.take("AS") || p.peek().kind == name || p.peek().kind == word && !p.isNext("VALUES") && !p.isNext("OVERRIDING")) {
 		if _, ok := p.identifier(); !ok {
 			return false
 		}
 	}
 	columns := p.at
-	if p.is("(") && !p.group() {
+	if p.isNext("(") && !p.group() {
 		return false
 	}
 	p.own = p.table.Auto != "" && (p.at == columns || p.names(p.tokens[columns:p.at], p.table.Auto))
@@ -76,12 +76,12 @@ func (p *parser) row() bool {
 		return p.table.Server == MySQL && p.list()
 	case p.take("OVERRIDING", "SYSTEM", "VALUE"), p.take("OVERRIDING", "USER", "VALUE"):
 	}
-	if !p.take("VALUES") && !p.take("VALUE") || !p.group() || p.is(",") || p.is(manyRows) {
+	if !p.take("VALUES") && !p.take("VALUE") || !p.group() || p.isNext(",") || p.isNext(manyRows) {
 		return false
 	}
 	if p.table.Server == MySQL && p.take("AS") {
 		alias, ok := p.identifier()
-		if !ok || p.is("(") {
+		if !ok || p.isNext("(") {
 			return false
 		}
 		p.alias = cmpName(alias)
@@ -112,7 +112,7 @@ func (p *parser) changesNothing() bool {
 func (p *parser) same(column string) bool {
 	id := slices.ContainsFunc(p.table.ID, func(c string) bool { return strings.EqualFold(c, column) })
 	before := p.at
-	if from, ok := p.column(); ok && from == column && !p.is("(") {
+	if from, ok := p.column(); ok && from == column && !p.isNext("(") {
 		return true
 	}
 	p.at = before
@@ -140,8 +140,8 @@ func (p *parser) doesNothing() bool {
 		if _, ok := p.identifier(); !ok {
 			return false
 		}
-	case p.is("("):
-		if !p.group() || p.is("WHERE") {
+	case p.isNext("("):
+		if !p.group() || p.isNext("WHERE") {
 			return false
 		}
 	}

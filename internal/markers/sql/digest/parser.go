@@ -23,8 +23,8 @@ func (p *parser) peek() token {
 	return token{kind: sign}
 }
 
-// is reports whether the next token is this keyword or sign.
-func (p *parser) is(text string) bool {
+// isNext reports whether the next token is this keyword or sign.
+func (p *parser) isNext(text string) bool {
 	t := p.peek()
 	return (t.kind == word || t.kind == sign) && t.text == text && p.at < len(p.tokens)
 }
@@ -32,7 +32,7 @@ func (p *parser) is(text string) bool {
 func (p *parser) take(texts ...string) bool {
 	before := p.at
 	for _, text := range texts {
-		if !p.is(text) {
+		if !p.isNext(text) {
 			p.at = before
 			return false
 		}
@@ -53,7 +53,7 @@ func (p *parser) prepared() {
 		return
 	}
 	if _, ok := p.identifier(); ok {
-		if p.is("(") {
+		if p.isNext("(") {
 			p.group()
 		}
 		if p.take("AS") {
@@ -120,7 +120,7 @@ func (p *parser) group() bool {
 	if p.take(rowOfValues) {
 		return true
 	}
-	if !p.is("(") {
+	if !p.isNext("(") {
 		return false
 	}
 	depth := 0
@@ -150,7 +150,7 @@ func cmpName(t token) string {
 // list skips expressions without a subquery, up to what may follow them.
 func (p *parser) list() bool {
 	from := p.at
-	for p.at < len(p.tokens) && !p.is("ON") && !p.is("RETURNING") && !p.is(";") && !p.is("FROM") {
+	for p.at < len(p.tokens) && !p.isNext("ON") && !p.isNext("RETURNING") && !p.isNext(";") && !p.isNext("FROM") {
 		switch t := p.peek(); {
 		case t.text == manyRows, t.kind == word && (t.text == "SELECT" || t.text == "INSERT"):
 			return false

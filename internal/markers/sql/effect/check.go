@@ -93,7 +93,7 @@ func (e *Checker) Check(ctx context.Context) (dedup.EffectReading, error) {
 		if ctx.Err() != nil {
 			return dedup.EffectReading{}, ctx.Err()
 		}
-		return dedup.EffectReading{}, e.words(err)
+		return dedup.EffectReading{}, e.describe(err)
 	}
 	reading.At, reading.Took = started, time.Since(started)
 	return reading, nil
@@ -214,8 +214,8 @@ func effectKey(raw string) string {
 	return text
 }
 
-// words tells what a check cannot do, and what to do about it.
-func (e *Checker) words(err error) error {
+// describe tells what a check cannot do, and what to do about it.
+func (e *Checker) describe(err error) error {
 	server := e.dialect.Name() + " at " + e.explain.At.Addr
 	r := e.dialect.Refusal(err)
 	tell := func(text string, cause error) error {
@@ -228,7 +228,7 @@ func (e *Checker) words(err error) error {
 			fmt.Errorf("%w: %w", context.DeadlineExceeded, err))
 	case r.Denied:
 		return tell("denies the account of the effect check a right: "+dialect.RefusalText(err)+"; grant it SELECT on the tables of the query", err)
-	case r.Absent && !strings.Contains(r.Words, "sql.dsn"):
+	case r.Absent && !strings.Contains(r.Text, "sql.dsn"):
 		return tell("does not know what the effect check names: "+dialect.RefusalText(err)+"; correct effect_check.query", err)
 	}
 	switch r.Code {

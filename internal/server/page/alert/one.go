@@ -36,7 +36,7 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 		Facts: alertFacts(a, now),
 	}
 	if a.Stale() {
-		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Mend: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
+		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Remedy: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
 	}
 	for _, e := range a.Last.Evidence {
 		v.Evidence = append(v.Evidence, show.Statement(e))

@@ -23,14 +23,14 @@ func (s *pages) chain(r *web.Request, service trail) templates.Problem {
 	case state.Broken != "":
 		return templates.Problem{
 			Tier: dedup.Emergency.String(), Text: templates.Sentence("The chain of hashes is broken: " + state.Broken),
-			Mend: templates.Sentence("Keep the file as it is, and find out who could write to it."),
+			Remedy: templates.Sentence("Keep the file as it is, and find out who could write to it."),
 		}
 	case state.Entries == 0:
 		return templates.Problem{}
 	default:
 		head := state.Head[:min(16, len(state.Head))]
 		return templates.Problem{
-			Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…" + wholeWord(state, now)), Mend: templates.Sentence(chainProves(state)),
+			Tier: dedup.Normal.String(), Text: templates.Sentence("The chain of hashes is whole: " + entries(state.Entries) + ", head " + head + "…" + wholeWord(state, now)), Remedy: templates.Sentence(chainProves(state)),
 			Href: s.site.Base + "/docs/accounts#what-the-audit-proves", Link: "What this proves, and what not",
 		}
 	}

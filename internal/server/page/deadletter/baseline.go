@@ -13,7 +13,6 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -178,7 +177,7 @@ func (s baselinePages) apiAcknowledge(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return web.JSON{Status: http.StatusCreated, Value: api.BaselineOf(&line)}, nil
+	return web.JSON{Status: http.StatusCreated, Value: web.BaselineOf(&line)}, nil
 }
 
 func (s baselinePages) apiForget(r *web.Request) (web.Response, error) {

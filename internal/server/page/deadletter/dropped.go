@@ -29,11 +29,11 @@ func (s pages) noDeadQueue(r *web.Request, d queuePage) templates.NoDeadQueueVie
 		why, end := show.DroppedWhy(route)
 		v.Problem = templates.Problem{
 			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Messages that die in queue " + show.Within(route.Source.Name) + " are " + cmp.Or(end, "dropped") + ": " + show.EndSentence(why) + " There is nothing to look at."),
-			Mend: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
+			Remedy: templates.Sentence("To keep them, give the queue a dead-letter exchange with a queue bound to it."),
 		}
 		if show.IsDropped(route) {
 			v.Problem.Tier = dedup.Severe.String()
-			v.Problem.Mend = templates.Sentence("Declare the exchange and bind a queue to it, or name one that exists. What was dropped before cannot be brought back from here.")
+			v.Problem.Remedy = templates.Sentence("Declare the exchange and bind a queue to it, or name one that exists. What was dropped before cannot be brought back from here.")
 			break
 		}
 	}

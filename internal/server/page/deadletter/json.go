@@ -6,7 +6,6 @@ import (
 
 	"dedup-dashboard/internal/admin/deadletter"
 
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/web"
@@ -19,8 +18,8 @@ type queueJSON struct {
 	Vhost           string         `json:"vhost"`
 	Type            string         `json:"type"`
 	Found           string         `json:"found"`
-	Depth           api.FigureJSON `json:"depth"`
-	Consumers       api.FigureJSON `json:"consumers"`
+	Depth           web.FigureJSON `json:"depth"`
+	Consumers       web.FigureJSON `json:"consumers"`
 	WhyNoScan       string         `json:"why_no_scan"`
 	WhyNotSelective string         `json:"why_not_selective"`
 	WhyNoMove       string         `json:"why_no_move"`
@@ -75,7 +74,7 @@ func (s pages) apiDeadLetters(r *web.Request) (web.Response, error) {
 	if d.q.wrong != "" {
 		return nil, list.Bad("filter", "cannot be read: "+d.q.wrong)
 	}
-	read := api.ReadingOf(d.snap, d.now)
+	read := web.ReadingOf(d.snap, d.now)
 	q := d.view.Queue
 	j := queueJSON{
 		Pipeline: d.p.Pipeline.Name, Queue: q.Name, Vhost: q.Vhost, Type: q.Type, Found: q.Found, Depth: read.Figure(q.Depth), Consumers: read.Figure(q.Consumers),

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/api"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
@@ -20,12 +19,12 @@ type overviewJSON struct {
 // pipelineJSON is the dead letters of one pipeline.
 type pipelineJSON struct {
 	Pipeline    string         `json:"pipeline"`
-	DeadLetters api.FigureJSON `json:"dead_letters"`
-	Inflow      api.FigureJSON `json:"inflow"`
+	DeadLetters web.FigureJSON `json:"dead_letters"`
+	Inflow      web.FigureJSON `json:"inflow"`
 	// Lost says why its dead letters are dropped; empty where they are not.
 	Lost     string                    `json:"lost"`
-	Baseline *api.BaselineJSON         `json:"dead_letter_baseline"`
-	Queues   []api.DeadLetterQueueJSON `json:"dead_letter_queues"`
+	Baseline *web.BaselineJSON         `json:"dead_letter_baseline"`
+	Queues   []web.DeadLetterQueueJSON `json:"dead_letter_queues"`
 	// Jobs are those that move its messages now, for those who may see jobs.
 	Jobs []string `json:"jobs"`
 }
@@ -34,7 +33,7 @@ type pipelineJSON struct {
 // most.
 func (s pages) apiOverview(r *web.Request) (web.Response, error) {
 	snap, now := s.deps.Snapshots.Snapshot(), time.Now()
-	read, running := api.ReadingOf(snap, now), s.runningJobs(r)
+	read, running := web.ReadingOf(snap, now), s.runningJobs(r)
 	body := overviewJSON{Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), Pipelines: []pipelineJSON{}}
 	for _, p := range mostDeadFirst(snap) {
 		body.Pipelines = append(body.Pipelines, pipelineOf(p, read, running))
@@ -42,10 +41,10 @@ func (s pages) apiOverview(r *web.Request) (web.Response, error) {
 	return web.JSON{Value: body}, nil
 }
 
-func pipelineOf(p *dedup.PipelineStatus, read api.Reading, running map[string]string) pipelineJSON {
+func pipelineOf(p *dedup.PipelineStatus, read web.Reading, running map[string]string) pipelineJSON {
 	j := pipelineJSON{
 		Pipeline: p.Pipeline.Name, DeadLetters: read.Figure(p.DeadLetters), Inflow: read.Figure(show.Figures(p, time.Hour).DeadLetterInflow), Lost: show.Dropped(p),
-		Baseline: api.BaselineOf(p.Baseline), Queues: []api.DeadLetterQueueJSON{}, Jobs: []string{},
+		Baseline: web.BaselineOf(p.Baseline), Queues: []web.DeadLetterQueueJSON{}, Jobs: []string{},
 	}
 	for _, q := range p.DeadLetterQueues {
 		j.Queues = append(j.Queues, read.DeadLetterQueue(q))

@@ -43,7 +43,7 @@ func scanNotes(scan deadletter.Scan) []templates.Problem {
 	if scan.StoreFailed != "" {
 		notes = append(notes, templates.Problem{
 			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + show.EndSentence(scan.StoreFailed)),
-			Mend: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
+			Remedy: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
 		})
 	}
 	return notes

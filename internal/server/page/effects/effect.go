@@ -20,7 +20,7 @@ func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Ti
 	}
 	v.State, v.Facts = state(e, now), facts(e, now)
 	if e.Err != "" {
-		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: show.Statement("The newest effect check failed " + show.Ago(e.LastTry, now) + ": " + show.Within(e.Err)), Mend: next(e, now)}
+		v.Problem = &templates.Problem{Tier: dedup.Warning.String(), Text: show.Statement("The newest effect check failed " + show.Ago(e.LastTry, now) + ": " + show.Within(e.Err)), Remedy: next(e, now)}
 	}
 	if e.At.IsZero() {
 		return v

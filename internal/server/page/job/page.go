@@ -233,7 +233,7 @@ func askedText(a *jobs.Aftermath, j jobs.Job) string {
 func jobNotes(j jobs.Job) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
 	}
 	if j.Resumed > 0 {
 		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+

@@ -155,7 +155,7 @@ func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fa
 func operationNotes(o marker.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
 		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")

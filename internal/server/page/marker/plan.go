@@ -245,7 +245,7 @@ func filterText(f marker.MarkerFilter) string {
 func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)})
+		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")

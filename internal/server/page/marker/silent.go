@@ -22,7 +22,7 @@ func (s *pages) silentStore(r *web.Request, store string, err error, again templ
 		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
 		Problem: templates.Problem{
 			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
-			Mend: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
+			Remedy: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
 		},
 		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
 		Back:      base + "/", BackWord: "Back to the overview",

@@ -130,7 +130,7 @@ func (m markersPage) notes() []templates.Problem {
 			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Mend: templates.Sentence(mend),
+			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Remedy: templates.Sentence(mend),
 		})
 	}
 	if m.st.Scheme.Blind != "" {
@@ -156,7 +156,7 @@ func (m markersPage) meaning() *templates.Problem {
 		return nil
 	}
 	say := func(tier dedup.Tier, text, mend string) *templates.Problem {
-		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Mend: templates.Sentence(mend)}
+		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)}
 	}
 	switch {
 	case m.q.state == string(marker.GaveUpList):

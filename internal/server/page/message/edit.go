@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -81,7 +82,7 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 			break
 		}
 		if move.LockedHeader(name) {
-			if name != dedup.HeaderDeaths {
+			if name != message.HeaderDeaths {
 				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
 			}
 			continue

@@ -9,7 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin/deadletter"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
@@ -24,7 +24,7 @@ func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string
 	long := map[int]longValue{} // by their line
 	more := 0
 	for _, name := range slices.Sorted(maps.Keys(l.Headers)) {
-		if name == dedup.HeaderDeaths { // the death history stands above
+		if name == message.HeaderDeaths { // the death history stands above
 			continue
 		}
 		if len(lines) == letter.MaxHeaders {
@@ -86,9 +86,9 @@ func beginning(value string) string {
 
 func headerRule(name string) string {
 	switch {
-	case dedup.OwnHeader(name):
+	case message.IsOwnHeader(name):
 		return "written anew"
-	case dedup.BrokerHeader(name):
+	case message.IsBrokerHeader(name):
 		return "left out"
 	default:
 		return "kept"

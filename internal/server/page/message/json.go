@@ -13,7 +13,7 @@ import (
 	"dedup-dashboard/internal/admin/deadletter"
 
 	"dedup-dashboard/internal/auth"
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 )
@@ -94,14 +94,14 @@ func exportOf(m web.Masker, who auth.Principal, l deadletter.Letter) export {
 	}
 }
 
-func propertiesOf(p dedup.Properties) propertiesJSON {
+func propertiesOf(p message.Properties) propertiesJSON {
 	j := propertiesJSON{
 		ContentType: p.ContentType, ContentEncoding: p.ContentEncoding, DeliveryMode: p.DeliveryMode, Priority: p.Priority, CorrelationID: p.CorrelationID, ReplyTo: p.ReplyTo,
 		Expiration: p.Expiration, MessageID: p.MessageID, Type: p.Type, UserID: p.UserID, AppID: p.AppID,
 	}
 	switch {
 	case p.Timestamp.IsZero():
-	case dedup.Dated(p.Timestamp):
+	case message.Dated(p.Timestamp):
 		j.Timestamp = web.Time(p.Timestamp)
 	default:
 		j.TimestampSeconds = letter.WireSeconds(p.Timestamp)
@@ -175,7 +175,7 @@ func typedOf(v any) typed {
 	case float32:
 		return typedNumber("float32", float64(v))
 	case time.Time:
-		if !dedup.Dated(v) {
+		if !message.Dated(v) {
 			return typed{Type: "timestamp", Exact: letter.WireSeconds(v)}
 		}
 		return typed{Type: "timestamp", Value: v.UTC()}

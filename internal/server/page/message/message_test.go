@@ -13,6 +13,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -108,7 +109,7 @@ func TestALargeTableSaysHowLargeItIs(t *testing.T) {
 	if !strings.HasSuffix(text, "x…") || len(text) > letter.ShownHeaders+utf8.UTFMax || letter.NestedSize(list) != 5000*100-2 {
 		t.Errorf("%d bytes, ending in %q, of %d", len(text), text[len(text)-10:], letter.NestedSize(list))
 	}
-	lines, note := headerLines(deadletter.Letter{DeadLetter: dedup.DeadLetter{Message: dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"many": list}}}}})
+	lines, note := headerLines(deadletter.Letter{DeadLetter: dedup.DeadLetter{Message: message.Message{Properties: message.Properties{Headers: map[string]any{"many": list}}}}})
 	if len(lines) != 1 || lines[0].Size != "488.3 KiB" || lines[0].Cut != "The first 256 KiB of 488.3 KiB are shown." || note == "" {
 		t.Errorf("%q, %q, %q", lines[0].Size, lines[0].Cut, note)
 	}
@@ -139,7 +140,7 @@ func TestThePageSaysOfEachHeaderWhatARequeueDoesWithIt(t *testing.T) {
 }
 
 func TestABodyThatALookHasNotKeptIsNotOffered(t *testing.T) {
-	for name, left := range map[string]*dedup.LeftOutBody{"kept": nil, "not kept": {Size: 5 << 20}} {
+	for name, left := range map[string]*message.LeftOutBody{"kept": nil, "not kept": {Size: 5 << 20}} {
 		l := deadletter.Letter{Size: 5 << 20}
 		if l.LeftOut = left; left == nil {
 			l.Body = []byte("text")

@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -227,7 +228,7 @@ func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
 	add("App id", l.AppID)
 	switch {
 	case l.Timestamp.IsZero():
-	case dedup.Dated(l.Timestamp):
+	case message.Dated(l.Timestamp):
 		add("Timestamp", show.Moment(l.Timestamp, now).Full)
 	default:
 		add("Timestamp", letter.WireTime(l.Timestamp))

@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -33,7 +34,7 @@ type story struct {
 	items  []jobs.JobItem
 	scans  []deadletter.Scan
 	jobs   map[string]jobs.JobSummary
-	deaths []dedup.Death
+	deaths []message.Death
 }
 
 // timelineIDs is how many ids a look-up by a business key follows.
@@ -217,7 +218,7 @@ func (t *story) since(job jobs.JobSummary, i jobs.JobItem) string {
 	if job.Do != admin.Requeue {
 		return ""
 	}
-	if slices.ContainsFunc(t.deaths, func(d dedup.Death) bool { return diedSince(d, i) }) {
+	if slices.ContainsFunc(t.deaths, func(d message.Death) bool { return diedSince(d, i) }) {
 		return ", then died again"
 	}
 	p, ok := t.messages.deps.Snapshots.Snapshot().Pipeline(job.Pipeline)
@@ -244,13 +245,13 @@ func (t *story) since(job jobs.JobSummary, i jobs.JobItem) string {
 }
 
 // diedSince reports whether a death came after a job had moved the message. Deaths are web.Dated by the second.
-func diedSince(d dedup.Death, i jobs.JobItem) bool {
+func diedSince(d message.Death, i jobs.JobItem) bool {
 	own := i.Death != nil && i.Death.Queue == d.Queue && i.Death.Reason == d.Reason && i.Death.Time.Equal(d.Time)
 	return !own && i.Outcome == "moved" && !d.Time.Before(i.At.Truncate(time.Second))
 }
 
 // death notes a death, unless it is known: looks, copies and jobs tell of the same.
-func (t *story) death(d dedup.Death) {
+func (t *story) death(d message.Death) {
 	for i, k := range t.deaths {
 		if k.Queue == d.Queue && k.Reason == d.Reason && k.Time.Equal(d.Time) {
 			t.deaths[i].Count = max(k.Count, d.Count)

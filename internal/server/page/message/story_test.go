@@ -11,6 +11,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // known is a snapshot.
@@ -37,12 +38,12 @@ func TestALookUpTellsOfAMovedMessageWhatBecameOfIt(t *testing.T) {
 
 func TestADeathIsToldOnceWhoeverTellsOfIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
-	death := dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Count: 1, Time: at}
+	death := message.Death{Queue: "orders", Reason: message.DeathRejected, Count: 1, Time: at}
 	again, later := death, death
 	again.Count, later.Time = 3, at.Add(time.Hour)
 	s := story{now: at.Add(2 * time.Hour), scans: []deadletter.Scan{
-		{ID: "a", At: at.Add(time.Minute), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []deadletter.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []dedup.Death{death}}}}},
-		{ID: "b", At: at.Add(time.Hour), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []deadletter.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []dedup.Death{again}}}}},
+		{ID: "a", At: at.Add(time.Minute), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []deadletter.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []message.Death{death}}}}},
+		{ID: "b", At: at.Add(time.Hour), Queue: dedup.QueueRef{Name: "orders.dlq"}, Letters: []deadletter.Letter{{DeadLetter: dedup.DeadLetter{Ref: "r", Deaths: []message.Death{again}}}}},
 	}, items: []jobs.JobItem{{Ref: "r", At: at.Add(90 * time.Minute), Outcome: "left", Death: &death}, {Ref: "q", At: at.Add(91 * time.Minute), Outcome: "moved", Death: &later}}}
 	looks, moves, deaths := s.looks(), s.moves(), s.died()
 	if len(looks) != 1 || len(moves) != 2 || len(deaths) != 2 {
@@ -84,7 +85,7 @@ func TestAStorySaysWhoRequeuedAMessageWhyAndWhatCameOfIt(t *testing.T) {
 			s := story{messages: New(Deps{Snapshots: snaps}), now: sent.Add(time.Hour), found: c.found, jobs: map[string]jobs.JobSummary{"J": job},
 				items: []jobs.JobItem{{Job: "J", ID: "m-1", Ref: "r", At: sent.Add(300 * time.Millisecond), Target: "orders", Outcome: c.outcome}}}
 			if name == "dead again" { // within the second: a death is dated by the second
-				s.death(dedup.Death{Queue: "orders", Reason: dedup.DeathRejected, Time: sent})
+				s.death(message.Death{Queue: "orders", Reason: message.DeathRejected, Time: sent})
 			}
 			if got := s.moves()[0].Text.Full; got != c.want {
 				t.Errorf("%q, want %q", got, c.want)

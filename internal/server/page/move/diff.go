@@ -76,7 +76,7 @@ func idNote(old string, p move.Plan) templates.Problem {
 	case id == "":
 		n.Tier = dedup.Severe.String()
 	case id != old:
-		n.Tier, n.Mend = dedup.Warning.String(), templates.Sentence("To its consumers it is another message: if the work of the old id was done, it is done a second time.")
+		n.Tier, n.Remedy = dedup.Warning.String(), templates.Sentence("To its consumers it is another message: if the work of the old id was done, it is done a second time.")
 	}
 	return n
 }

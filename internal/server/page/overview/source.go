@@ -44,7 +44,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	c.Problems = append(c.Problems, troubles(queueNames("down: ", b.State.QueuesDown), "severe", "Messages in it cannot be read until its node is back.")...)
 	c.Problems = append(c.Problems, troubles(queueNames("without majority: ", b.State.QueuesMinority), "severe", "Bring back its other members.")...)
 	for _, p := range b.Problems {
-		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Sentence(p.Text), Mend: templates.Sentence(p.Mend)})
+		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Sentence(p.Text), Remedy: templates.Sentence(p.Remedy)})
 	}
 	return cardWithWorst(c)
 }
@@ -125,7 +125,7 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	}
 	return []templates.Problem{{
 		Tier: "warning", Text: templates.Sentence(text),
-		Mend: templates.Sentence("Keep markers in a store of their own with the policy noeviction."),
+		Remedy: templates.Sentence("Keep markers in a store of their own with the policy noeviction."),
 	}}
 }
 
@@ -196,7 +196,7 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 func troubles(texts []string, tier, mend string) []templates.Problem {
 	var out []templates.Problem
 	for _, t := range texts {
-		out = append(out, templates.Problem{Tier: tier, Text: templates.Sentence(t), Mend: templates.Sentence(mend)})
+		out = append(out, templates.Problem{Tier: tier, Text: templates.Sentence(t), Remedy: templates.Sentence(mend)})
 	}
 	return out
 }

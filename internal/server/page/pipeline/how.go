@@ -37,7 +37,7 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 		}
 	}
 	v.Line = howLine(w, shown, check, rule.Disputed(w, p.Pipeline.Limits))
-	if shown == "" && (!stored || len(st.Scheme.Told()) == 0) {
+	if shown == "" && (!stored || len(st.Scheme.RateSources()) == 0) {
 		v.Line += "; this pipeline can have no rate unless its consumers report"
 	}
 	return v

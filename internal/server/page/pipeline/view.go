@@ -32,7 +32,7 @@ func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range show.LostSources(p.Down) {
 		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement(g.Names() + " cannot be read: " + show.Within(g.Err)), Mend: templates.Sentence(g.Silence(now)),
+			Tier: dedup.Severe.String(), Text: show.Statement(g.Names() + " cannot be read: " + show.Within(g.Err)), Remedy: templates.Sentence(g.Silence(now)),
 		})
 	}
 	for _, f := range p.Findings {
@@ -60,7 +60,7 @@ func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web
 
 // findingView is a finding as it is shown: what is wrong, what was seen of it, and what to do.
 func findingView(f dedup.Finding) templates.Problem {
-	p := templates.Problem{Tier: f.Tier.String(), Text: show.Statement(f.Text), Mend: show.Statement(f.Mend)}
+	p := templates.Problem{Tier: f.Tier.String(), Text: show.Statement(f.Text), Remedy: show.Statement(f.Remedy)}
 	if f.Evidence != "" {
 		p.Evidence = templates.Sentence(show.EndSentence(f.Evidence)) // it may begin with a key
 	}

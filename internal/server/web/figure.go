@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"math"
@@ -6,7 +6,6 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
-	"dedup-dashboard/internal/server/web"
 )
 
 // FigureJSON is a figure with its whole provenance. A number that is not known is null, and Why says why.
@@ -37,13 +36,13 @@ type FigureJSON struct {
 func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 	j := FigureJSON{
 		Unit: string(f.Unit), Quality: f.Quality.String(), Source: f.Source, Formula: f.Formula,
-		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: web.Time(f.At), Why: f.Why, Better: f.Better,
+		Window: f.Window.Seconds(), Covered: f.Covered.Seconds(), At: Time(f.At), Why: f.Why, Better: f.Better,
 	}
 	if !f.At.IsZero() {
-		j.Age = web.Number(math.Max(0, now.Sub(f.At).Seconds()))
+		j.Age = Number(math.Max(0, now.Sub(f.At).Seconds()))
 	}
 	if f.N > 0 {
-		j.N = web.Number(f.N) // also of an unknown figure: too few is a reason
+		j.N = Number(f.N) // also of an unknown figure: too few is a reason
 	}
 	if !f.Known() {
 		if j.Why == "" {
@@ -53,7 +52,7 @@ func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 			if f.Unit == dedup.Count {
 				f = whole(f)
 			}
-			if j.Low, j.High = web.Number(f.Low), web.Number(f.High); j.Low == nil || j.High == nil {
+			if j.Low, j.High = Number(f.Low), Number(f.High); j.Low == nil || j.High == nil {
 				j.Low, j.High = nil, nil
 			}
 		}
@@ -62,16 +61,16 @@ func FigureOf(f dedup.Figure, now time.Time) FigureJSON {
 	if f.Unit == dedup.Count && f.IsInterval() {
 		f = whole(f)
 	}
-	j.Value, j.Low, j.High = web.Number(f.Value), web.Number(f.Low), web.Number(f.High)
-	j.Error, j.AtMost = web.Number(f.Error), f.AtMost()
+	j.Value, j.Low, j.High = Number(f.Value), Number(f.Low), Number(f.High)
+	j.Error, j.AtMost = Number(f.Error), f.AtMost()
 	if f.AtLeast {
 		j.AtLeast, j.High = true, nil
 		if f.Unit == dedup.Ratio {
-			j.High = web.Number(1)
+			j.High = Number(1)
 		}
 	}
 	if f.N > 0 && f.Unit == dedup.Ratio {
-		j.Hits = web.Number(math.Round(f.Hits)) // there is no part of a message
+		j.Hits = Number(math.Round(f.Hits)) // there is no part of a message
 	}
 	if j.Value == nil {
 		j.Quality = dedup.QualityUnknown.String()
@@ -90,10 +89,11 @@ func whole(f dedup.Figure) dedup.Figure {
 	return f
 }
 
-// Reading writes figures as they hold at now. While rounds are late, why says so: then no old number passes for one of now.
+// Reading writes figures as they hold at now.
 type Reading struct {
 	now time.Time
-	why string
+	// Late says that rounds are late, and is empty while they are not: then no old number passes for one of now.
+	Late string
 }
 
 // ReadingOf is how figures of a snapshot are to be written at now.
@@ -103,9 +103,9 @@ func ReadingOf(snap *dedup.Snapshot, now time.Time) Reading {
 
 // Figure writes a figure; an unknown one while rounds are late.
 func (r Reading) Figure(f dedup.Figure) FigureJSON {
-	if r.why != "" {
+	if r.Late != "" {
 		old := f
-		f = dedup.Unknown(old.Unit, r.why)
+		f = dedup.Unknown(old.Unit, r.Late)
 		// When its newest sample was taken is still so.
 		f.Source, f.Formula, f.Window, f.At = old.Source, old.Formula, old.Window, old.At
 	}

@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import (
 	"crypto/md5" // #nosec: a name that consumers chose, not a protection

@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import (
 	"encoding/json"

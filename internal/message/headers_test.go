@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import "testing"
 
@@ -16,8 +16,8 @@ func TestEveryHeaderHasOneOwner(t *testing.T) {
 		"cc":                    {},
 		"tenant":                {},
 	} {
-		if OwnHeader(name) != want.own || DeathHeader(name) != want.death || BrokerHeader(name) != want.broker {
-			t.Errorf("%s: own %t, death %t, broker %t", name, OwnHeader(name), DeathHeader(name), BrokerHeader(name))
+		if IsOwnHeader(name) != want.own || IsDeathHeader(name) != want.death || IsBrokerHeader(name) != want.broker {
+			t.Errorf("%s: own %t, death %t, broker %t", name, IsOwnHeader(name), IsDeathHeader(name), IsBrokerHeader(name))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import (
 	"bufio"
@@ -27,17 +27,15 @@ func changing(header string) bool {
 	return header == "x-delivery-count" || header == "x-acquired-count"
 }
 
-// MessageRef returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
-// every property and header with its type, and the body. What a redelivery changes is left out: the flag redelivered and
-// the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
-func MessageRef(queue QueueRef, m Message) string { return RefKey(nil).Of(queue, m) }
-
 // A RefKey makes references that nobody without it can make: a plain one tells whether a guess at what is hidden of a message is right. With
-// nil they are plain, those of MessageRef.
+// nil they are plain.
 type RefKey []byte
 
-// Of returns the reference of a message in a queue: with a key an HMAC-SHA-256 in place of the hash, over the SHA-256 of the body.
-func (k RefKey) Of(queue QueueRef, m Message) string {
+// Ref returns the reference of a message in a queue: the SHA-256 in hex of the queue, the exchange and routing key,
+// every property and header with its type, and the body. What a redelivery changes is left out: the flag redelivered and
+// the headers x-delivery-count and x-acquired-count. Two messages have one reference only if they are equal in all the rest.
+// With a key it is an HMAC-SHA-256 in place of the hash, over the SHA-256 of the body.
+func (k RefKey) Ref(vhost, queue string, m Message) string {
 	sum, version := sha256.New(), byte(plainRefVersion)
 	if len(k) > 0 {
 		sum = hmac.New(sha256.New, k)
@@ -48,7 +46,7 @@ func (k RefKey) Of(queue QueueRef, m Message) string {
 	buffered := bufio.NewWriterSize(sum, 4096)
 	w := refWriter{buffered}
 	w.tag(version)
-	for _, text := range []string{queue.Vhost, queue.Name, m.Exchange, m.RoutingKey} {
+	for _, text := range []string{vhost, queue, m.Exchange, m.RoutingKey} {
 		w.text(text)
 	}
 	w.properties(m.Properties)

@@ -1,6 +1,4 @@
-package dedup
-
-import "time"
+package message
 
 // A Delivery is a message that a queue has handed out and holds until it is settled.
 type Delivery struct {
@@ -32,16 +30,3 @@ const (
 	// AnswerLost: the channel or connection ended first. The message may be in a queue or not.
 	AnswerLost PublishOutcome = "unknown"
 )
-
-// A Peek is a bounded look at the head of a queue: the messages were taken and put back.
-type Peek struct {
-	Queue QueueRef
-	// At is when the look began, by our clock; Took how long messages were held.
-	At       time.Time
-	Took     time.Duration
-	Messages []Message
-	// Ready is the number of messages that were ready when it began.
-	Ready int64
-	// Short says why it ended before the limit though more were ready: "64 MiB were read"; empty when it did not.
-	Short string
-}

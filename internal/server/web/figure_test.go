@@ -1,4 +1,4 @@
-package api
+package web
 
 import (
 	"math"
@@ -72,5 +72,3 @@ func TestAPIGivesTheEndsOfEveryNumber(t *testing.T) {
 		t.Errorf("%v hits: there is no part of a message", *j.Hits)
 	}
 }
-
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import (
 	"reflect"
@@ -19,20 +19,6 @@ func TestADeathHistorySurvivesItsSnapshot(t *testing.T) {
 	}
 	if text := EncodeDeaths(nil); text != "" {
 		t.Errorf("no history is written as %q", text)
-	}
-}
-
-func TestAMessageFromAParkingQueueStillSaysWhereItDied(t *testing.T) {
-	before := []Death{{Queue: "orders", Reason: DeathRejected, Count: 2}}
-	headers := map[string]any{HeaderOriginalDeath: EncodeDeaths(before)}
-	restored := NewDeadLetter(QueueRef{Vhost: "/", Name: "orders.dlq"}, Message{Properties: Properties{Headers: headers}})
-	if source, ok := restored.Source(); !ok || source != "orders" {
-		t.Errorf("it came from %q, %t", source, ok)
-	}
-	headers["x-death"] = []any{map[string]any{"queue": "refunds", "reason": DeathExpired, "count": int64(1)}}
-	again := NewDeadLetter(QueueRef{Vhost: "/", Name: "orders.dlq"}, Message{Properties: Properties{Headers: headers}})
-	if source, _ := again.Source(); source != "refunds" || len(again.Deaths) != 2 {
-		t.Errorf("after a newer death it came from %q: %+v", source, again.Deaths)
 	}
 }
 

@@ -1,4 +1,4 @@
-package dedup_test
+package message_test
 
 import (
 	"bytes"
@@ -12,12 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
-func source(t testing.TB, from string) dedup.IDSource {
+func source(t testing.TB, from string) message.IDSource {
 	t.Helper()
-	s, err := dedup.ParseIDSource(from)
+	s, err := message.ParseIDSource(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,15 +25,15 @@ func source(t testing.TB, from string) dedup.IDSource {
 }
 
 func TestIDOfAMessage(t *testing.T) {
-	header := func(v any) dedup.Message {
-		return dedup.Message{Properties: dedup.Properties{Headers: map[string]any{"x-key": v}}}
+	header := func(v any) message.Message {
+		return message.Message{Properties: message.Properties{Headers: map[string]any{"x-key": v}}}
 	}
-	body := func(s string) dedup.Message { return dedup.Message{Body: []byte(s)} }
-	withID := dedup.Message{Properties: dedup.Properties{MessageID: "m-1"}, Body: []byte("hello")}
+	body := func(s string) message.Message { return message.Message{Body: []byte(s)} }
+	withID := message.Message{Properties: message.Properties{MessageID: "m-1"}, Body: []byte("hello")}
 	tests := []struct {
 		name    string
 		from    string
-		message dedup.Message
+		message message.Message
 		id      string
 		absent  bool
 		why     string
@@ -93,11 +93,11 @@ func TestIDOfAMessage(t *testing.T) {
 func TestIDSourceRefusesWhatIsNoPlace(t *testing.T) {
 	for _, from := range []string{"", "body", "header:", "header: x", "header::", "json:", "json:$", "json:$.", "json:$.a b", "json:a", "json:$[-1]",
 		"json:$[99999999999]", "message_id else", "message_id else body", "message_id, md5(body)", "Message_ID"} {
-		if s, err := dedup.ParseIDSource(from); err == nil {
+		if s, err := message.ParseIDSource(from); err == nil {
 			t.Errorf("%q was taken for %v", from, s)
 		}
 	}
-	if got := (dedup.IDSource{}).Identify(dedup.Message{}); !got.Absent || got.Why == "" {
+	if got := (message.IDSource{}).Identify(message.Message{}); !got.Absent || got.Why == "" {
 		t.Errorf("the zero value says %+v", got)
 	}
 }
@@ -107,7 +107,7 @@ func TestIDOfALargeBody(t *testing.T) {
 	body := append([]byte(`{"items":[`), filler...)
 	body = append(body, `0],"orderId":"o-1"}`...)
 	started := time.Now()
-	id, ok, why := source(t, "json:$.orderId").ID(dedup.Message{Body: body})
+	id, ok, why := source(t, "json:$.orderId").ID(message.Message{Body: body})
 	if id != "o-1" || !ok {
 		t.Fatalf("%d MiB: %q, %s", len(body)>>20, id, why)
 	}
@@ -115,7 +115,7 @@ func TestIDOfALargeBody(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	deep := strings.Repeat("[", 5_000_000)
-	if _, ok, _ := source(t, "json:$[0]").ID(dedup.Message{Body: []byte(deep)}); ok {
+	if _, ok, _ := source(t, "json:$[0]").ID(message.Message{Body: []byte(deep)}); ok {
 		t.Error("a body of open brackets has an id")
 	}
 }
@@ -154,8 +154,8 @@ func TestIDInJSONIsWhatAParserFinds(t *testing.T) {
 			"json:$.a[1].id": func(v any) any { return member(element(member(v, "a"), 1), "id") },
 			"json:$[0]":      func(v any) any { return element(v, 0) },
 		} {
-			s, _ := dedup.ParseIDSource(from)
-			got := s.Identify(dedup.Message{Body: body})
+			s, _ := message.ParseIDSource(from)
+			got := s.Identify(message.Message{Body: body})
 			var want string
 			switch v := look(tree).(type) {
 			case string:
@@ -189,13 +189,13 @@ func FuzzIdentify(f *testing.F) {
 	f.Add("header:x else md5(body)", []byte(`{`), "\xff")
 	f.Add("message_id", []byte("null"), "")
 	f.Fuzz(func(t *testing.T, from string, body []byte, text string) {
-		s, err := dedup.ParseIDSource(from)
+		s, err := message.ParseIDSource(from)
 		if err != nil {
 			return
 		}
-		m := dedup.Message{Body: body, Properties: dedup.Properties{MessageID: text, Headers: map[string]any{"x": text, "y": body}}}
+		m := message.Message{Body: body, Properties: message.Properties{MessageID: text, Headers: map[string]any{"x": text, "y": body}}}
 		got := s.Identify(m)
-		if (got.ID == "") == (got.Why == "") || len(got.ID) > dedup.LongestID || !utf8.ValidString(got.ID) || (got.Absent && got.ID != "") {
+		if (got.ID == "") == (got.Why == "") || len(got.ID) > message.LongestID || !utf8.ValidString(got.ID) || (got.Absent && got.ID != "") {
 			t.Errorf("%q: %+v", from, got)
 		}
 		without := m
@@ -215,11 +215,11 @@ func FuzzIdentify(f *testing.F) {
 
 func TestAnIDInABodyThatWasLeftOutCannotBeRead(t *testing.T) {
 	for rule, unread := range map[string]bool{"md5(body)": true, "json:$.id": true, "message_id": false, "header:id": false} {
-		source, err := dedup.ParseIDSource(rule)
+		source, err := message.ParseIDSource(rule)
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := source.Identify(dedup.Message{LeftOut: &dedup.LeftOutBody{Size: 5 << 20}})
+		i := source.Identify(message.Message{LeftOut: &message.LeftOutBody{Size: 5 << 20}})
 		if i.ID != "" || i.Absent == unread || i.Why == "" || source.NeedsBody() != unread {
 			t.Errorf("%s: %+v", rule, i)
 		}

@@ -1,4 +1,4 @@
-package dedup
+package message
 
 import (
 	"fmt"
@@ -15,6 +15,34 @@ const (
 	HeaderFirstDeathExchange = "x-first-death-exchange"
 )
 
+// The reasons of a death, as RabbitMQ writes them.
+const (
+	DeathRejected      = "rejected"
+	DeathExpired       = "expired"
+	DeathMaxLength     = "maxlen"
+	DeathDeliveryLimit = "delivery_limit"
+)
+
+// DeathReasons returns the reasons of a death, the commonest first.
+func DeathReasons() []string {
+	return []string{DeathRejected, DeathExpired, DeathMaxLength, DeathDeliveryLimit}
+}
+
+// A Death is one entry of the header x-death: how often, why and where from a message was dead-lettered
+// (https://www.rabbitmq.com/docs/dlx#effects).
+type Death struct {
+	Queue  string
+	Reason string
+	// Count is how often; 0 when the history does not say.
+	Count int64
+	// Time is that of the first death for this queue and reason, to the second; zero when absent.
+	Time        time.Time
+	Exchange    string
+	RoutingKeys []string
+	// OriginalExpiration is the expiration that the broker removed, in milliseconds as text; empty when there was none.
+	OriginalExpiration string
+}
+
 const (
 	// mostDeaths bounds the entries that are read of x-death, and the routing keys of each: the broker writes one entry
 	// for each queue and reason.
@@ -24,16 +52,6 @@ const (
 	// mostFaults is how many parts that cannot be read are named one by one.
 	mostFaults = 3
 )
-
-// NewDeadLetter returns a message of a dead-letter queue with its history and its reference.
-func NewDeadLetter(queue QueueRef, m Message) DeadLetter { return KeyedDeadLetter(nil, queue, m) }
-
-// KeyedDeadLetter is NewDeadLetter with a reference of the key.
-func KeyedDeadLetter(key RefKey, queue QueueRef, m Message) DeadLetter {
-	l := DeadLetter{Message: m, Queue: queue, Ref: key.Of(queue, m)}
-	l.Deaths, l.Malformed = DeathsOf(m.Headers)
-	return l
-}
 
 // DeathsOf reads the death history in the headers of a message, newest first, and says in words what of it cannot be read.
 // Without any readable entry in x-death the one of the headers x-first-death-* is returned, whose count is 0 because they
@@ -54,41 +72,10 @@ func DeathsOf(headers map[string]any) (deaths []Death, malformed string) {
 	return deaths, r.said()
 }
 
-// Source returns the name of the queue that a dead letter came from: that of its newest death, which lies in the vhost of
-// the dead-letter queue. It is false when no death says it.
-func (l DeadLetter) Source() (queue string, ok bool) {
-	for _, d := range l.Deaths {
-		if d.Queue != "" {
-			return d.Queue, true
-		}
-	}
+// FirstDeath returns the death that the headers x-first-death-* tell; false where they tell neither its queue nor its reason.
+func FirstDeath(headers map[string]any) (Death, bool) {
 	r := deathReader{}
-	first, ok := r.first(l.Headers)
-	return first.Queue, ok && first.Queue != ""
-}
-
-// FirstDied returns when the message died for the first time, to the second; zero when no death says it.
-func (l DeadLetter) FirstDied() time.Time {
-	var first time.Time
-	for _, d := range l.Deaths {
-		if !d.Time.IsZero() && (first.IsZero() || d.Time.Before(first)) {
-			first = d.Time
-		}
-	}
-	return first
-}
-
-// LastDied returns the newest time of a death that is known, to the second; zero when no death says one. The broker keeps one time for
-// each queue and reason, that of the first such death: of a message that died of one reason in one queue again, the newest may be later.
-// A time that no calendar of four digits has is none.
-func (l DeadLetter) LastDied() time.Time {
-	var last time.Time
-	for _, d := range l.Deaths {
-		if d.Time.After(last) && d.Time.UTC().Year() < 9999 {
-			last = d.Time
-		}
-	}
-	return last
+	return r.first(headers)
 }
 
 // deathReader collects what cannot be read.

@@ -28,7 +28,7 @@ func (e actExplainer) outcome(err error) dedup.Outcome {
 	if client.IsAnswer(err, "") && !passing(err) {
 		result = dedup.Refused
 	}
-	return dedup.Outcome{Result: result, Text: e.words(err)}
+	return dedup.Outcome{Result: result, Text: e.describe(err)}
 }
 
 // passing reports whether the server is only not ready: it does not refuse us.
@@ -41,7 +41,7 @@ func passing(err error) bool {
 	return false
 }
 
-func (e actExplainer) words(err error) string {
+func (e actExplainer) describe(err error) string {
 	server := "Redis at " + e.Addr
 	switch {
 	case client.IsAnswer(err, "READONLY"):
@@ -56,10 +56,10 @@ func (e actExplainer) words(err error) string {
 		return e.permission(err.Error())
 	case client.IsAnswer(err, "EXECABORT"):
 		if _, cause, ok := strings.Cut(err.Error(), "because of: "); ok {
-			return e.words(nestedAnswer(cause))
+			return e.describe(nestedAnswer(cause))
 		}
 	}
-	return actSettings.Replace(e.Explainer.Words(err))
+	return actSettings.Replace(e.Explainer.Describe(err))
 }
 
 // nestedAnswer is an error answer of Redis that stood within another.
@@ -74,7 +74,7 @@ func (nestedAnswer) RedisError() {}
 // permission names the ACL rule that is missing.
 func (e actExplainer) permission(answer string) string {
 	if client.DeniedCommand.MatchString(answer) {
-		return e.PermissionWords(answer)
+		return e.DescribePermission(answer)
 	}
 	user := e.User
 	if user == "" {
@@ -92,7 +92,7 @@ func (s *session) different(now reading) dedup.Outcome {
 	if now.kind == typeNone {
 		return dedup.Outcome{Result: dedup.Gone}
 	}
-	return dedup.Outcome{Result: dedup.Changed, Text: s.words(now), Now: s.sighting(now)}
+	return dedup.Outcome{Result: dedup.Changed, Text: s.describe(now), Now: s.sighting(now)}
 }
 
 // touched words a marker that somebody touched between the comparison and the act. It may look as before again.
@@ -104,8 +104,8 @@ func (s *session) touched(ctx context.Context) dedup.Outcome {
 	return s.different(now)
 }
 
-// words say what is there now: "now done since 03:12:07 UTC", "now taken again: expires 03:17:07 UTC".
-func (s *session) words(r reading) string {
+// describe say what is there now: "now done since 03:12:07 UTC", "now taken again: expires 03:17:07 UTC".
+func (s *session) describe(r reading) string {
 	if r.kind == typeNone {
 		return "gone"
 	}
@@ -114,21 +114,21 @@ func (s *session) words(r reading) string {
 	case s.same(r):
 		return "touched at this moment, and looks as before"
 	case now.State == dedup.StateUnknown:
-		return "now unreadable (" + s.outline(r) + ")" + expiryWords(r)
+		return "now unreadable (" + s.outline(r) + ")" + describeExpiry(r)
 	case s.layout.Classify(s.seen.Key) == layout.Retry && now.Attempts != nil:
-		return "now a count of " + strconv.FormatInt(*now.Attempts, 10) + expiryWords(r)
+		return "now a count of " + strconv.FormatInt(*now.Attempts, 10) + describeExpiry(r)
 	case now.State != s.seen.State && !now.Since.IsZero():
-		return "now " + string(now.State) + " since " + clockWords(now.Since, r.clock)
+		return "now " + string(now.State) + " since " + describeClock(now.Since, r.clock)
 	case now.State != s.seen.State:
-		return "now " + string(now.State) + expiryWords(r)
+		return "now " + string(now.State) + describeExpiry(r)
 	case s.layout.Config.Kind == markers.RedisLock:
-		return s.lockWords(r, now.Marker)
-	case r.is(s.seen.Type, string(s.seen.Value), s.fields) && r.expires != layout.NoExpiry && s.seen.ExpiresMillis == dedup.NoExpiry:
-		return "now taken again, or given an expiry" + expiryWords(r)
+		return s.describeLock(r, now.Marker)
+	case r.matches(s.seen.Type, string(s.seen.Value), s.fields) && r.expires != layout.NoExpiry && s.seen.ExpiresMillis == dedup.NoExpiry:
+		return "now taken again, or given an expiry" + describeExpiry(r)
 	case s.sameExpiry(r.expires, s.seen.ExpiresMillis):
-		return "now " + string(now.State) + " with another value" + expiryWords(r)
+		return "now " + string(now.State) + " with another value" + describeExpiry(r)
 	}
-	return "now taken again" + expiryWords(r)
+	return "now taken again" + describeExpiry(r)
 }
 
 // outline describes a value without a byte of it: what is said of an action is kept for good, and values may be payload.
@@ -159,15 +159,15 @@ func counted(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-func expiryWords(r reading) string {
+func describeExpiry(r reading) string {
 	if r.expires == layout.NoExpiry {
 		return ": never expires"
 	}
-	return ": expires " + clockWords(time.UnixMilli(r.expires), r.clock)
+	return ": expires " + describeClock(time.UnixMilli(r.expires), r.clock)
 }
 
-// clockWords writes a time of day, with its date if that is not the day of now.
-func clockWords(at, now time.Time) string {
+// describeClock writes a time of day, with its date if that is not the day of now.
+func describeClock(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
 		return at.Format("15:04:05 UTC")
@@ -197,14 +197,14 @@ func redissonChannel(name string) string {
 	return "redisson_lock__channel:{" + name + "}"
 }
 
-// lockWords say what a lock is now that is not what was seen.
-func (s *session) lockWords(r reading, now dedup.Marker) string {
+// describeLock say what a lock is now that is not what was seen.
+func (s *session) describeLock(r reading, now dedup.Marker) string {
 	before := s.marker(reading{kind: s.seen.Type, value: string(s.seen.Value), fields: s.fields, expires: s.seen.ExpiresMillis, clock: r.clock})
 	switch {
 	case now.Owner != before.Owner && r.kind == typeString: // the token is the value, and who knows it can end the lock
-		return "now held by another token (" + s.outline(r) + ")" + expiryWords(r)
+		return "now held by another token (" + s.outline(r) + ")" + describeExpiry(r)
 	case now.Owner != before.Owner:
-		return "now held by " + codec.Printable(now.Owner) + expiryWords(r)
+		return "now held by " + codec.Printable(now.Owner) + describeExpiry(r)
 	}
-	return "now taken again or prolonged by its owner" + expiryWords(r)
+	return "now taken again or prolonged by its owner" + describeExpiry(r)
 }

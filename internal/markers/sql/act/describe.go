@@ -31,8 +31,8 @@ const (
 	faultOther
 )
 
-// words word an error before which nothing was done.
-func (a *actor) words(fault rowFault, err error, r *rowAct) string {
+// describe word an error before which nothing was done.
+func (a *actor) describe(fault rowFault, err error, r *rowAct) string {
 	server := a.d.Name() + " at " + a.at.Addr
 	said := codec.Printable(err.Error())
 	switch fault {
@@ -54,8 +54,8 @@ func (a *actor) words(fault rowFault, err error, r *rowAct) string {
 	return server + " refused, and nothing was done: " + said
 }
 
-// nowWords say what became of a row that is not what was seen.
-func (r *rowAct) nowWords(now *dedup.Sighting, differing []string) string {
+// describeNow say what became of a row that is not what was seen.
+func (r *rowAct) describeNow(now *dedup.Sighting, differing []string) string {
 	text := "now " + string(now.State)
 	if now.State == r.seen.State {
 		text = "now " + string(now.State) + " again"
@@ -66,7 +66,7 @@ func (r *rowAct) nowWords(now *dedup.Sighting, differing []string) string {
 	if !now.Since.IsZero() {
 		text += " since " + dayAndTime(now.Since)
 	}
-	return text + "; changed: " + columnWords(differing)
+	return text + "; changed: " + describeColumns(differing)
 }
 
 func dayAndTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
@@ -117,13 +117,13 @@ func (r *rowAct) sessions(ctx context.Context) (found []string, ours bool, err e
 		if r.actor.own(id) {
 			ours = true
 		} else {
-			found = append(found, sessionWords(user, host, seconds))
+			found = append(found, describeSession(user, host, seconds))
 		}
 	}
 	return found, ours, rows.Err()
 }
 
-func sessionWords(user, host sql.NullString, seconds sql.NullFloat64) string {
+func describeSession(user, host sql.NullString, seconds sql.NullFloat64) string {
 	text := "a session"
 	switch {
 	case user.Valid && host.String != "":
@@ -172,7 +172,7 @@ func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Ou
 	case fate == fateCommitted:
 		return r.done, false
 	case fate == fateAborted && r.d.fault(commit.err) != faultLost:
-		return rowRefused(r.actor.words(r.d.fault(commit.err), commit.err, r)), false
+		return rowRefused(r.actor.describe(r.d.fault(commit.err), commit.err, r)), false
 	case fate == fateAborted:
 		return dedup.Outcome{Result: dedup.NotDone, Text: "the connection was lost, and the server rolled back"}, false
 	}
@@ -184,11 +184,11 @@ func (r *rowAct) ask(ctx context.Context, commit *commitError) (outcome dedup.Ou
 		}
 		return outcome, r.d.fault(err) == faultLocked
 	}
-	return r.told(ctx, again, now, lost), fate == fateOpen
+	return r.lostAnswer(ctx, again, now, lost), fate == fateOpen
 }
 
-// told says what the row tells of a COMMIT whose answer was lost; the row is locked, so that COMMIT has ended.
-func (r *rowAct) told(ctx context.Context, again *rowAct, now *dedup.Sighting, lost string) dedup.Outcome {
+// lostAnswer says what the row shows of a COMMIT whose answer was lost; the row is locked, so that COMMIT has ended.
+func (r *rowAct) lostAnswer(ctx context.Context, again *rowAct, now *dedup.Sighting, lost string) dedup.Outcome {
 	open := dedup.Outcome{Result: dedup.UnknownOutcome, Now: now}
 	if now == nil {
 		switch {
@@ -208,7 +208,7 @@ func (r *rowAct) told(ctx context.Context, again *rowAct, now *dedup.Sighting, l
 	case r.before != nil && len(r.before.differing(is)) == 0:
 		return dedup.Outcome{Result: dedup.NotDone, Text: lost + "; the row is there as it was seen", Now: now}
 	default:
-		open.Text = lost + "; the row is " + r.nowWords(now, r.before.differing(is))
+		open.Text = lost + "; the row is " + r.describeNow(now, r.before.differing(is))
 	}
 	return open
 }

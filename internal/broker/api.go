@@ -1,0 +1,206 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"dedup-dashboard/internal/secret"
+)
+
+const (
+	// maxBody bounds one answer, after decompression.
+	maxBody = 32 << 20
+	// maxDrain is how much of an answer's rest is read so that its connection can be used again.
+	maxDrain       = 64 << 10
+	connectTimeout = 5 * time.Second
+	UserAgent      = "dedup-dashboard"
+)
+
+// An api sends single requests to the management API of one broker; its callers take turns.
+type api struct {
+	name     string
+	root     *url.URL
+	user     string
+	password secret.Secret
+	timeout  time.Duration
+	limit    int64
+	http     *http.Client
+	// date is the broker's clock in its newest answer, zero when it said none, and asked ours before the request.
+	date, asked time.Time
+}
+
+// newHTTP returns a client that follows no redirect and asks no proxy.
+func newHTTP(roots *x509.CertPool) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    connectTimeout,
+			MaxIdleConnsPerHost:    1,
+			IdleConnTimeout:        90 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// A streamed decodes itself piece by piece, so that a large answer is never in memory as a whole.
+type streamed interface {
+	decode(*json.Decoder) error
+}
+
+// get reads one resource into v. The path is what apiPath returns.
+func (a *api) get(ctx context.Context, path string, query url.Values, v any) error {
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	request, name, err := a.request(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	answer, err := a.http.Do(request)
+	if err != nil {
+		return a.connectError(name, time.Since(started), OrEnd(ctx, err))
+	}
+	defer answer.Body.Close()
+	a.noteDate(started, answer)
+	if answer.StatusCode != http.StatusOK {
+		return a.statusError(name, answer)
+	}
+	if err := a.notJSON(name, answer); err != nil {
+		return err
+	}
+	body := &limitedBody{from: answer.Body, left: a.limit, limit: a.limit}
+	if err := decode(body, v); err != nil {
+		return a.bodyError(name, time.Since(started), OrEnd(ctx, err))
+	}
+	return nil
+}
+
+// noteDate remembers the broker's clock as its answer shows it, beside ours when the request was made.
+func (a *api) noteDate(asked time.Time, answer *http.Response) {
+	a.asked, a.date = asked, time.Time{}
+	if date, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+		a.date = date
+	}
+}
+
+// getTwice tries once more after a 500: up to 4.2 a queue that is deleted while the list is made fails the whole list.
+func (a *api) getTwice(ctx context.Context, path string, query url.Values, v any) error {
+	err := a.get(ctx, path, query, v)
+	if hasStatus(err, http.StatusInternalServerError) {
+		err = a.get(ctx, path, query, v)
+	}
+	return err
+}
+
+// put replaces one resource.
+func (a *api) put(ctx context.Context, path string, body any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("broker %s: encode: %w", a.name, err)
+	}
+	started := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
+	defer cancel()
+	request, name, err := a.request(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	name = http.MethodPut + strings.TrimPrefix(name, http.MethodGet)
+	request.Method, request.Body, request.ContentLength = http.MethodPut, io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	request.Header.Set("Content-Type", "application/json")
+	answer, err := a.http.Do(request)
+	if err != nil {
+		return a.connectError(name, time.Since(started), OrEnd(ctx, err))
+	}
+	defer answer.Body.Close()
+	if code := answer.StatusCode; code != http.StatusNoContent && code != http.StatusCreated && code != http.StatusOK {
+		return a.statusError(name, answer)
+	}
+	_, _ = io.CopyN(io.Discard, answer.Body, maxDrain)
+	return nil
+}
+
+// OrEnd returns why ctx ended, if it did: the connection that this closed shows as some error of its own.
+func OrEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+// request builds a request and its name for errors.
+func (a *api) request(ctx context.Context, path string, query url.Values) (*http.Request, string, error) {
+	target := *a.root
+	escaped := strings.TrimRight(a.root.EscapedPath(), "/") + "/api/" + path
+	unescaped, err := url.PathUnescape(escaped)
+	if err != nil {
+		return nil, "", fmt.Errorf("broker %s: build the path %s: %w", a.name, Quote(escaped), err)
+	}
+	target.Path, target.RawPath, target.RawQuery = unescaped, escaped, query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, "", fmt.Errorf("broker %s: build a request: %w", a.name, err)
+	}
+	request.SetBasicAuth(a.user, a.password.Reveal())
+	request.Header.Set("User-Agent", UserAgent)
+	request.Header.Set("Accept", "application/json")
+	return request, "GET " + target.RequestURI(), nil
+}
+
+// APIPath escapes each segment by itself, so that the vhost "/" becomes %2F. It must not be cleaned or joined later.
+func APIPath(segments ...string) string {
+	escaped := make([]string, len(segments))
+	for i, s := range segments {
+		escaped[i] = url.PathEscape(s)
+	}
+	return strings.Join(escaped, "/")
+}
+
+func decode(body io.Reader, v any) error {
+	decoder := json.NewDecoder(body)
+	var err error
+	if s, ok := v.(streamed); ok {
+		err = s.decode(decoder)
+	} else {
+		err = decoder.Decode(v)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, body, maxDrain); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
+}
+
+// A limitedBody fails, rather than ends, beyond its limit.
+type limitedBody struct {
+	from        io.Reader
+	left, limit int64
+}
+
+// Read implements io.Reader.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, bodyTooLarge{b.limit}
+	}
+	if int64(len(p)) > b.left {
+		p = p[:b.left]
+	}
+	n, err := b.from.Read(p)
+	b.left -= int64(n)
+	return n, err
+}
