@@ -6,7 +6,6 @@ import (
 )
 
 func TestLiveCountsAreRefusedWhereAFailedMarkerLooksLikeACompletion(t *testing.T) {
-	t.Parallel()
 	s := Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "keep", States: []State{Processing, Done, Failed}}
 	if why := s.Refuses(MethodLive); !strings.Contains(why, "failed markers") {
 		t.Errorf("%q", why)

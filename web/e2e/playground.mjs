@@ -1,17 +1,17 @@
 // Starts the playground for the tests: a real broker, a real store, real consumers and the dashboard's own program.
-import { spawn, execFileSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdtempSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { patience, results, root } from "./demo.mjs";
+import { build, patience, results, root } from "./demo.mjs";
 
 /** Builds and starts the playground with these pipelines and knobs, and returns when it is open. */
 export async function startPlayground({ only, knobs }) {
   const dir = mkdtempSync(join(tmpdir(), "dedup-playground-"));
   const bin = join(root, "bin");
   mkdirSync(results, { recursive: true });
-  execFileSync("go", ["build", "-o", bin + "/", "./cmd/dashboard", "./cmd/playground"], { cwd: root, stdio: "inherit" });
+  build("./cmd/dashboard", "./cmd/playground");
   // It ends by itself if the tests are killed.
   const args = ["-dir", dir, "-dashboard", join(bin, "dashboard"), "-listen", "127.0.0.1:0", "-duration", "30m", "-only", only.join()];
   const child = spawn(join(bin, "playground"), [...args, ...knobs.flatMap((knob) => ["-set", knob])], { stdio: ["ignore", "pipe", "inherit"] });

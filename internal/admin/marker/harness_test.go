@@ -209,8 +209,9 @@ func (d *desk) ended(t *testing.T, id string) marker.Operation {
 // when waits until an operation is as wanted.
 func (d *desk) when(t *testing.T, id string, wanted func(marker.Operation) bool) marker.Operation {
 	t.Helper()
-	limit := time.After(2 * time.Minute)
-	for {
+	limit := time.After(10 * time.Minute)
+	// To read an operation of hundreds of items takes a while itself.
+	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		o, err := d.Operation(context.Background(), operator, id)
 		if err != nil {
 			t.Fatal(err)
@@ -219,7 +220,7 @@ func (d *desk) when(t *testing.T, id string, wanted func(marker.Operation) bool)
 			return o
 		}
 		select {
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(pause):
 		case <-limit:
 			t.Fatalf("operation %s never came so far: %+v", id, o)
 		}

@@ -10,7 +10,6 @@ import (
 // TestAnswersHoldTheMean simulates what is held with known times, and holds each number and each bound against the truth of its
 // own window. The ways between broker and consumer are not simulated, so that bands are tried without their reach for them.
 func TestAnswersHoldTheMean(t *testing.T) {
-	t.Parallel()
 	for _, window := range []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute} {
 		bands, bounds := judge{t: t, window: window, what: "bands"}, judge{t: t, window: window, what: "bounds"}
 		for i, w := range workloads() {

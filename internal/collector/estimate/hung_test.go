@@ -37,7 +37,6 @@ func full(r *rand.Rand, prefetch int, work, seconds float64) []delivery {
 
 // TestWhatHangsIsNoLatency holds numbers and bounds against the truth where messages hang beside traffic of many kinds.
 func TestWhatHangsIsNoLatency(t *testing.T) {
-	t.Parallel()
 	traffic := []struct {
 		name     string
 		capacity float64

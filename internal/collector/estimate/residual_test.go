@@ -133,7 +133,6 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 // TestTheBandOfTheResidualHoldsTheTruth: over disjoint windows of a minute and of five, the truth lies within the bounds in at least 93 %
 // by the lower limit of a 95 % interval, and the bounds are as narrow as they are meant to be.
 func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
-	t.Parallel()
 	const ms = time.Millisecond
 	for _, c := range []struct {
 		name string
@@ -160,7 +159,6 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		{"a broker that is read each 5 s", traffic{rate: 50, resent: 0.02, lag: time.Second, slip: 10 * ms, every: 5 * time.Second}, 0.3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			random := rand.New(rand.NewPCG(1, 2))
 			var held, n float64
 			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {

@@ -63,7 +63,6 @@ func TestASessionCountsDuplicatesToATenthOfAPoint(t *testing.T) {
 		"few messages":                         few(usual(textScheme()), func(c *sessionTraffic) { c.perSecond, c.readsOnly = 3, true }),
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			const runs = 20
 			near, held := 0, 0
 			for seed := range runs {

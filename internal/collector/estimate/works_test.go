@@ -79,7 +79,6 @@ func workers() (all []worker) {
 
 // TestWorkNarrowsLatenciesAroundTheTruth holds means and percentiles of disjoint windows against what was acked in them.
 func TestWorkNarrowsLatenciesAroundTheTruth(t *testing.T) {
-	t.Parallel()
 	const window = 5 * time.Minute
 	means, percentiles := judge{t: t, window: window, what: "means"}, judge{t: t, window: window, what: "percentiles"}
 	raised, all := 0, 0
@@ -124,7 +123,6 @@ func TestWorkNarrowsLatenciesAroundTheTruth(t *testing.T) {
 
 // TestSamplesThatMeetWorksTellTheRest holds means whose samples stand for what was not worked on against the truth: few stay bounds.
 func TestSamplesThatMeetWorksTellTheRest(t *testing.T) {
-	t.Parallel()
 	for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {
 		numbers, bounds := judge{t: t, window: window, what: "numbers"}, judge{t: t, window: window, what: "bounds"}
 		for i, w := range workers() {

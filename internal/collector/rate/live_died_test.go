@@ -11,7 +11,6 @@ import (
 // TestAChannelThatDiedInMidWorkLostNoAck as its claim shows, which nobody ended since. Claims that are left behind in other ways are not mistaken
 // for those.
 func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
@@ -40,7 +39,6 @@ func TestAChannelThatDiedInMidWorkLostNoAck(t *testing.T) {
 		{"work that may still go on, though most is shorter", []int{196}, []int{197}, 100, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			var readings []estimate.Joint
 			began := now.Add(-200 * time.Second)
 			for i := range 201 {

@@ -9,7 +9,6 @@ import (
 )
 
 func TestAClockThatIsSetBackDropsOnlyWhatComesAgain(t *testing.T) {
-	t.Parallel()
 	day := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	var all Joints
 	for _, second := range []int{1, 2, 3, 4, 2, 3, 4} {
