@@ -112,12 +112,13 @@ func (p *pipeline) meetAcks(v view, span rate.HitsSpan, h *estimate.Hits) string
 	if p.joint == nil || v.scheme.Refuses(dedup.MethodLive) != "" || v.scheme.OnInFlight == "ack" {
 		return ""
 	}
-	inner, okInner := p.residualWithin(v, span)
+	waiting := p.waitingAcks(span.From, v.several)
+	inner, okInner := p.residualWithin(span, waiting)
 	low, high := 0.0, math.Inf(1)
 	if okInner {
 		low, _, _ = inner.Duplicates(0)
 	}
-	if outer, ok := p.residualAround(v, span); ok && !p.vanishing() {
+	if outer, ok := p.residualAround(span, waiting); ok && !p.vanishing() {
 		_, _, high = outer.Duplicates(p.acksLost(outer, v.scheme, v.several, p.channelsClosed(outer)))
 	}
 	least, _, most := h.Duplicates()
@@ -132,26 +133,26 @@ func (p *pipeline) meetAcks(v view, span rate.HitsSpan, h *estimate.Hits) string
 }
 
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
-func (p *pipeline) residualWithin(v view, span rate.HitsSpan) (estimate.Residual, bool) {
+func (p *pipeline) residualWithin(span rate.HitsSpan, waiting estimate.Unacked) (estimate.Residual, bool) {
 	all := p.joints.Readings
 	first, last := p.joints.After(span.From), p.joints.After(span.To.Add(-span.ToTook))-1
 	if last <= first {
 		return estimate.Residual{}, false
 	}
-	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), p.waitingAcks(span.From, v.several))
+	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
 	r.Doubled = p.doubledUnseen(r.From)
 	return r, ok && !r.From.Before(span.From) && !r.To.After(span.To)
 }
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
-func (p *pipeline) residualAround(v view, span rate.HitsSpan) (estimate.Residual, bool) {
+func (p *pipeline) residualAround(span rate.HitsSpan, waiting estimate.Unacked) (estimate.Residual, bool) {
 	all, from := p.joints.Readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
 		first, last := p.joints.After(from)-1-more, p.joints.After(span.To)+more
 		if first < 0 || last >= len(all) {
 			break
 		}
-		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), p.waitingAcks(span.From, v.several))
+		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
 		if ok && !r.From.After(from) && !r.To.Before(span.To) && r.Covered == r.To.Sub(r.From) {
 			r.Doubled = p.doubledUnseen(r.From)
 			return r, true

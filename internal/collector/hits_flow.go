@@ -64,7 +64,9 @@ func (p *pipeline) unackedAround(at time.Time) float64 {
 		most = float64(capacity)
 	}
 	best := most
-	for _, f := range p.frames.Span(at.Add(-about), at.Add(about)) {
+	span := p.frames.Span(at.Add(-about), at.Add(about))
+	for i := range span {
+		f := &span[i]
 		seen = max(seen, f.Unacked)
 		if g, ok := p.flows.Between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
 			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])

@@ -145,7 +145,8 @@ func (p *pipeline) waitingAcks(since time.Time, several string) estimate.Unacked
 		frames = within
 	}
 	var all estimate.Unacked
-	for _, f := range frames {
+	for i := range frames {
+		f := &frames[i]
 		n := s.UnackedWork(f)
 		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= sample.DepthLag {
 			all.Last = max(all.Last, n)

@@ -26,8 +26,9 @@ func (p *pipeline) mostUnacked(at time.Time) (float64, bool) {
 		return 0, false
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, f := range p.frames.Span(at.Add(-about), at) {
-		if !f.Blind {
+	span := p.frames.Span(at.Add(-about), at)
+	for i := range span {
+		if f := &span[i]; !f.Blind {
 			least, most = min(least, f.Unacked), max(most, f.Unacked)
 		}
 	}
