@@ -33,7 +33,7 @@ func (c *Collector) liveEstimate(p *pipeline, v view, w time.Duration) rate.Live
 		f.Why = joinReasons("broker and store were not counted together often enough yet", why)
 		return rate.LiveResult{Rate: f}
 	}
-	f.Covered, f.At = min(r.Covered, w), r.To
+	f.Covered, f.At = r.Covered, r.To
 	if other := c.busyPartner(p, r); other != "" {
 		f.Why = fmt.Sprintf("the store is shared with pipeline %s", name(other))
 		return rate.LiveResult{Rate: f}

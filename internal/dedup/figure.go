@@ -56,7 +56,8 @@ type Figure struct {
 	Source string
 	// Formula is the arithmetic in one line, in the words of docs/figures.md.
 	Formula string
-	// Window is the span asked for; zero for an instantaneous figure. Covered is the part of it that has data.
+	// Window is the span asked for; zero for an instantaneous figure. Covered is the span that the figure is
+	// of, which ends At: shorter where there is less data, and longer by up to one reading where none was taken when the window began.
 	Window  time.Duration
 	Covered time.Duration
 	// N is the sample size: for a rate the messages it was taken over.

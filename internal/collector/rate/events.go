@@ -84,7 +84,7 @@ func (s Events) Estimate() EventsResult {
 	if why != "" {
 		return refuse(why)
 	}
-	f.Covered, f.At = min(to.EventReading.At.Sub(from.EventReading.At), s.Window), to.EventReading.At
+	f.Covered, f.At = to.EventReading.At.Sub(from.EventReading.At), to.EventReading.At
 	if why := s.spanRefusal(from, to); why != "" {
 		return refuse(why)
 	}

@@ -52,7 +52,7 @@ type HitsResult struct {
 
 // Figure is a rate of the span of which nothing is known yet.
 func (s HitsSpan) Figure(w time.Duration) dedup.Figure {
-	return dedup.Figure{Unit: dedup.Ratio, Source: HitsSource, Formula: HitsFormula, Window: w, Covered: min(w, s.To.Sub(s.From)), At: s.To, Better: BetterReport}
+	return dedup.Figure{Unit: dedup.Ratio, Source: HitsSource, Formula: HitsFormula, Window: w, Covered: s.To.Sub(s.From), At: s.To, Better: BetterReport}
 }
 
 // OfHits is the rate of hits, and how far it is to be believed.

@@ -104,7 +104,7 @@ func (s Residual) Estimate() ResidualResult {
 		f.Why = why
 		return ResidualResult{Rate: f}
 	}
-	f.Covered = min(to.At.Sub(from.At), s.Window)
+	f.Covered = to.At.Sub(from.At)
 	f.At = to.At
 	if why := spanRefusal(s, from, to); why != "" {
 		f.Why = why
