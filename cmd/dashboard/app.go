@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 	"sync"
 
-	"dedup-dashboard/internal/admin/marker"
-
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
@@ -148,11 +148,10 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	effects, err := a.openEffectChecks(cfg.Effects)
-	if err != nil {
+	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
+	if err := a.openEffectChecks(&deps, cfg.Effects); err != nil {
 		return nil, nil, nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Effects: effects, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
 	for _, store := range watched {
 		deps.Stores, deps.Reporters = append(deps.Stores, store), append(deps.Reporters, store)
 	}
@@ -189,9 +188,9 @@ func (a *App) firstAdmin(ctx context.Context, cfg *config.Config, accounts *auth
 }
 
 // openBrokers opens the watching side of every broker. Those with an account for the log listen to it in the background.
-func (a *App) openBrokers(configured []broker.Config) ([]collector.Broker, map[string]collector.LiveReader, error) {
-	var brokers []collector.Broker
-	lives := make(map[string]collector.LiveReader)
+func (a *App) openBrokers(configured []broker.Config) ([]source.Broker, map[string]source.LiveReader, error) {
+	var brokers []source.Broker
+	lives := make(map[string]source.LiveReader)
 	for _, b := range configured {
 		client, err := broker.New(b)
 		if err != nil {
@@ -235,18 +234,17 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 	return watched, acting, nil
 }
 
-// openEffectChecks opens the checks for double effects.
-func (a *App) openEffectChecks(configured []effect.Config) ([]collector.EffectChecker, error) {
-	var checks []collector.EffectChecker
+// openEffectChecks opens the checks for double effects, which the collector then runs.
+func (a *App) openEffectChecks(deps *collector.Deps, configured []effect.Config) error {
 	for _, cfg := range configured {
 		check, err := effect.Open(cfg)
 		if err != nil {
-			return nil, unusable("%w", err)
+			return unusable("%w", err)
 		}
 		a.teardown.add("effect check of "+cfg.Pipeline, func(context.Context) error { return check.Close() })
-		checks = append(checks, check)
+		deps.Effects = append(deps.Effects, check)
 	}
-	return checks, nil
+	return nil
 }
 
 // Addr returns the bound address.

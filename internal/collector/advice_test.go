@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -26,15 +27,15 @@ func TestOnlyPipelinesThatDoNotReportAreToldTo(t *testing.T) {
 			acking(9, 9, 0)(b)
 			b.store.set(func(f *fakeSource) { f.reported.Outcomes = map[string]int64{"processed": 16} })
 		}, dedup.MethodResidual, ""},
-		"stopped": {seen, acking(1000, 1000, 0), dedup.MethodReported, betterResume},
+		"stopped": {seen, acking(1000, 1000, 0), dedup.MethodReported, window.BetterResume},
 		"a store that is down": {seen, func(b *testBench) {
 			b.store.set(func(f *fakeSource) { f.err = errors.New("connection refused") })
 			pass(3 * testInterval)
-		}, dedup.MethodReported, betterBack},
+		}, dedup.MethodReported, window.BetterBack},
 		"a store that is down, and nobody ever reported": {acking(0, 0, 0), func(b *testBench) {
 			b.store.set(func(f *fakeSource) { f.err = errors.New("connection refused") })
 			pass(3 * testInterval)
-		}, dedup.MethodReported, betterStore},
+		}, dedup.MethodReported, window.BetterStore},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := provoked(t, tt.prepare, tt.spoil).Pipeline("orders")

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -105,31 +107,16 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 	})
 }
 
-func TestAReadingFromBeforeTheBaselineDoesNotLowerIt(t *testing.T) {
-	at := findingNow
-	a := acknowledged{keeper: &fakeBaselines{}, lines: map[string]dedup.Baseline{"orders": {Count: 9, At: at}}}
-	p := &pipeline{Pipeline: dedup.Pipeline{Name: "orders"}, broker: &brokerWatch{index: &topology.Index{}}}
-	depth := func(n float64, at time.Time) dedup.Figure { return dedup.Exact(dedup.Measured, dedup.Count, n, at, "") }
-	for _, tt := range []struct {
-		depth dedup.Figure
-		want  int64
-	}{{depth(3, at.Add(-time.Second)), 9}, {dedup.Unknown(dedup.Count, "down"), 9}, {depth(12, at.Add(time.Second)), 9}, {depth(3, at.Add(time.Second)), 3}} {
-		if got := a.of(p, tt.depth); got == nil || got.Count != tt.want {
-			t.Errorf("with %+v the baseline is %+v, want %d", tt.depth, got, tt.want)
-		}
-	}
-}
-
 // TestABaselineThatFellIsKeptInItsRound, so that a restart before the next one does not raise it again.
 func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := &fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}
 		b := newBench(t, testInterval)
-		b.acknowledged.keeper = disk
+		b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log)
 		for _, s := range b.sources {
-			s.attempt(t.Context())
+			s.Attempt(t.Context())
 		}
-		b.brokers[0].readTopology(t.Context())
+		b.brokers[0].read.ReadTopology(t.Context())
 		pass(time.Second)
 		b.round(t.Context(), time.Now())
 		b.beside.Wait()
@@ -144,7 +131,7 @@ func TestABaselineThatFellIsKeptInItsRound(t *testing.T) {
 // TestABaselineThatFellLastIsKeptWhenTheProgramEnds: what the disk refused in the last round is tried once more.
 func TestABaselineThatFellLastIsKeptWhenTheProgramEnds(t *testing.T) {
 	disk := &refusingDisk{fakeBaselines: fakeBaselines{lines: map[string]dedup.Baseline{"orders": {Count: 9, By: "ann"}}}, refuses: true}
-	duringFrom(t, func(b *testBench) { b.acknowledged.keeper = disk }, func(t *testing.T, b *testBench) {
+	duringFrom(t, func(b *testBench) { b.acknowledged = records.NewAcknowledged(disk, &b.beside, b.log) }, func(t *testing.T, b *testBench) {
 		pass(testInterval)
 		disk.change(func() {
 			if kept := disk.lines["orders"].Count; kept != 9 {
@@ -187,8 +174,10 @@ func TestWhatIsAcknowledgedStaysWhileNobodyKnowsWhichQueuesAreShared(t *testing.
 func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 	duringFrom(t, func(b *testBench) {
 		deadShared("legacy")(b)
-		b.pipelines[0].DiscoverDeadLetters, b.pipelines[0].DeadLetterQueues = false, []string{"orders.dlq"}
-		b.pipelines[0].targets = topology.Targets(b.pipelines[0].Pipeline, topology.Discovery{})
+		p := b.pipelines[0]
+		p.DiscoverDeadLetters = false
+		b.list(p, "orders.dlq")
+		p.dead.Targets = topology.Targets(p.Pipeline, topology.Discovery{})
 		b.broker.set(func(f *fakeSource) { f.topologyErr = errors.New("refused") })
 		line.At = time.Now().Add(-time.Hour)
 		b.keeper.change(func() { b.keeper.lines["orders"] = line })
@@ -218,7 +207,7 @@ func acknowledgedBeforeARestart(t *testing.T, line dedup.Baseline) {
 		} else {
 			b.broker.set(func(f *fakeSource) { f.topologyErr = nil })
 		}
-		pass(topologyRetry)
+		pass(source.TopologyRetry)
 		check("the topology was read", 3, own, 0)
 		if p := b.pipeline(t, "orders"); p.SharingUnknown || p.DeadLetters.IsInterval() != (line.Own == 0) {
 			t.Errorf("dead letters %+v, sharing unknown: %t", p.DeadLetters, p.SharingUnknown)
@@ -237,7 +226,7 @@ func TestAQueueThatBecomesSharedOrCeasesToBeMakesNoAcknowledgedLetterNew(t *test
 		alone := func(f *fakeSource) []dedup.Queue { return append([]dedup.Queue(nil), f.sample.Queues[:3]...) }
 		for range 2 {
 			b.broker.set(func(f *fakeSource) {
-				f.sample.Queues = append(alone(f), queue("trial", func(q *dedup.Queue) {
+				f.sample.Queues = append(alone(f), newQueue("trial", func(q *dedup.Queue) {
 					q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 				}))
 			})

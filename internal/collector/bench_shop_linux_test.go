@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -24,8 +25,8 @@ func BenchmarkRoundOfTheShop(b *testing.B) {
 			round := func(now time.Time) { s.collector.round(b.Context(), now) }
 			// Older readings are thinned out anyway.
 			s.advance(behind-sample.EachFor, 9*shopInterval, absorb)
-			s.advance(min(behind, sample.EachFor)-recallSpan-time.Minute, shopInterval, absorb)
-			s.advance(recallSpan+time.Minute, shopInterval, round)
+			s.advance(min(behind, sample.EachFor)-shopRecall-time.Minute, shopInterval, absorb)
+			s.advance(shopRecall+time.Minute, shopInterval, round)
 			b.ReportAllocs()
 			used := time.Duration(0)
 			for b.Loop() {
@@ -39,7 +40,7 @@ func BenchmarkRoundOfTheShop(b *testing.B) {
 			b.ReportMetric(used.Seconds()*1000/float64(b.N), "cpu-ms/round")
 			b.ReportMetric(100*used.Seconds()/float64(b.N)/shopInterval.Seconds(), "%core")
 			for _, p := range s.collector.Snapshot().Pipelines {
-				if r := p.Windows[0].DuplicateRate; !r.Known() || !p.Windows[0].AckMean.Known() {
+				if r := p.Windows[0].DuplicateRate; !r.Known() {
 					b.Fatalf("the benchmark measures nothing of %s: %+v", p.Pipeline.Name, r)
 				}
 			}
@@ -67,6 +68,8 @@ type busyShop struct {
 const (
 	shopPipelines = 9
 	shopInterval  = 5 * time.Second
+	// shopRecall is how long rounds are remembered: until then the short windows are read from the history.
+	shopRecall = 15 * time.Minute
 	// One in shopAgain messages is a duplicate, one in shopBack comes back once. A channel is closed each shopCloses.
 	shopAgain, shopBack, shopCloses = 50, 200, 20 * time.Second
 )
@@ -83,7 +86,7 @@ func newBusyShop(b *testing.B, began time.Time) *busyShop {
 	b.Helper()
 	s := &busyShop{began: began, now: began}
 	broker := &fakeSource{}
-	deps := Deps{Brokers: []Broker{broker}, Log: slog.New(slog.DiscardHandler), Live: map[string]LiveReader{"main": s}}
+	deps := Deps{Brokers: []source.Broker{broker}, Log: slog.New(slog.DiscardHandler), Live: map[string]source.LiveReader{"main": s}}
 	for i := range shopPipelines {
 		name := fmt.Sprintf("p%d", i)
 		deps.Stores = append(deps.Stores, busyStore{namedStore{&fakeSource{scheme: busyScheme()}, name}, s, i})
@@ -104,7 +107,7 @@ func newBusyShop(b *testing.B, began time.Time) *busyShop {
 	for _, p := range s.collector.pipelines {
 		topology.Consumers = append(topology.Consumers, dedup.Consumer{Queue: p.refs[0], Channel: p.Name, Connection: p.Name, Prefetch: 10, AckRequired: true})
 	}
-	s.collector.brokers[0].topology.set(topologyReading{topology: topology})
+	s.collector.brokers[0].read.Topology.Set(source.TopologyReading{Topology: topology})
 	return s
 }
 
@@ -126,40 +129,26 @@ func (s *busyShop) advance(by, interval time.Duration, each func(time.Time)) {
 func (s *busyShop) feed(interval time.Duration) {
 	for range 5 {
 		s.now = s.now.Add(interval / 5)
-		counts, _ := s.Live(context.Background())
-		for _, f := range s.collector.lives[0].flows {
-			f.take(&counts)
-			f.joint.join(s.now)
-		}
-		s.feedDepths()
+		_ = s.collector.lives[0].Source.Read(context.Background())
 	}
 	w := s.collector.brokers[0]
-	reading := brokerReading{BrokerSample: dedup.BrokerSample{At: s.now, Took: 10 * time.Millisecond, Info: dedup.BrokerInfo{Node: "n1", RatesMode: "basic"},
+	reading := source.BrokerReading{BrokerSample: dedup.BrokerSample{At: s.now, Took: 10 * time.Millisecond, Info: dedup.BrokerInfo{Node: "n1", RatesMode: "basic"},
 		ChannelsClosed: ptr(s.closed(s.now)), QueuesTotal: ptr(2 * shopPipelines)}}
 	for i, p := range s.collector.pipelines {
 		publishes := s.sent(i, s.now)
 		again := publishes / shopBack
 		delivered := publishes + again
-		reading.Queues = append(reading.Queues, queue(p.Name, func(q *dedup.Queue) {
+		reading.Queues = append(reading.Queues, newQueue(p.Name, func(q *dedup.Queue) {
 			q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": p.Name + ".dead"}
 			q.Consumers = ptr(1)
 			q.Counters = dedup.QueueCounters{Publish: &publishes, Ack: &publishes, Deliver: &delivered, Redeliver: &again}
-		}), queue(p.Name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
-		p.broker.samples.finish(s.now, 0, nil)
+		}), newQueue(p.Name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
+		p.broker.read.Samples.Finish(s.now, 0, nil)
 	}
-	w.sample.set(reading)
+	w.read.Sample.Set(reading)
 	for i, store := range s.collector.stores {
-		store.stats.set(s.stats(i))
-		store.src.finish(s.now, 0, nil)
-	}
-}
-
-// feedDepths samples what is unacked.
-func (s *busyShop) feedDepths() {
-	o := &s.collector.brokers[0].live
-	for i, p := range s.collector.pipelines {
-		unacked := float64((s.now.Unix() + int64(i)) % 3 / 2)
-		o.totals[p.Name] = o.totals[p.Name].Take(unacked, s.now, time.Millisecond)
+		store.stats.Set(s.stats(i))
+		store.src.Finish(s.now, 0, nil)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -13,16 +14,16 @@ import (
 // BenchmarkRound times one round of 200 pipelines over the real history, with an hour of readings behind it.
 func BenchmarkRound(b *testing.B) {
 	const pipelines = 200
-	source, store := &fakeSource{}, &fakeSource{scheme: nackScheme}
-	deps := Deps{Brokers: []Broker{source}, Log: slog.New(slog.DiscardHandler)}
-	source.sample.Info = dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}
-	source.sample.ChannelsClosed, source.sample.QueuesTotal = ptr(1), ptr(2*pipelines)
+	broker, store := &fakeSource{}, &fakeSource{scheme: nackScheme}
+	deps := Deps{Brokers: []source.Broker{broker}, Log: slog.New(slog.DiscardHandler)}
+	broker.sample.Info = dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}
+	broker.sample.ChannelsClosed, broker.sample.QueuesTotal = ptr(1), ptr(2*pipelines)
 	for i := range pipelines {
 		name := fmt.Sprintf("p%03d", i)
-		source.sample.Queues = append(source.sample.Queues,
-			queue(name, func(q *dedup.Queue) {
+		broker.sample.Queues = append(broker.sample.Queues,
+			newQueue(name, func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": name + ".dead"}
-			}), queue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
+			}), newQueue(name+".dead", func(q *dedup.Queue) { q.Consumers = ptr(0) }))
 		deps.Stores = append(deps.Stores, namedStore{store, name})
 		deps.Reporters = append(deps.Reporters, namedStore{store, name})
 		deps.Pipelines = append(deps.Pipelines, dedup.Pipeline{Name: name, Broker: "main", Vhost: "/", Queues: []string{name}, Store: name,
@@ -40,10 +41,10 @@ func BenchmarkRound(b *testing.B) {
 		b.Fatal(err)
 	}
 	now := time.Now().Add(-time.Hour)
-	c.brokers[0].topology.set(topologyReading{topology: dedup.Topology{At: now}})
+	c.brokers[0].read.Topology.Set(source.TopologyReading{Topology: dedup.Topology{At: now}})
 	read := func() {
 		now = now.Add(testInterval)
-		feedRound(c, source, now)
+		feedRound(c, broker, now)
 	}
 	for range 200 {
 		read()
@@ -62,30 +63,30 @@ func BenchmarkRound(b *testing.B) {
 }
 
 // feedRound gives every source a reading with new events.
-func feedRound(c *Collector, source *fakeSource, at time.Time) {
-	sample := source.sample
+func feedRound(c *Collector, broker *fakeSource, at time.Time) {
+	sample := broker.sample
 	sample.At, sample.Took = at, 10*time.Millisecond
 	sample.Queues = append([]dedup.Queue(nil), sample.Queues...)
 	n := at.Unix()
 	for i := range sample.Queues {
 		sample.Queues[i].Counters = dedup.QueueCounters{Publish: &n, Ack: &n, Deliver: &n, Redeliver: &n}
 	}
-	c.brokers[0].sample.set(brokerReading{BrokerSample: sample})
-	c.brokers[0].samples.finish(at, 0, nil)
+	c.brokers[0].read.Sample.Set(source.BrokerReading{BrokerSample: sample})
+	c.brokers[0].read.Samples.Finish(at, 0, nil)
 	pass := &dedup.Pass{Started: at, Ended: at.Add(time.Second), States: map[dedup.State]int64{dedup.Done: n}}
 	pass.Completions.Freeze()
 	pass.GaveUp.Freeze()
 	for _, w := range c.stores {
-		w.stats.set(dedup.StoreStats{Pass: pass})
-		w.src.finish(at, 0, nil)
+		w.stats.Set(dedup.StoreStats{Pass: pass})
+		w.src.Finish(at, 0, nil)
 	}
 	buckets := make([]int64, len(dedup.LatencyBounds()))
 	for i := range buckets {
 		buckets[i] = n
 	}
-	for _, w := range c.reports {
-		w.readings.set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
+	for _, p := range c.pipelines {
+		p.report.readings.Set(dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": n, "duplicate_done": n / 50},
 			Ack: dedup.LatencyCounts{Buckets: buckets, Sum: n}, Work: dedup.LatencyCounts{Buckets: buckets, Sum: n}})
-		w.src.finish(at, 0, nil)
+		p.report.src.Finish(at, 0, nil)
 	}
 }

@@ -3,6 +3,7 @@ package collector_test
 import (
 	"context"
 	"errors"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 	"log/slog"
 	"net/http"
 	"os"
@@ -13,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	amqp091 "github.com/rabbitmq/amqp091-go"
-
 	"dedup-dashboard/internal/broker"
 	brokerlog "dedup-dashboard/internal/broker/log"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/series"
@@ -72,7 +72,7 @@ func newDeathbed(t *testing.T) *deathbed {
 		return err == nil && len(s.State.Nodes) > 0 && len(s.Totals) == 1 && s.Totals[0].Err == ""
 	})
 	d := &deathbed{rabbit: rabbit}
-	d.collector, err = collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []collector.Broker{punctual{client}}, Series: history, Log: log,
+	d.collector, err = collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []source.Broker{punctual{client}}, Series: history, Log: log,
 		Pipelines: []dedup.Pipeline{{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Limits: dedup.DefaultLimits()}}})
 	must(t, err)
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))

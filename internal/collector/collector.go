@@ -5,13 +5,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"dedup-dashboard/internal/collector/estimate"
-	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -46,15 +47,6 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Broker is the read side of one RabbitMQ cluster. Its methods honour ctx and may be called one at a time.
-type Broker interface {
-	Name() string
-	Sample(ctx context.Context) (dedup.BrokerSample, error)
-	Totals(ctx context.Context) (dedup.QueueTotals, error)
-	Topology(ctx context.Context) (dedup.Topology, error)
-	Channels(ctx context.Context) (dedup.ChannelList, error)
-}
-
 // Store is the read side of one dedup store. Stats fails when the store does not answer; its last pass is then stale.
 type Store interface {
 	Name() string
@@ -68,30 +60,23 @@ type Reporter interface {
 	Reported(ctx context.Context, pipeline string) (dedup.Reported, error)
 }
 
-// Baselines keeps the dead letters that were acknowledged, by pipeline. Both methods are quick and honour ctx.
-type Baselines interface {
-	Baselines(ctx context.Context) (map[string]dedup.Baseline, error)
-	// LowerBaseline lowers what the baseline that was made at the same time counts; a newer one stays as it is.
-	LowerBaseline(ctx context.Context, pipeline string, to dedup.Baseline) error
-}
-
 // Deps are what the collector reads from and writes to.
 type Deps struct {
-	Brokers   []Broker
+	Brokers   []source.Broker
 	Stores    []Store
 	Reporters []Reporter // by store name: Pipeline.ReportedStore
 	Pipelines []dedup.Pipeline
 	// Live are the readers of live counts by broker; none for one that does not tell them.
-	Live map[string]LiveReader
+	Live map[string]source.LiveReader
 	// Baselines keeps the acknowledged dead letters; nil where nobody can acknowledge any.
-	Baselines Baselines
+	Baselines records.Baselines
 	// Effects are the effect checks of the pipelines that have one; Records keeps what they remember, nil where nothing does.
-	Effects []EffectChecker
-	Records EffectRecords
+	Effects []effect.Checker
+	Records effect.Records
 	// Memory keeps how sources were over a restart; nil where nothing does.
-	Memory SourceRecords
+	Memory records.Sources
 	// Marks keeps what people and deployments say happened; nil where nobody can say it.
-	Marks  Marks
+	Marks  records.Marks
 	Series *series.DB
 	Log    *slog.Logger
 	// Changed is called with a topic (overview, pipeline:NAME) after a snapshot was published; it must not block.
@@ -103,32 +88,29 @@ type Collector struct {
 	cfg     Config
 	log     *slog.Logger
 	changed func(topic string)
-	history history
+	history counter.History
 
 	brokers   []*brokerWatch
 	stores    []*storeWatch
-	reports   []*reportWatch
-	effects   []*effectWatch
-	lives     []*liveWatch
+	effects   []*effect.Watch
+	lives     []*source.LiveSource
 	pipelines []*pipeline
-	sources   []*source
+	sources   []*source.Source
 	wake      chan struct{}
 	snapshot  atomic.Pointer[dedup.Snapshot]
 
 	// The rest belongs to the round, which is one goroutine, and to whoever has the turn.
 	turn         sync.Mutex
-	book         *book
-	past         past
+	book         *counter.Book
+	past         counter.Past
 	number       uint64
-	up           map[string]bool
-	acknowledged acknowledged
-	marks        marked
-	memory       memory
+	turns        *source.Turns
+	healths      []*healthSeries
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+	memory       *records.Memory
 	// beside are the readings that a round began and did not wait for.
 	beside sync.WaitGroup
-	// outages are those of each source that was ever down.
-	outages map[string]*outageLog
-	misses  map[string]uint64
 }
 
 // New returns a collector that has not started. Names that lead nowhere are an error.
@@ -139,151 +121,58 @@ func New(cfg Config, deps Deps) (*Collector, error) {
 	return newCollector(cfg, deps, deps.Series)
 }
 
-func newCollector(cfg Config, deps Deps, h history) (*Collector, error) {
+func newCollector(cfg Config, deps Deps, h counter.History) (*Collector, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: newBook(),
-		wake: make(chan struct{}, 1), up: make(map[string]bool), outages: make(map[string]*outageLog), misses: make(map[string]uint64)}
+	c := &Collector{cfg: cfg, log: deps.Log, changed: deps.Changed, history: h, book: counter.NewBook(),
+		wake: make(chan struct{}, 1), turns: source.NewTurns()}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
 	if c.changed == nil {
 		c.changed = func(string) {}
 	}
-	if err := c.wire(deps); err != nil {
+	c.past = counter.NewPast(c.book, h, cfg.Interval, cfg.Windows, c.log)
+	w := &wiring{cfg: cfg, book: c.book, log: c.log, turned: c.wakeUp}
+	if err := w.wire(deps); err != nil {
 		return nil, fmt.Errorf("start the collector: %w", err)
 	}
-	c.acknowledged.keeper, c.marks.keeper, c.memory.keeper = deps.Baselines, deps.Marks, deps.Memory
+	c.brokers, c.stores, c.effects, c.lives, c.pipelines, c.sources = w.brokers, w.stores, w.effects, w.lives, w.pipelines, w.sources
+	for _, s := range c.sources {
+		c.healths = append(c.healths, newHealthSeries(s, c.book))
+	}
+	c.acknowledged = records.NewAcknowledged(deps.Baselines, &c.beside, c.log)
+	c.marks, c.memory = records.NewMarked(deps.Marks, &c.beside, c.log), records.NewMemory(deps.Memory, &c.beside, c.log)
 	c.snapshot.Store(&dedup.Snapshot{Interval: cfg.Interval})
 	return c, nil
 }
 
-// wire makes the sources and ties each pipeline to those it depends on.
-func (c *Collector) wire(deps Deps) error {
-	turned := c.wakeUp
-	brokers := make(map[string]*brokerWatch)
-	for _, b := range deps.Brokers {
-		w := newBrokerWatch(b, c.cfg, c.book, c.log, turned)
-		brokers[b.Name()] = w
-		c.brokers = append(c.brokers, w)
-		c.sources = append(c.sources, w.samples, w.totals)
-	}
-	stores := make(map[string]*storeWatch)
-	for _, s := range deps.Stores {
-		w := newStoreWatch(s, c.cfg, c.book, turned)
-		stores[s.Name()] = w
-		c.stores = append(c.stores, w)
-		c.sources = append(c.sources, w.src)
-	}
-	reporters := make(map[string]Reporter)
-	for _, r := range deps.Reporters {
-		reporters[r.Name()] = r
-	}
-	for _, cfg := range deps.Pipelines {
-		p := newPipeline(cfg, c.book)
-		if p.broker = brokers[cfg.Broker]; p.broker == nil {
-			return fmt.Errorf("pipeline %s: there is no broker %q", cfg.Name, cfg.Broker)
-		}
-		p.own = p.broker.owners.Follow(cfg.Vhost, p.refs)
-		if cfg.Store != "" {
-			if p.store = stores[cfg.Store]; p.store == nil {
-				return fmt.Errorf("pipeline %s: there is no store %q", cfg.Name, cfg.Store)
-			}
-			p.store.pipelines = append(p.store.pipelines, cfg.Name)
-			p.store.users = append(p.store.users, p)
-		}
-		if cfg.Lock != "" {
-			lock := stores[cfg.Lock]
-			if lock == nil {
-				return fmt.Errorf("pipeline %s: there is no store %q for its lock", cfg.Name, cfg.Lock)
-			}
-			// The lock has its evidence from the queues of the pipeline; its figures are those of the markers.
-			lock.pipelines = append(lock.pipelines, cfg.Name)
-			lock.users = append(lock.users, p)
-		}
-		if r := reporters[cfg.ReportedStore]; r != nil && cfg.ReportedStore != "" {
-			p.report = newReportWatch(r, cfg.Name, c.cfg, turned)
-			c.reports = append(c.reports, p.report)
-			c.sources = append(c.sources, p.report.src)
-		}
-		c.pipelines = append(c.pipelines, p)
-	}
-	if err := c.wireEffects(deps); err != nil {
-		return err
-	}
-	c.pair()
-	c.wireLive(deps.Live)
-	for _, s := range c.sources {
-		c.missed(s, 0)
-	}
-	return nil
-}
-
-// wireEffects gives each pipeline its effect check.
-func (c *Collector) wireEffects(deps Deps) error {
-	for _, check := range deps.Effects {
-		i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == check.Pipeline() })
-		if i < 0 {
-			return fmt.Errorf("effect check: there is no pipeline %q", check.Pipeline())
-		}
-		w := newEffectWatch(check, deps.Records, c.log, c.wakeUp)
-		c.pipelines[i].effects = w
-		c.effects = append(c.effects, w)
-	}
-	return nil
-}
-
-// pair tells pipelines that share a store of each other, and brokers whose queues to sample each second.
-func (c *Collector) pair() {
-	for _, b := range c.brokers {
-		b.live.watch = make(map[string][]dedup.QueueRef)
-		b.live.totals = make(map[string]estimate.Held)
-		b.live.meters = make(map[string]meter)
-		b.live.out = make(map[string][]sample.OutSample)
-		b.live.calms = make(map[string]*sample.Calms)
-	}
-	for _, w := range c.stores {
-		w.findQueues()
-	}
-	for _, p := range c.pipelines {
-		p.broker.live.watch[p.Name] = p.refs
-		if p.store == nil {
-			continue
-		}
-		for _, other := range p.store.pipelines {
-			if other != p.Name {
-				p.partner = other
-				break
-			}
-		}
-		if m, ok := p.store.store.(meter); ok && p.partner == "" {
-			p.broker.live.meters[p.Name] = m
-		}
-	}
-}
-
 // Run samples until ctx ends and then returns nil.
 func (c *Collector) Run(ctx context.Context) error {
-	c.memory.recall(ctx, c.sources, c.log)
+	earlier := c.memory.Recall(ctx)
+	for _, s := range c.sources {
+		if r, ok := earlier.Of(s.Name, s.Place); ok {
+			s.Resume(r, earlier.Gone)
+		}
+	}
 	var running sync.WaitGroup
 	for _, s := range c.sources {
-		running.Go(func() { s.run(ctx) })
+		running.Go(func() { s.Run(ctx) })
 	}
 	for _, b := range c.brokers {
-		running.Go(func() { b.watchTopology(ctx) })
-		running.Go(func() { b.lists.run(ctx) })
+		running.Go(func() { b.read.Run(ctx) })
 	}
 	for _, l := range c.lives {
-		running.Go(func() { l.src.run(ctx) })
+		running.Go(func() { l.Source.Run(ctx) })
 	}
 	for _, e := range c.effects {
-		running.Go(func() { e.run(ctx) })
+		running.Go(func() { e.Run(ctx) })
 	}
 	c.rounds(ctx)
-	c.acknowledged.last(ctx, &c.beside, c.log)
-	if !settled(&c.beside, 2*asideTimeout) {
+	c.acknowledged.Last(ctx)
+	if !records.Settled(&c.beside) {
 		c.log.Error("the database on this machine does not answer: acknowledged dead letters that fell last may not be kept")
 	}
 	running.Wait()
@@ -297,7 +186,7 @@ func (c *Collector) Snapshot() *dedup.Snapshot { return c.snapshot.Load() }
 func (c *Collector) Tried() bool {
 	now := time.Now()
 	for _, s := range c.sources {
-		if !s.status(now).Tried {
+		if !s.Status(now).Tried {
 			return false
 		}
 	}
@@ -310,7 +199,7 @@ func (c *Collector) Refresh(ctx context.Context, until func(*dedup.Snapshot) boo
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for c.wakeUp(); !until(c.Snapshot()); c.wakeUp() {
-		if !waitUntil(ctx, time.Now().Add(often)) {
+		if !source.WaitUntil(ctx, time.Now().Add(often)) {
 			return
 		}
 	}

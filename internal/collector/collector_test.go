@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -66,7 +67,7 @@ func TestAFedExampleShowsItsExactRate(t *testing.T) {
 		b.store.set(func(f *fakeSource) {
 			f.reported = dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": 9850, "duplicate_done": 150}}
 		})
-		pass(testInterval + longWindowEvery) // long windows are computed once a minute
+		pass(testInterval + counter.LongWindowEvery) // long windows are computed once a minute
 		for _, w := range b.pipeline(t, "orders").Windows {
 			r := w.DuplicateRate
 			if r.Value != 0.015 || r.Quality != dedup.Measured || r.N != 10000 || r.Hits != 150 {
@@ -199,15 +200,42 @@ func TestCountersGoOnAfterARestart(t *testing.T) {
 		first := newBench(t, testInterval)
 		first.round(t.Context(), time.Now())
 		one := first.pipelines[0]
-		one.outcomes["processed"].take(sample.Step{Delta: 40})
-		one.report.src.finish(time.Now(), 0, nil)
+		one.reported.outcomes["processed"].Take(sample.Step{Delta: 40})
+		one.report.src.Finish(time.Now(), 0, nil)
 		first.round(t.Context(), time.Now().Add(time.Second))
 
 		second := newBench(t, testInterval)
-		second.Collector.history = first.history
+		second.goOnFrom(first.history)
 		second.round(t.Context(), time.Now().Add(time.Minute))
-		if got := second.pipelines[0].outcomes["processed"].total; got != 40 {
+		if got := second.pipelines[0].reported.outcomes["processed"].Total; got != 40 {
 			t.Errorf("the counter goes on from %v, want 40", got)
+		}
+	})
+}
+
+// TestACounterNeverFallsWhereTheHistoryOpensLate: it is replayed for long after a crash, while sources are read already.
+func TestACounterNeverFallsWhereTheHistoryOpensLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newBench(t, testInterval)
+		now := time.Now()
+		take := func(b *testBench, n int64) {
+			p := b.pipelines[0]
+			p.reported.outcomes["processed"].Take(sample.Step{Delta: n})
+			p.report.src.Finish(time.Now(), 0, nil)
+		}
+		first.round(t.Context(), now)
+		take(first, 40)
+		first.round(t.Context(), now.Add(time.Second))
+
+		second := newBench(t, testInterval)
+		second.goOnFrom(first.history)
+		second.history.fail(series.ErrStarting)
+		take(second, 3)
+		second.round(t.Context(), now.Add(10*time.Second))
+		second.history.fail(nil)
+		second.round(t.Context(), now.Add(20*time.Second))
+		if got, _ := second.history.current(series.ReportedOutcomes, "pipeline", "orders", "outcome", "processed"); got != 43 {
+			t.Errorf("the first value after the restart is %v, want 43", got)
 		}
 	})
 }

@@ -3,14 +3,13 @@ package collector_test
 import (
 	"bufio"
 	"fmt"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector/topology"

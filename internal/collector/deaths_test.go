@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -41,12 +42,12 @@ func TestDeathsOfTheWholeBrokerAreKnownOnlyWithEveryNode(t *testing.T) {
 		}
 		died(b, 1000, 500) // only baselines
 		died(b, 1000, 500)
-		pass(longWindowEvery + testInterval)
+		pass(counter.LongWindowEvery + testInterval)
 		if f := count(dedup.DeathRejected); !f.Known() || f.Value != 0 || f.Quality != dedup.Measured || b.pipeline(t, "orders").BrokerDeaths.Discarded.Value != 0 {
 			t.Errorf("nothing died since: %+v", f)
 		}
 		died(b, 1050, 510)
-		pass(longWindowEvery + testInterval)
+		pass(counter.LongWindowEvery + testInterval)
 		if f := count(dedup.DeathRejected); f.N != 60 || f.Value < 60 {
 			t.Errorf("60 were rejected: %+v", f)
 		}
@@ -69,7 +70,7 @@ func TestDeathsOfTheWholeBrokerAreKnownOnlyWithEveryNode(t *testing.T) {
 		died(b, 3, 515)    // the other one was restarted
 		died(b, 8, 515)
 		died(b, 10, 515)
-		pass(longWindowEvery + testInterval)
+		pass(counter.LongWindowEvery + testInterval)
 		if f := count(dedup.DeathRejected); f.N < 65 || f.N > 75 {
 			t.Errorf("60 + 5 and what the restarted node counted: %+v", f)
 		}
@@ -80,7 +81,7 @@ func TestAPipelineWithoutADeadLetterExchangeIsToldOfDiscardedMessages(t *testing
 	during(t, func(t *testing.T, b *testBench) {
 		died(b, 0, 0)
 		died(b, 100, 0)
-		pass(longWindowEvery + testInterval)
+		pass(counter.LongWindowEvery + testInterval)
 		tiers := map[string]dedup.Tier{}
 		for _, name := range []string{"orders", "emails"} {
 			for _, f := range b.pipeline(t, name).Findings {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -44,7 +47,7 @@ func (h *fakeHistory) put(at time.Time, samples []series.Sample, stale bool) err
 		return h.err
 	}
 	for _, s := range samples {
-		key := seriesKey(s.Name, s.Labels)
+		key := counter.Key(s.Name, s.Labels)
 		h.labels[key] = s
 		points := append(h.samples[key], fakePoint{at, s.Value, stale})
 		sort.SliceStable(points, func(i, j int) bool { return points[i].at.Before(points[j].at) })
@@ -127,8 +130,8 @@ func (h *fakeHistory) QueryRange(_ context.Context, metric string, from, to time
 func (h *fakeHistory) current(metric string, labels ...string) (float64, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	b := batch{}
-	b.add(metric, 0, labels...)
+	b := counter.Batch{}
+	b.Add(metric, 0, labels...)
 	for key := range b {
 		if p := h.samples[key]; len(p) > 0 {
 			return p[len(p)-1].value, !p[len(p)-1].stale
@@ -267,7 +270,7 @@ func forever(state dedup.State, age time.Duration) dedup.Marker {
 	return dedup.Marker{ID: "m1", State: state, FirstSeen: findingNow.Add(-time.Minute - age)}
 }
 
-func queue(name string, change func(*dedup.Queue)) dedup.Queue {
+func newQueue(name string, change func(*dedup.Queue)) dedup.Queue {
 	q := dedup.Queue{QueueRef: dedup.QueueRef{Vhost: "/", Name: name}, Type: "classic", State: "running", Node: "n1", Durable: true,
 		Messages: ptr(0), Ready: ptr(0), Unacked: ptr(0), Consumers: ptr(2)}
 	if change != nil {
@@ -284,14 +287,14 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 	b := &testBench{keeper: &fakeBaselines{lines: map[string]dedup.Baseline{}}, broker: &fakeSource{}, store: &fakeSource{scheme: nackScheme}, other: &fakeSource{scheme: nackScheme}, history: newFakeHistory()}
 	b.broker.sample = dedup.BrokerSample{Info: dedup.BrokerInfo{Node: "n1", RatesMode: "basic"}, ChannelsClosed: ptr(0), QueuesTotal: ptr(3),
 		Queues: []dedup.Queue{
-			queue("orders", func(q *dedup.Queue) {
+			newQueue("orders", func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 			}),
-			queue("orders.dlq", func(q *dedup.Queue) { q.Consumers = ptr(0); q.Messages = ptr(4) }),
-			queue("emails", nil),
+			newQueue("orders.dlq", func(q *dedup.Queue) { q.Consumers = ptr(0); q.Messages = ptr(4) }),
+			newQueue("emails", nil),
 		}}
 	c, err := newCollector(Config{Interval: interval}, Deps{
-		Brokers: []Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
+		Brokers: []source.Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}, namedStore{b.other, "emails"}},
 		Reporters: []Reporter{namedStore{b.store, "orders"}}, Baselines: b.keeper,
 		Pipelines: []dedup.Pipeline{
 			{Name: "orders", Broker: "main", Vhost: "/", Queues: []string{"orders"}, Store: "orders", ReportedStore: "orders",
@@ -304,6 +307,18 @@ func newBench(t *testing.T, interval time.Duration) *testBench {
 	}
 	b.Collector = c
 	return b
+}
+
+// goOnFrom lets the collector write to a history that another one wrote to before.
+func (b *testBench) goOnFrom(h *fakeHistory) {
+	b.history, b.Collector.history = h, h
+	b.past = counter.NewPast(b.book, h, b.cfg.Interval, b.cfg.Windows, b.log)
+}
+
+// list lets the configuration of a pipeline list its dead-letter queues.
+func (b *testBench) list(p *pipeline, queues ...string) {
+	p.DeadLetterQueues = queues
+	p.dead = deadletter.NewWatch(p.Pipeline, p.refs, b.book)
 }
 
 func (b *testBench) pipeline(t *testing.T, name string) *dedup.PipelineStatus {

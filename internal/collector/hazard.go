@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/progress"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -12,13 +15,13 @@ import (
 
 // findings are the hazards seen in a pipeline's queues, store and scheme. What cannot be read gives none: its pipeline is
 // unknown then, and a finding that nobody can see any more would be a guess.
-func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures) []dedup.Finding {
-	out := c.recoveries(p, v)
+func (m *maker) findings(p *pipeline, v view, windows []dedup.WindowFigures) []dedup.Finding {
+	out := m.recoveries(p, v)
 	if v.brokerDown == "" {
-		out = append(out, c.queueFindings(p, v)...)
+		out = append(out, m.queueFindings(p, v)...)
 	}
 	if v.reportDown == "" {
-		out = append(out, finding.ReportUnreadable(p.Name, p.badFields)...)
+		out = append(out, finding.ReportUnreadable(p.Name, p.reported.bad)...)
 	}
 	if v.unfit != "" {
 		out = append(out, finding.IDMisfits(p.Store, v.stats.Pass)...)
@@ -30,52 +33,52 @@ func (c *Collector) findings(p *pipeline, v view, windows []dedup.WindowFigures)
 }
 
 // queueFindings are the hazards that the broker shows.
-func (c *Collector) queueFindings(p *pipeline, v view) []dedup.Finding {
-	sample, _ := p.broker.sample.get()
+func (m *maker) queueFindings(p *pipeline, v view) []dedup.Finding {
+	sample, _ := p.broker.read.Sample.Get()
 	out := finding.MissingQueues(p.refs, p.broker.queues, p.Broker)
-	if len(out) > 0 || len(p.targets) == 0 {
+	if len(out) > 0 || len(p.dead.Targets) == 0 {
 		out = append(out, finding.HiddenQueues(p.Broker, &sample.BrokerSample)...)
 	}
-	out = append(out, finding.AutoAckConsumers(p.sourceConsumers())...)
-	out = append(out, p.found.Findings...)
-	out = append(out, topology.NoExchange(p.refs, p.broker.queues, len(p.DeadLetterQueues) > 0)...)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil {
-			out = append(out, finding.DeadLetterConsumers(t.Name, q.Consumers)...)
-			out = append(out, topology.Drops(q)...)
-			out = append(out, topology.Limits(q, sample.Info.Version)...)
-		}
+	out = append(out, finding.AutoAckConsumers(p.subscribers())...)
+	listed := p.broker.listed()
+	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
+	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
+	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(m.past, v.now), p.dead.Discarding(listed), elsewhere)...)
+	stuck := m.messages(p, v)
+	if deserted := p.consumers.Findings(); len(deserted) > 0 {
+		out = append(out, deserted...) // of whose backlog nothing more need be said
+	} else {
+		out = append(out, stuck.Growing()...)
 	}
-	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(&c.past, v.now), p.discarding(), p.discardingElsewhere)...)
-	out = append(out, p.backlogFindings()...)
-	return append(out, c.blockFindings(p, v)...)
+	return append(out, stuck.Blocked()...)
 }
 
-// blockFindings are the messages that do not get on, by what happened since the last outage.
-func (c *Collector) blockFindings(p *pipeline, v view) []dedup.Finding {
-	held, from, down := holders{markers: p.heldMarkers(v)}, c.evidenceFrom(p), c.storeOutage(p)
+// messages are those of the source queues, and the markers and the outage that may hold them back.
+func (m *maker) messages(p *pipeline, v view) progress.Messages {
+	d := p.depths()
+	out := progress.Messages{Queues: p.refs, Frames: p.counted.Traffic.Frames, Ready: d.Ready, Unacked: d.Unacked, Capacity: p.subscribers().Capacity(p.refs, p.broker.queues),
+		MaxProcessing: p.MaxProcessing, Held: p.heldMarkers(v), From: m.turns.Since(sample.CounterLag, p.watched()...)}
+	if p.store != nil {
+		out.Down = m.turns.Open(p.store.src)
+	}
 	if v.stats.Pass != nil {
-		held.offset = v.stats.Pass.ClockOffset
+		out.Offset = v.stats.Pass.ClockOffset
 	}
-	loop := p.goingRound(held, from)
-	if down != nil {
-		loop.Outage = down.words()
-	}
-	return append(finding.LoopingMessages(loop), p.standstill(held, from, down)...)
+	return out
 }
 
 // storeFindings are the hazards that the markers of the store, its server and its scheme show, and how they are used.
 func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.Finding {
 	out := finding.OfMarkers(finding.Markers{
-		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.growth, EvictedAt: p.store.evictedAt, Now: v.now,
+		Store: p.Store, Scheme: v.scheme, Stats: v.stats, Growth: p.store.told.Growth, EvictedAt: p.store.evictedAt, Now: v.now,
 		MaxProcessing: p.MaxProcessing, IDFrom: p.IDFrom, Listed: p.DeadLetterQueues,
 	})
-	use := finding.SchemeUse{Store: p.Store, Partner: p.partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Anew()}
+	use := finding.SchemeUse{Store: p.Store, Partner: p.counted.Partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Events.Anew()}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
 		use.Work = w.WorkP99
 	}
 	if v.brokerDown == "" {
-		use.Oldest = p.oldestDeadLetter(v.now)
+		use.Oldest = p.dead.Oldest(p.broker.listed(), v.now)
 		out = append(out, topology.FanOut(p.Store, p.broker.index, p.refs, p.sharing())...)
 	}
 	return append(out, finding.OfScheme(use)...)
@@ -85,7 +88,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 func (p *pipeline) sharing() []dedup.QueueRef {
 	for _, s := range p.store.queues {
 		if s.broker == p.broker {
-			return s.calms.Sources
+			return s.told.Sources()
 		}
 	}
 	return nil
@@ -96,7 +99,7 @@ func (p *pipeline) sharing() []dedup.QueueRef {
 // among business rows, which wait for their next step.
 func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	pass := v.stats.Pass
-	if p.store == nil || v.storeDown != "" || pass == nil || p.partner != "" || v.scheme.StuckAfter > 0 {
+	if p.store == nil || v.storeDown != "" || pass == nil || p.counted.Partner != "" || v.scheme.StuckAfter > 0 {
 		return nil
 	}
 	var held []dedup.Marker
@@ -120,7 +123,7 @@ func worstFirst(s *dedup.Snapshot) {
 }
 
 // keepFindings adds the findings, counted by kind and tier.
-func keepFindings(into batch, s *dedup.PipelineStatus) {
+func keepFindings(into counter.Batch, s *dedup.PipelineStatus) {
 	type class struct {
 		kind string
 		tier dedup.Tier
@@ -130,6 +133,19 @@ func keepFindings(into batch, s *dedup.PipelineStatus) {
 		counts[class{f.Kind, f.Tier}]++
 	}
 	for c, n := range counts {
-		into.add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
+		into.Add(series.Findings, n, "pipeline", s.Pipeline.Name, "kind", c.kind, "tier", c.tier.String())
 	}
+}
+
+// recoveries are the findings about the outages that have just ended.
+func (m *maker) recoveries(p *pipeline, v view) []dedup.Finding {
+	ready := dedup.Unknown(dedup.Count, v.brokerDown)
+	if v.brokerDown == "" {
+		ready = p.depths().Ready
+	}
+	var out []dedup.Finding
+	for _, o := range m.turns.Ended(p.watched()...) {
+		out = append(out, finding.Recovering(o.Source, o.Lasted(v.now), o.Until, ready, v.now)...)
+	}
+	return out
 }

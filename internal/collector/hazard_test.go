@@ -3,12 +3,15 @@ package collector
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -42,7 +45,7 @@ func everythingWrong(b *testBench) {
 		f.topology.Exchanges = []dedup.Exchange{{Vhost: "/", Name: "events", Type: "fanout"}}
 		f.topology.Bindings = []dedup.Binding{bind("orders"), bind("more")}
 		f.topology.Consumers = []dedup.Consumer{{Queue: ordersRef(), Channel: "1", Connection: "c", Prefetch: 1, AckRequired: true}, {Queue: ordersRef(), Channel: "2", Connection: "c", Prefetch: 1, AckRequired: true}}
-		f.sample.Queues = append(f.sample.Queues, queue("more", nil))
+		f.sample.Queues = append(f.sample.Queues, newQueue("more", nil))
 		f.sample.QueuesTotal = ptr(4)
 	})
 }
@@ -75,11 +78,11 @@ func kindsOf(p *dedup.PipelineStatus) []string {
 // TestFindingsComeAndGoWithTheirSources runs the collector over sources in which everything is wrong at once.
 func TestFindingsComeAndGoWithTheirSources(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
-		b.pipelines[0].DeadLetterQueues = []string{"orders.dlq"}
-		b.stores[0].queues[0].calms.Sources = append(b.stores[0].queues[0].calms.Sources, ref("more"))
+		b.list(b.pipelines[0], "orders.dlq")
+		b.stores[0].queues[0].told.Follow([]dedup.QueueRef{ref("more")}, &b.pipelines[0].dead)
 		everythingWrong(b)
-		b.brokers[0].wantTopology()
-		goRound(b, topologyInterval)
+		b.brokers[0].read.WantTopology()
+		goRound(b, source.TopologyInterval)
 		ofQueues := []string{"dead_letter_exchange_none", "dead_letters_wait", "head_blocked", "looping"}
 		ofStore := []string{"blind_scheme", "business_key_repeated", "dedup_window_unusual", "eviction_possible", "failed_and_acked", "hash_ids",
 			"id_case_insensitive", "id_too_long", "marker_row_held", "marker_without_expiry", "messages_given_up", "null_ids", "pass_incomplete",
@@ -204,7 +207,7 @@ func TestMarkersThatHoldMessagesBack(t *testing.T) {
 		"not one that was claimed just now": {forever(dedup.Processing, -time.Minute), func(*pipeline, *view) {}, false},
 		"not by age when no limit is known": {overdue, func(p *pipeline, _ *view) { p.MaxProcessing = 0 }, false},
 		"not while the store is down":       {overdue, func(_ *pipeline, v *view) { v.storeDown = "refused" }, false},
-		"not when it may be another's":      {overdue, func(p *pipeline, _ *view) { p.partner = "emails" }, false},
+		"not when it may be another's":      {overdue, func(p *pipeline, _ *view) { p.counted.Partner = "emails" }, false},
 		"not a business row that waits":     {overdue, func(_ *pipeline, v *view) { v.scheme.StuckAfter = time.Minute }, false},
 		"not where no expiry is how it is":  {endless, func(_ *pipeline, v *view) { v.scheme.ProcessingTTL = 0 }, false},
 		"not without a pass":                {overdue, func(_ *pipeline, v *view) { v.stats.Pass = nil }, false},
@@ -259,15 +262,15 @@ func TestAnEvictionIsRememberedAcrossARestart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, testInterval)
-				now, kept := time.Now(), batch{}
+				now, kept := time.Now(), counter.Batch{}
 				for at := now.Add(-27 * time.Hour); !at.After(now.Add(-tt.stopped)); at = at.Add(20 * time.Second) {
 					n := 0.0
 					if !at.Before(now.Add(-tt.evicted)) {
 						n = 7
 					}
-					kept.add(series.StoreEvictedKeys, n, "store", "orders")
-					kept.add(series.StoreEvictedKeys, 0, "store", "emails")
-					if err := b.history.Append(t.Context(), at, kept.list()); err != nil {
+					kept.Add(series.StoreEvictedKeys, n, "store", "orders")
+					kept.Add(series.StoreEvictedKeys, 0, "store", "emails")
+					if err := b.history.Append(t.Context(), at, slices.Collect(maps.Values(kept))); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -1,228 +1,84 @@
 package collector
 
 import (
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/figure"
-	"dedup-dashboard/internal/collector/finding"
-	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/collector/queue"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
 // discover finds the pipeline's dead-letter queues.
 func (p *pipeline) discover(now time.Time) {
-	p.found = topology.Discover(p.broker.index, p.refs, topology.Pinned(p.Pipeline))
-	targets := topology.Targets(p.Pipeline, p.found)
-	if len(p.targets) > 0 && !sameTargets(p.targets, targets) {
-		p.gaps++ // what was dead-lettered before cannot be compared with what is counted now
-		p.deadGaps++
-		p.events.addSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
-	}
-	p.targets = targets
-}
-
-func sameTargets(a, b []topology.Target) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].QueueRef != b[i].QueueRef {
-			return false
-		}
-	}
-	return true
-}
-
-// A keeping says whether every message that leaves the source queues other than by an ack is still to be seen in the
-// dead-letter queues: they are known for sure, belong to this pipeline alone, nobody consumes them and nothing removes
-// messages from them.
-type keeping uint8
-
-const (
-	keepsNot keeping = iota
-	// keepsPerhaps: the broker has not said yet whether anybody consumes them, as in the first seconds of a queue.
-	keepsPerhaps
-	keepsAll
-)
-
-func (p *pipeline) deadLettersKept(users map[dedup.QueueRef]int) keeping {
-	if !p.found.Complete || len(p.found.Targets) == 0 || p.refusesOrIsFed() {
-		return keepsNot
-	}
-	kept := keepsAll
-	known := make(map[dedup.QueueRef]bool)
-	for _, t := range p.targets {
-		known[t.QueueRef] = true
-		q := p.broker.queues[t.QueueRef]
-		switch {
-		case q == nil || users[t.QueueRef] > 1 || losesMessages(q):
-			return keepsNot
-		case q.Consumers == nil:
-			kept = keepsPerhaps
-		case *q.Consumers > 0:
-			return keepsNot
-		}
-	}
-	for _, t := range p.found.Targets {
-		if !known[t.QueueRef] {
-			return keepsNot
-		}
-	}
-	return kept
-}
-
-// refusesOrIsFed reports whether what is published to the source queues is not what enters them: a full queue refuses messages that
-// were counted already, and what dies elsewhere enters without being counted.
-func (p *pipeline) refusesOrIsFed() bool {
-	ix := p.broker.index
-	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && topology.Bounded(q) && strings.HasPrefix(topology.Overflow(q), "reject-publish") {
-			return true
-		}
-		if ix != nil && len(ix.Feeders(ref)) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// settleKeeping takes what is now known of the dead letters, and decides with it about the frames so far.
-func (p *pipeline) settleKeeping(now keeping, s *brokerReading) {
-	was := p.keeps
-	p.keeps = now
-	if now != keepsPerhaps {
-		p.frames.SettlePresumed(now == keepsAll)
-	}
-	if now == keepsAll && was != keepsAll {
-		p.settleUnborn()
-	}
-	if now != keepsNot && was == keepsNot {
-		p.completeFrame(s)
+	if p.dead.Discover(p.broker.index) {
+		p.counts.Gap()
+		p.events.AddSpaced(now, "counter_reset", "The dead-letter queues of the pipeline changed")
 	}
 }
 
-// settleUnborn completes the frames from before the queues of the pipeline were declared.
-func (p *pipeline) settleUnborn() {
-	var first time.Time
-	for _, t := range p.targets {
-		born, ok := p.broker.born[t.QueueRef]
-		if !ok {
-			return
-		}
-		if first.IsZero() || born.Before(first) {
-			first = born
-		}
+// settleKeeping takes whether the dead letters are kept. Once they are, the newest frame is measured again if it is of this reading, whose
+// dead-letter queues were found only after it.
+func (p *pipeline) settleKeeping(now deadletter.Keeping, s *source.BrokerReading) {
+	n := len(p.counted.Traffic.Frames)
+	if !p.dead.Settle(now, p.counted.Traffic.Frames, p.broker.born) || n == 0 {
+		return
 	}
-	p.frames.SettleUnborn(first)
+	if f := &p.counted.Traffic.Frames[n-1]; f.Began.Equal(s.At) && !f.Whole && !f.Presumed {
+		p.measureDepths(f, s)
+	}
 }
 
-// losesMessages reports whether messages can leave a queue without anybody taking them.
-func losesMessages(q *dedup.Queue) bool {
-	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires"} {
-		if _, ok := q.Arguments["x-"+key]; ok {
-			return true
-		}
-		if _, ok := q.Policy[key]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// vanishing reports whether messages can leave a source queue without being redelivered.
-func (p *pipeline) vanishing() bool {
-	for _, ref := range p.refs {
-		if q := p.broker.queues[ref]; q != nil && losesMessages(q) {
-			return true
-		}
-	}
-	return false
+// measureDepths sets what the frame of a reading says of messages that are still there, and of dead letters.
+func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
+	b := p.broker
+	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
+	f.Measure(p.refs, b.queues, b.complete, depths)
+	p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 }
 
 // keepBroker adds what is stored of the pipeline's queues.
-func (p *pipeline) keepBroker(into batch) {
-	into.tallies(p.publishes, p.acks, p.deliveries, p.redeliveries, p.autoAcks, p.arrived)
-	if p.broker.timeouts.asked && p.broker.timeouts.why == "" {
-		into.tallies(p.timeouts)
-	}
-	if p.restarts.known {
-		into.tallies(p.restarted)
-	}
-	sums := p.depths()
-	into.figure(series.QueueReady, sums.ready, "pipeline", p.Name)
-	into.figure(series.QueueUnacked, sums.unacked, "pipeline", p.Name)
-	into.figure(series.QueueConsumers, sums.consumers, "pipeline", p.Name)
-	for _, t := range p.targets {
-		if q := p.broker.queues[t.QueueRef]; q != nil && q.Messages != nil && p.broker.shared[t.QueueRef] == nil {
-			into.add(series.DeadLetters, float64(*q.Messages), "pipeline", p.Name, "vhost", t.Vhost, "queue", t.Name)
-		}
-	}
+func (p *pipeline) keepBroker(into counter.Batch) {
+	p.counts.Store(into)
+	p.consumers.Store(into, &p.broker.timeouts)
+	p.depths().Store(into, p.Name)
+	p.dead.Store(into, p.broker.listed())
 }
 
-// depths are the instantaneous sums over the source queues.
-type depths struct{ ready, unacked, consumers dedup.Figure }
-
-func (p *pipeline) depths() depths {
-	sample, _ := p.broker.sample.get()
-	return depths{
-		ready:     p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Ready }),
-		unacked:   p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Unacked }),
-		consumers: p.sum(sample.At, func(q *dedup.Queue) *int64 { return q.Consumers }),
-	}
+// depths are those of the source queues.
+func (p *pipeline) depths() queue.Depths {
+	newest, _ := p.broker.read.Sample.Get()
+	return queue.DepthsOf(p.refs, p.broker.queues, p.Broker, newest.At)
 }
 
-func (p *pipeline) sum(at time.Time, field func(*dedup.Queue) *int64) dedup.Figure {
-	var sum int64
-	for _, ref := range p.refs {
-		q := p.broker.queues[ref]
-		if q == nil {
-			return dedup.Unknown(dedup.Count, finding.QueueNotFound(ref.Name, p.Broker))
-		}
-		n := field(q)
-		if n == nil {
-			return dedup.Unknown(dedup.Count, fmt.Sprintf("the broker does not say for queue %s (state %s)", name(ref.Name), name(q.State)))
-		}
-		sum += *n
-	}
-	return dedup.Exact(dedup.Measured, dedup.Count, float64(sum), at, "queue depths of the broker")
-}
-
-func (p *pipeline) keepReported(into batch) {
-	for _, o := range dedup.ReportedOutcomes() {
-		into.tallies(p.outcomes[o])
-	}
-	for _, h := range []*histogram{&p.ack, &p.work} {
-		into.tallies(h.counts...)
-		into.tallies(h.sum)
-	}
-}
-
-func (p *pipeline) keepMarkers(into batch, now time.Time) {
-	stats, _ := p.store.stats.get()
+func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {
+	stats, _ := p.store.stats.Get()
 	r := figure.Markers{Now: now, Scheme: p.store.store.Scheme(), Stats: stats}.Figures()
 	for state, f := range r.States {
-		into.figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
+		into.Figure(series.Markers, f, "pipeline", p.Name, "state", string(state))
 	}
-	into.figure(series.MarkersNoExpiry, r.NoExpiry, "pipeline", p.Name)
-	into.figure(series.OldestProcessing, r.Oldest, "pipeline", p.Name)
+	into.Figure(series.MarkersNoExpiry, r.NoExpiry, "pipeline", p.Name)
+	into.Figure(series.OldestProcessing, r.Oldest, "pipeline", p.Name)
 }
 
 // keepJudged adds the figures of the judged window and a point of the sparkline.
-func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus) {
+func (p *pipeline) keepJudged(into counter.Batch, now time.Time, s *dedup.PipelineStatus) {
 	keepVerdicts(into, s)
 	keepFindings(into, s)
 	w := judgedWindow(p.Limits.Window, s.Windows)
 	if w == nil {
 		return
 	}
-	p.spark.add(now, w.DuplicateRate)
-	s.Spark = p.spark.copy()
-	into.figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
+	p.spark.Add(now, w.DuplicateRate)
+	s.Spark = p.spark.Points()
+	into.Figure(series.DuplicateRate, w.DuplicateRate, "pipeline", p.Name)
 	if w.DuplicateRate.Known() {
-		into.add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)
+		into.Add(series.DuplicateRateHigh, w.DuplicateRate.High, "pipeline", p.Name)
 	}
 	for metric, quantiles := range map[string]map[string]dedup.Figure{
 		series.AckLatency:  {"mean": w.AckMean, "0.5": w.AckP50, "0.95": w.AckP95, "0.99": w.AckP99},
@@ -230,12 +86,12 @@ func (p *pipeline) keepJudged(into batch, now time.Time, s *dedup.PipelineStatus
 	} {
 		for q, f := range quantiles {
 			if !f.Bounded() { // of which the low end would be drawn as a time
-				into.figure(metric, f, "pipeline", p.Name, "quantile", q)
+				into.Figure(metric, f, "pipeline", p.Name, "quantile", q)
 			}
 		}
 	}
 	if w.AckMean.Known() {
-		into.add(series.AckLatencyHigh, w.AckMean.High, "pipeline", p.Name)
+		into.Add(series.AckLatencyHigh, w.AckMean.High, "pipeline", p.Name)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -34,7 +36,7 @@ func (f *fakeMemory) KeepSourceRecords(_ context.Context, r dedup.SourceRecords)
 
 // placedBroker is a broker at an address.
 type placedBroker struct {
-	Broker
+	source.Broker
 	place string
 }
 
@@ -48,10 +50,10 @@ type runtime struct {
 }
 
 // live runs the collector once and returns the health of its broker at the end, and what happened to it.
-func (r runtime) live(t *testing.T, keeper SourceRecords) (dedup.SourceHealth, []dedup.Event) {
+func (r runtime) live(t *testing.T, keeper records.Sources) (dedup.SourceHealth, []dedup.Event) {
 	b := newBench(t, testInterval)
-	b.memory.keeper = keeper
-	b.brokers[0].samples.place = r.place
+	b.memory = records.NewMemory(keeper, &b.beside, b.log)
+	b.brokers[0].read.Samples.Place = r.place
 	if r.broken {
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })
 	}
@@ -177,7 +179,7 @@ func TestAClockThatWasSetBackMakesNoOutageShorter(t *testing.T) {
 }
 
 func TestWithoutWhatWasKeptSourcesBeginAnew(t *testing.T) {
-	for name, keeper := range map[string]SourceRecords{
+	for name, keeper := range map[string]records.Sources{
 		"a first start": &fakeMemory{}, "a journal that fails": &fakeMemory{err: errors.New("disk full")}, "no journal": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,8 +211,8 @@ func TestASourceThatLeftTheConfigurationIsForgotten(t *testing.T) {
 }
 
 func TestASourceHasThePlaceOfWhatItReads(t *testing.T) {
-	w := newBrokerWatch(placedBroker{&fakeSource{}, "http://a"}, Config{Interval: testInterval}, newBook(), nil, nil)
-	if w.samples.place != "http://a" || w.totals.place != "http://a" {
-		t.Errorf("the broker is at %q, its totals at %q", w.samples.place, w.totals.place)
+	w := source.NewBrokerReader(placedBroker{&fakeSource{}, "http://a"}, testInterval, testInterval/2, nil, nil)
+	if w.Samples.Place != "http://a" || w.Totals.Place != "http://a" {
+		t.Errorf("the broker is at %q, its totals at %q", w.Samples.Place, w.Totals.Place)
 	}
 }

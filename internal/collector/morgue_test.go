@@ -3,6 +3,7 @@ package collector_test
 import (
 	"context"
 	"fmt"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -12,10 +13,9 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
@@ -68,7 +68,7 @@ func newMorgue(t *testing.T) *morgue {
 	t.Cleanup(func() { must(t, history.Close()) })
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	deps := collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log}
+	deps := collector.Deps{Brokers: []source.Broker{client}, Series: history, Log: log}
 	for i, queue := range queuesOfTheDead {
 		m.wire(&deps, running, queue, i)
 	}

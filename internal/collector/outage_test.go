@@ -50,7 +50,7 @@ func TestAnOutageIsNotTakenForALoopOnceItIsOver(t *testing.T) {
 			consumer := dedup.Consumer{Queue: ordersRef(), Channel: "1", Connection: "c", Prefetch: 1, AckRequired: true}
 			f.topology.Consumers = []dedup.Consumer{consumer, consumer}
 		})
-		b.brokers[0].wantTopology()
+		b.brokers[0].read.WantTopology()
 		flow(b, 2*time.Minute, 0, 50, 10)
 		b.store.set(func(f *fakeSource) { f.err = errors.New("refused") })
 		flow(b, 5*time.Minute+30*time.Second, 500, 0, 6669)

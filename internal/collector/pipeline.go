@@ -1,17 +1,19 @@
 package collector
 
 import (
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"time"
 
-	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/consumer"
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/effect"
+	"dedup-dashboard/internal/collector/event"
+	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
+	"dedup-dashboard/internal/collector/source"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/series"
 )
 
 // A pipeline is what the collector keeps of one pipeline from round to round. It belongs to the round.
@@ -21,199 +23,42 @@ type pipeline struct {
 	broker *brokerWatch // nil when the configuration names none that exists
 	store  *storeWatch  // nil for a scheme without markers
 	report *reportWatch // nil when nothing can be reported
-	// own tells which closed channels of the broker were of others.
-	own *sample.OwnClosures
+	// counted is what its figures are made of.
+	counted window.Pipeline
 	// effects is nil where no effect check is configured.
-	effects *effectWatch
-	// live reads the live counts of its broker, joint joins them with the store's, and joints is what came of it; nil where there are none.
-	live   *liveWatch
-	joint  *jointPair
-	joints sample.Joints
-	// flow takes its live counts alone, flows is what came of it.
-	flow  *flowPair
-	flows sample.Live
-	// exports are what the consumers' framework counts.
-	exports exportTape
-	// partner is another pipeline that keeps its markers in the same store; empty when there is none.
-	partner string
+	effects *effect.Watch
+	// live reads the live counts of its broker, where the store tells of its events; flow is what comes of them. Both are nil where there are none.
+	live *source.LiveSource
+	flow *source.Flow
 
-	publishes, acks, deliveries, redeliveries, autoAcks, arrived *tally
-	timeouts, restarted                                          *tally
-	restarts                                                     restarts
-
-	outcomes        map[string]*tally
-	ack, work       histogram
-	rawOutcomes     map[string]*sample.Counter
-	present         bool
-	reportDroppedAt time.Time
-	badFields       []string
-	queues          map[dedup.QueueRef]*queueCounters
-	frames          sample.Frames
-	gaps, gets      float64
-	// entered and its gaps are those of a frame.
-	entered, enteredGaps float64
-	// deadGaps are those of a frame.
-	deadGaps       float64
-	prefetches     boundNotes // of one channel
-	capacities     boundNotes // of all consumers
-	consumers      int64
-	consumersKnown bool
-	deserted       map[dedup.QueueRef]finding.Desertion
-	targets        []topology.Target
-	found          topology.Discovery
-	dead           map[dedup.QueueRef]*deadQueue
-	keeps          keeping
-	lastActivity   time.Time
-	events         eventLog
-	spark          spark
+	counts       queue.Counts
+	reported     reported
+	consumers    *consumer.Watch
+	dead         deadletter.Watch
+	lastActivity time.Time
+	events       event.Log
+	spark        figure.Spark
 }
 
-// queueCounters are the raw counters of one source queue.
-type queueCounters struct {
-	node                                                          string
-	publish, deliver, get, redeliver, ack, deliverNoAck, getNoAck sample.Counter
-	entered                                                       enteredCounter
-}
-
-func (q *queueCounters) all() []*sample.Counter {
-	return []*sample.Counter{&q.publish, &q.deliver, &q.get, &q.redeliver, &q.ack, &q.deliverNoAck, &q.getNoAck}
-}
-
-// awaitBirth notes that the queue does not exist: its counters will be born at 0.
-func (q *queueCounters) awaitBirth() {
-	for _, raw := range q.all() {
-		if raw.State == sample.Unseen {
-			raw.Observe(nil)
-		}
-	}
-}
-
-// A deadQueue follows one dead-letter queue.
-type deadQueue struct {
-	ack, deliverNoAck, getNoAck, publish sample.Counter
-	settled, published                   float64
-	// there: the newest list had the queue.
-	there  bool
-	inflow inflow
-	head   deadHead
-}
-
-// unbounded is the prefetch of a channel that may hold any number of deliveries.
-const unbounded = -1
-
-// A prefetchNote is the most deliveries that a channel, or all of them, could hold from a time on: unbounded, or 0 without consumers.
-type prefetchNote struct {
-	at    time.Time
-	bound int64
-}
-
-// A histogram is a reported latency distribution as our counters: cumulated over its bounds.
-type histogram struct {
-	raw    []sample.Counter
-	rawSum sample.Counter
-	counts []*tally
-	sum    *tally
-}
-
-func newHistogram(b *book, bucket, sum, pipeline string) histogram {
-	h := histogram{raw: make([]sample.Counter, len(dedup.LatencyBounds())), sum: b.tally(sum, "pipeline", pipeline)}
-	for _, bound := range dedup.LatencyBounds() {
-		h.counts = append(h.counts, b.tally(bucket, "pipeline", pipeline, "le", boundLabel(bound)))
-	}
-	return h
-}
-
-// boundLabel writes an upper bound the way Prometheus does.
-func boundLabel(bound float64) string {
-	if math.IsInf(bound, 1) {
-		return "+Inf"
-	}
-	return strconv.FormatFloat(bound, 'f', -1, 64)
-}
-
-// observe takes one reading; nil buckets mean that none was reported. It reports whether counts were dropped.
-func (h *histogram) observe(c dedup.LatencyCounts) (dropped bool) {
-	reported := len(c.Buckets) == len(h.raw)
-	for i := range h.raw {
-		var raw *int64
-		if reported {
-			raw = &c.Buckets[i]
-		}
-		st := h.raw[i].Observe(raw)
-		dropped = dropped || st.Dropped
-		if !reported {
-			continue
-		}
-		for _, t := range h.counts[i:] {
-			t.take(st)
-		}
-	}
-	var sum *int64
-	if reported {
-		sum = &c.Sum
-	}
-	st := h.rawSum.Observe(sum)
-	if reported {
-		h.sum.open = true
-		h.sum.total += float64(st.Delta) / 1e6
-	}
-	return dropped || st.Dropped
-}
-
-func newPipeline(p dedup.Pipeline, b *book) *pipeline {
-	total := func(metric string) *tally { return b.tally(metric, "pipeline", p.Name) }
-	out := &pipeline{
-		Pipeline: p, publishes: total(series.BrokerPublishes), acks: total(series.BrokerAcks),
-		deliveries: total(series.BrokerDeliveries), redeliveries: total(series.BrokerRedeliveries),
-		autoAcks: total(series.BrokerAutoAcks), arrived: total(series.DeadLettersArrived),
-		timeouts: total(series.AckTimeouts), restarted: total(series.ConsumerRestarts),
-		outcomes: make(map[string]*tally), rawOutcomes: make(map[string]*sample.Counter),
-		ack:    newHistogram(b, series.ReportedAckBucket, series.ReportedAckSum, p.Name),
-		work:   newHistogram(b, series.ReportedWorkBucket, series.ReportedWorkSum, p.Name),
-		queues: make(map[dedup.QueueRef]*queueCounters), dead: make(map[dedup.QueueRef]*deadQueue),
-		deserted: make(map[dedup.QueueRef]finding.Desertion),
-	}
+func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
+	out := &pipeline{Pipeline: p, counted: window.Pipeline{Config: p}, reported: newReported(b, p.Name)}
 	for _, q := range p.Queues {
 		out.refs = append(out.refs, dedup.QueueRef{Vhost: p.Vhost, Name: q})
 	}
-	for _, o := range dedup.ReportedOutcomes() {
-		out.outcomes[o] = b.tally(series.ReportedOutcomes, "pipeline", p.Name, "outcome", o)
-		out.rawOutcomes[o] = &sample.Counter{}
-	}
+	out.counts = queue.NewCounts(p.Name, out.refs, b)
+	out.dead, out.consumers = deadletter.NewWatch(p, out.refs, b), consumer.NewWatch(p.Name, out.refs, b, &out.events)
 	return out
 }
 
 // absorbReported takes one reading of the reported counters.
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
-	p.present = p.present || r.Present
-	p.badFields = r.Bad
-	p.absorbExports(r.Exports)
-	dropped := false
-	for outcome, raw := range p.rawOutcomes {
-		var value *int64
-		if v, ok := r.Outcomes[outcome]; ok && r.Present && !slices.Contains(r.Bad, outcome) {
-			value = &v
-		}
-		st := raw.Observe(value)
-		dropped = dropped || st.Dropped
-		if value != nil {
-			p.outcomes[outcome].take(st)
-			p.acked(settles(outcome) && st.Delta > 0, at)
-		}
-	}
-	ack, work := r.Ack, r.Work
-	if !r.Present {
-		ack, work = dedup.LatencyCounts{}, dedup.LatencyCounts{}
-	}
-	droppedAck, droppedWork := p.ack.observe(ack), p.work.observe(work)
-	if dropped || droppedAck || droppedWork {
-		p.reportDroppedAt = at
-		p.events.addSpaced(at, "counter_reset", "The counters that consumers report were reset")
+	p.counted.Exports.Absorb(r.Exports)
+	acked, dropped := p.reported.absorb(r, at)
+	p.acked(acked, at)
+	if dropped {
+		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
 	}
 }
-
-// settles reports whether a delivery with the reported outcome was acked in every scheme.
-func settles(outcome string) bool { return outcome == "processed" || outcome == "duplicate_done" }
 
 // acked notes when a message was last seen to be acked. Deliveries alone are no progress: a message that cannot proceed is
 // delivered again and again.
@@ -224,173 +69,36 @@ func (p *pipeline) acked(some bool, at time.Time) {
 }
 
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
-func (p *pipeline) absorbSample(s *brokerReading) {
-	counting := s.counting()
-	f := sample.Frame{Began: s.At, Ended: s.At.Add(s.Took), Unpublished: counting, EnteredKnown: counting, Unentered: counting}
-	dropped, unborn := false, 0
-	consumers, consumersKnown := int64(0), true
-	for _, ref := range p.refs {
-		q := p.broker.queues[ref]
-		if counting {
-			dropped = p.countQueue(ref, q, s.At) || dropped
-			p.takeEntered(&f, ref, q)
-			f.Unpublished = f.Unpublished && p.queues[ref].publish.State == sample.Absent
-		}
-		if q == nil && p.broker.complete {
-			unborn++
-		}
-		if q == nil || q.Consumers == nil {
-			consumersKnown = false
-		} else {
-			consumers += *q.Consumers
-		}
+func (p *pipeline) absorbSample(s *source.BrokerReading) {
+	b, f := p.broker, sample.Frame{Began: s.At, Ended: s.At.Add(s.Took)}
+	dropped, acked := p.counts.Absorb(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	p.acked(acked, s.At)
+	p.consumers.Note(int64(f.Consumers), f.ConsumersKnown, s.At)
+	if !s.Late() {
+		p.consumers.NoteQueues(b.queues, s.At)
 	}
-	f.Unborn = unborn == len(p.refs)
-	f.Consumers, f.ConsumersKnown = float64(consumers), consumersKnown
-	p.noteConsumers(consumers, consumersKnown, s.At)
-	p.noteDesertion(s)
-	p.countTimeouts(s.At)
+	p.consumers.NoteTimeouts(&b.timeouts, s.At)
 	if dropped {
-		p.gaps++
-		p.events.addSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
+		p.events.AddSpaced(s.At, "counter_reset", "The broker's counters of the pipeline's queues were reset")
 	}
 	p.measureDepths(&f, s)
 	p.notePrefetch(s.At)
-	f.Acks, f.Redeliveries, f.Deliveries = p.acks.total, p.redeliveries.total, p.deliveries.total
-	f.AutoAcks, f.Publishes, f.Gaps, f.Gets = p.autoAcks.total, p.publishes.total, p.gaps, p.gets
-	f.Entered, f.EnteredGaps = p.entered, p.enteredGaps+p.gaps
-	f.ReportedDuplicates = p.reportedDuplicates()
-	f.Closures, f.ClosureGaps, f.ClosuresBlind = p.broker.closures.total, p.broker.closureGaps, p.broker.closed.State != sample.Counting
-	f.Held = p.broker.live.of(p.Name)
-	p.frames.Add(f)
-}
-
-// countQueue takes the counters of one source queue; q is nil when the broker does not list it. It reports whether
-// events may have been dropped.
-func (p *pipeline) countQueue(ref dedup.QueueRef, q *dedup.Queue, at time.Time) (dropped bool) {
-	c, ok := p.queues[ref]
-	if !ok {
-		c = &queueCounters{}
-		p.queues[ref] = c
-	}
-	if q == nil || (c.node != "" && q.Node != "" && q.Node != c.node) {
-		for _, raw := range c.all() {
-			if raw.State == sample.Counting || (raw.State == sample.Absent && !p.broker.complete) {
-				dropped = raw.Lose().Dropped || dropped
-			}
-		}
-	}
-	if q == nil {
-		if p.broker.complete && !dropped {
-			c.awaitBirth()
-		}
-		return dropped
-	}
-	if q.Node != "" {
-		c.node = q.Node
-	}
-	take := func(raw *sample.Counter, value *int64, t *tally) sample.Step {
-		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
-		late := raw.State == sample.Unseen && value != nil && *value > 0 && len(p.frames) > 0
-		st := p.observe(raw, value)
-		dropped = dropped || st.Dropped || late
-		if raw.Known() {
-			t.take(st)
-		}
-		p.acked((t == p.acks || t == p.autoAcks) && st.Delta > 0, at)
-		return st
-	}
-	n := q.Counters
-	take(&c.publish, n.Publish, p.publishes)
-	take(&c.ack, n.Ack, p.acks)
-	take(&c.deliver, n.Deliver, p.deliveries)
-	p.gets += float64(take(&c.get, n.Get, p.deliveries).Delta)
-	take(&c.redeliver, n.Redeliver, p.redeliveries)
-	take(&c.deliverNoAck, n.DeliverNoAck, p.autoAcks)
-	take(&c.getNoAck, n.GetNoAck, p.autoAcks)
-	return dropped
-}
-
-func (p *pipeline) observe(raw *sample.Counter, value *int64) sample.Step {
-	if p.broker.moved {
-		return raw.ObserveElsewhere(value)
-	}
-	return raw.Observe(value)
-}
-
-func (p *pipeline) noteConsumers(n int64, known bool, at time.Time) {
-	if known && p.consumersKnown && n != p.consumers {
-		p.events.add(at, "consumers_changed", fmt.Sprintf("Consumers went from %s to %s", grouped(p.consumers), grouped(n)))
-	}
-	if known {
-		p.consumers, p.consumersKnown = n, true
-	}
+	f.ReportedDuplicates = p.reported.duplicates()
+	f.Closures, f.ClosureGaps, f.ClosuresBlind = b.closures.Total, b.closureGaps, b.closed.State != sample.Counting
+	f.Held = b.read.Live.Of(p.Name)
+	p.counted.Traffic.Frames.Add(f)
 }
 
 // notePrefetch remembers the most deliveries that one channel of the pipeline's consumers may hold, and all of them together.
 func (p *pipeline) notePrefetch(at time.Time) {
-	p.prefetches.add(at, channelBound(p.sourceConsumers()))
-	all := p.capacity()
-	if all == 0 && !(p.consumersKnown && p.consumers == 0) {
-		all = unbounded
+	listed := p.subscribers()
+	p.counted.Traffic.Prefetches.Add(at, listed.ChannelBound())
+	all := listed.Capacity(p.refs, p.broker.queues)
+	if all == 0 && !p.consumers.None() {
+		all = sample.Unbounded
 	}
-	p.capacities.add(at, all)
+	p.counted.Traffic.Capacities.Add(at, all)
 }
 
-// boundNotes are what bounded deliveries, in time order.
-type boundNotes []prefetchNote
-
-func (b *boundNotes) add(at time.Time, bound int64) {
-	if n := len(*b); n > 0 && (*b)[n-1].bound == bound {
-		return
-	}
-	const kept = 64
-	*b = append(*b, prefetchNote{at, bound})
-	if len(*b) > kept {
-		*b = slices.Delete(*b, 0, len(*b)-kept)
-	}
-}
-
-func (p *pipeline) sourceConsumers() []dedup.Consumer {
-	var all []dedup.Consumer
-	for _, ref := range p.refs {
-		all = append(all, p.broker.consumers[ref]...)
-	}
-	return all
-}
-
-// channelBound is the most unacked deliveries that one channel may hold: the sum of its consumers' prefetch. It is 0
-// when no consumer is known.
-func channelBound(consumers []dedup.Consumer) int64 {
-	sums := make(map[string]int64)
-	var most int64
-	for _, c := range consumers {
-		if !c.AckRequired {
-			continue
-		}
-		if c.Prefetch <= 0 {
-			return unbounded
-		}
-		sums[c.Channel] += c.Prefetch
-		most = max(most, sums[c.Channel])
-	}
-	return most
-}
-
-// prefetchSince is what one channel could hold at most since a time.
-func (p *pipeline) prefetchSince(from time.Time) int64 { return p.prefetches.since(from) }
-
-// since returns the largest bound that held at any time since from; 0 when there was none or it is not known.
-func (b boundNotes) since(from time.Time) int64 {
-	var most int64
-	for i, n := range b {
-		if i+1 < len(b) && b[i+1].at.Before(from) {
-			continue
-		}
-		if n.bound == unbounded {
-			return 0
-		}
-		most = max(most, n.bound)
-	}
-	return most
-}
+// subscribers are the consumers of the source queues, as the newest topology told them.
+func (p *pipeline) subscribers() consumer.List { return consumer.Of(p.refs, p.broker.consumers) }

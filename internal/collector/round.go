@@ -2,9 +2,13 @@ package collector
 
 import (
 	"context"
-	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/deadletter"
+	"dedup-dashboard/internal/collector/event"
+	"dedup-dashboard/internal/collector/figure"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -19,7 +23,7 @@ func (c *Collector) rounds(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		c.round(ctx, time.Now())
-		if !waitUntil(ctx, time.Now().Add(roundsApart)) {
+		if !source.WaitUntil(ctx, time.Now().Add(roundsApart)) {
 			return
 		}
 		select {
@@ -38,36 +42,26 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	defer c.turn.Unlock()
 	c.number++
 	c.absorb(now)
-	stored := batch{}
+	stored := counter.Batch{}
+	c.resume(ctx, now) // before anything is collected: a counter that did not go on yet would fall
 	c.collect(stored, now)
-	c.past.append(ctx, c, now, stored)
-	c.past.refresh(ctx, c, now)
-	c.acknowledged.read(ctx, &c.beside, c.log)
-	c.marks.read(ctx, &c.beside, now, c.log)
-	c.memory.keep(ctx, &c.beside, c.sources, now, c.log)
+	c.past.Append(ctx, now, stored)
+	c.past.Refresh(ctx, now)
+	c.acknowledged.Read(ctx)
+	c.marks.Read(ctx, now)
 
-	s := &dedup.Snapshot{Round: c.number, At: now, Interval: c.cfg.Interval}
+	s := c.maker().snapshot(now)
+	s.Round, s.Interval = c.number, c.cfg.Interval
+	var kept []dedup.SourceRecord
 	for _, src := range c.sources {
-		s.Sources = append(s.Sources, src.status(now))
+		s.Sources, kept = append(s.Sources, src.Status(now)), append(kept, src.Record(now))
 	}
-	for _, b := range c.brokers {
-		s.Brokers = append(s.Brokers, b.status(&c.past, now))
-	}
-	for _, w := range c.stores {
-		s.Stores = append(s.Stores, w.status(now))
-	}
-	for _, p := range c.pipelines {
-		s.Pipelines = append(s.Pipelines, c.status(p, now))
-	}
-	s.SharedQueues = c.sharedQueues(s, now)
-	s.SharedKnown = !slices.ContainsFunc(c.brokers, func(b *brokerWatch) bool { return b.index == nil })
-	c.judgeMarkers(s)
-	worstFirst(s)
-	judged := batch{}
+	c.memory.Keep(ctx, kept, now)
+	judged := counter.Batch{}
 	for i, p := range c.pipelines {
 		p.keepJudged(judged, now, &s.Pipelines[i])
 	}
-	c.past.appendJudged(ctx, c, now, judged)
+	c.past.AppendJudged(ctx, now, judged)
 	if ctx.Err() != nil {
 		return
 	}
@@ -76,8 +70,36 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	for _, p := range c.pipelines {
 		c.changed("pipeline:" + p.Name)
 	}
-	if c.acknowledged.fell { // which must outlive a restart before the next round
-		c.acknowledged.read(ctx, &c.beside, c.log)
+	if c.acknowledged.Fell() {
+		c.acknowledged.Read(ctx)
+	}
+}
+
+// resume goes on from where the history stopped, once it can be read.
+func (c *Collector) resume(ctx context.Context, now time.Time) {
+	newest, joined := c.past.Join(ctx, now)
+	if !joined {
+		return
+	}
+	lines, err := c.history.QueryRange(ctx, series.StoreEvictedKeys, now.Add(-evictionReach), now, evictionStep)
+	if err != nil {
+		c.log.Warn("when stores last evicted keys cannot be read from the history", "err", err)
+	} else {
+		for _, w := range c.stores {
+			w.recallEvictions(lines, now, newest)
+		}
+	}
+	lines, err = c.history.QueryRange(ctx, series.DuplicateRate, now.Add(-figure.SparkPoints*figure.SparkStep), now, figure.SparkStep)
+	if err != nil {
+		c.log.Warn("sparklines start empty", "err", err)
+		return
+	}
+	for _, l := range lines {
+		for _, p := range c.pipelines {
+			if p.Name == l.Labels["pipeline"] {
+				p.spark.Restore(l.Points)
+			}
+		}
 	}
 }
 
@@ -87,7 +109,7 @@ func (c *Collector) absorb(now time.Time) {
 	for _, w := range c.stores {
 		w.absorb(now)
 	}
-	fresh := make(map[*brokerWatch]*brokerReading)
+	fresh := make(map[*brokerWatch]*source.BrokerReading)
 	for _, b := range c.brokers {
 		before := b.indexed
 		sample, isNew := b.absorb()
@@ -104,13 +126,12 @@ func (c *Collector) absorb(now time.Time) {
 		}
 	}
 	for _, p := range c.pipelines {
-		p.followConsumers()
-		if p.joint != nil {
-			p.joints.Add(p.joint.drain(), now)
-		}
+		read, version := p.broker.read.Topology.Get()
+		p.consumers.Follow(&read.Topology, version, read.Err)
 		if p.flow != nil {
-			p.flows.Add(p.flow.drain(), now)
-			p.flows.AddOut(p.broker.live.drainOut(p.Name))
+			p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
+			p.counted.Traffic.Flows.Add(p.flow.Drain(), now)
+			p.counted.Traffic.Flows.AddOut(p.broker.read.Live.DrainOut(p.Name))
 		}
 		if sample := fresh[p.broker]; sample != nil {
 			p.absorbSample(sample)
@@ -118,48 +139,29 @@ func (c *Collector) absorb(now time.Time) {
 		if p.report == nil {
 			continue
 		}
-		if r, count := p.report.readings.get(); count != p.report.absorbed {
+		if r, count := p.report.readings.Get(); count != p.report.absorbed {
 			p.report.absorbed = count
 			p.absorbReported(r, now)
 		}
-		p.settleExports(now)
+		p.counted.SettleExports(now, p.scheme())
 	}
 }
 
 // noteTurns notes an event, and logs a line, for each source that went down or came back.
 func (c *Collector) noteTurns(now time.Time) {
-	note := func(s *source, logs ...*eventLog) {
-		h := s.status(now)
-		if !h.Tried {
-			return
-		}
-		was, known := c.up[s.name]
-		c.up[s.name] = h.OK
-		at := now
-		if !known && !h.OK && h.Since.Before(now) { // it may have begun before a restart
-			at = h.Since
-		}
-		var lasted time.Duration
-		if was != h.OK || !known {
-			lasted = c.noteOutage(s.name, h.OK, at)
-		}
+	note := func(s *source.Source, l *event.Log) {
+		turn := c.turns.Note(s, now)
 		switch {
-		case !h.OK && (was || !known):
-			c.log.Warn("source cannot be read", "source", s.name, "reason", h.Err)
-		case h.OK && known && !was:
-			c.log.Info("source answers again", "source", s.name)
-		}
-		for _, l := range logs {
-			switch {
-			case !h.OK && (was || !known):
-				l.add(at, "source_down", plain(s.name+" cannot be read: "+h.Err, 400))
-			case h.OK && known && !was:
-				l.add(now, "source_up", plain(s.name+" answers again after "+span(lasted), 200))
-			}
+		case turn.Down:
+			c.log.Warn("source cannot be read", "source", s.Name, "reason", turn.Err)
+			l.Add(turn.At, "source_down", plain(s.Name+" cannot be read: "+turn.Err, 400))
+		case turn.Up:
+			c.log.Info("source answers again", "source", s.Name)
+			l.Add(turn.At, "source_up", plain(s.Name+" answers again after "+span(turn.Lasted), 200))
 		}
 	}
 	for _, b := range c.brokers {
-		note(b.samples, &b.events)
+		note(b.read.Samples, &b.events)
 	}
 	for _, w := range c.stores {
 		note(w.src, &w.events)
@@ -172,73 +174,51 @@ func (c *Collector) noteTurns(now time.Time) {
 }
 
 // rediscover finds the dead-letter queues of a broker's pipelines again.
-func (c *Collector) rediscover(b *brokerWatch, s *brokerReading, now time.Time) {
+func (c *Collector) rediscover(b *brokerWatch, s *source.BrokerReading, now time.Time) {
+	var all []*deadletter.Watch
 	users := make(map[dedup.QueueRef]int)
 	for _, p := range c.pipelines {
 		if p.broker != b {
 			continue
 		}
 		p.discover(now)
-		for _, t := range p.targets {
+		all = append(all, &p.dead)
+		for _, t := range p.dead.Targets {
 			users[t.QueueRef]++
 		}
 	}
-	b.findShared(c.pipelines, c.book)
+	b.shared = deadletter.FindShared(b.read.Name(), b.index, all, c.book)
 	for _, p := range c.pipelines {
 		if p.broker == b {
-			p.settleKeeping(p.deadLettersKept(users), s)
+			p.settleKeeping(p.dead.Kept(b.listed(), users), s)
 		}
 	}
 }
 
 // collect adds what is stored of this round, leaving out every source that cannot be read: its series end.
-func (c *Collector) collect(into batch, now time.Time) {
-	for _, s := range c.sources {
-		h := s.status(now)
-		if !h.Tried {
-			continue
-		}
-		up := 0.0
-		if h.OK {
-			up = 1
-		}
-		into.add(series.SourceUp, up, "source", s.name)
-		into.add(series.SourceDuration, h.Took.Seconds(), "source", s.name)
-		into.tallies(c.missed(s, h.Missed))
-		if !h.LastSuccess.IsZero() {
-			into.add(series.SourceLastSuccess, float64(h.LastSuccess.UnixMilli())/1e3, "source", s.name)
-		}
+func (c *Collector) collect(into counter.Batch, now time.Time) {
+	for _, h := range c.healths {
+		h.keep(into, now)
 	}
 	for _, b := range c.brokers {
-		if b.samples.status(now).OK {
+		if b.read.Samples.Status(now).OK {
 			b.store(into)
 		}
 	}
 	for _, w := range c.stores {
-		if w.src.status(now).OK {
+		if w.src.Status(now).OK {
 			w.keep(into)
 		}
 	}
 	for _, p := range c.pipelines {
-		if p.broker.samples.status(now).OK {
+		if p.broker.read.Samples.Status(now).OK {
 			p.keepBroker(into)
 		}
-		if p.report != nil && p.report.src.status(now).OK {
-			p.keepReported(into)
+		if p.report != nil && p.report.src.Status(now).OK {
+			p.reported.keep(into)
 		}
-		if p.store != nil && p.store.src.status(now).OK {
+		if p.store != nil && p.store.src.Status(now).OK {
 			p.keepMarkers(into, now)
 		}
 	}
-}
-
-// missed brings the tally of a source's missed ticks up to date.
-func (c *Collector) missed(s *source, n uint64) *tally {
-	t := c.book.tally(series.SourceMissed, "source", s.name)
-	t.open = true
-	if n > c.misses[s.name] {
-		t.total += float64(n - c.misses[s.name])
-		c.misses[s.name] = n
-	}
-	return t
 }

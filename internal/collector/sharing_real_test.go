@@ -3,6 +3,7 @@ package collector_test
 import (
 	"context"
 	"fmt"
+	amqp "github.com/rabbitmq/amqp091-go"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -10,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
-
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -25,7 +25,7 @@ func (g *garden) watch(t *testing.T, pipelines ...dedup.Pipeline) *collector.Col
 	history, err := series.Open(series.Config{Dir: filepath.Join(t.TempDir(), "series"), Retention: 24 * time.Hour, MaxBytes: 1 << 28, Interval: 2 * time.Second}, log)
 	must(t, err)
 	t.Cleanup(func() { must(t, history.Close()) })
-	c, err := collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []collector.Broker{g.client}, Series: history, Log: log, Pipelines: pipelines})
+	c, err := collector.New(collector.Config{Interval: 2 * time.Second}, collector.Deps{Brokers: []source.Broker{g.client}, Series: history, Log: log, Pipelines: pipelines})
 	must(t, err)
 	running, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,9 +17,9 @@ func deadShared(stranger string) func(*testBench) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders.dlq"}
 			}
 			if stranger == "" {
-				f.sample.Queues[2] = queue("emails", dead)
+				f.sample.Queues[2] = newQueue("emails", dead)
 			} else {
-				f.sample.Queues = append(f.sample.Queues, queue(stranger, dead))
+				f.sample.Queues = append(f.sample.Queues, newQueue(stranger, dead))
 			}
 		})
 	}
@@ -42,7 +43,7 @@ func TestNoPipelineIsToldTheLettersOfASharedQueueAsItsOwn(t *testing.T) {
 		for range 3 {
 			pass(testInterval)
 		}
-		pass(longWindowEvery)
+		pass(counter.LongWindowEvery)
 		for _, of := range []struct{ name, other string }{{"orders", "emails"}, {"emails", "orders"}} {
 			p := b.pipeline(t, of.name)
 			if f := p.DeadLetters; f.Low != 0 || f.High != 104 || f.Quality != dedup.Derived || !strings.Contains(f.Why, "orders.dlq is shared with pipeline "+of.other) {
@@ -89,7 +90,7 @@ func TestAQueueOfNoPipelineSharesADeadLetterQueueToo(t *testing.T) {
 func TestADelayQueueOfThePipelineItselfMakesNoSharedQueue(t *testing.T) {
 	duringFrom(t, func(b *testBench) {
 		b.broker.set(func(f *fakeSource) {
-			f.sample.Queues = append(f.sample.Queues, queue("orders.retry", func(q *dedup.Queue) {
+			f.sample.Queues = append(f.sample.Queues, newQueue("orders.retry", func(q *dedup.Queue) {
 				q.Arguments = map[string]any{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "orders", "x-message-ttl": int64(5000)}
 			}))
 		})
@@ -123,35 +124,6 @@ func TestWhatOnePipelineAcknowledgesOfASharedQueueIsAcknowledgedForAll(t *testin
 	})
 }
 
-// TestNewLettersOfThePipelineAloneAreNoneOfTheSharedQueue, and the other way round: what was acknowledged in each falls with it alone.
-func TestNewLettersOfThePipelineAloneAreNoneOfTheSharedQueue(t *testing.T) {
-	for _, tt := range []struct {
-		name                string
-		own, shared         float64
-		line                dedup.Baseline
-		acknowledged, fresh int64
-	}{
-		{"fifty more of its own", 55, 100, dedup.Baseline{Count: 105, Own: 5, Split: true}, 100, 50},
-		{"fifty more in the shared queue", 5, 150, dedup.Baseline{Count: 105, Own: 5, Split: true}, 100, 0},
-		{"the shared queue was emptied", 5, 0, dedup.Baseline{Count: 105, Own: 5, Split: true}, 0, 0},
-		{"whose were acknowledged was not kept", 55, 100, dedup.Baseline{Count: 105}, 50, 50},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			depth := dedup.Exact(dedup.Derived, dedup.Count, tt.own, findingNow, "depths")
-			depth.High += tt.shared
-			line := tt.line.Lowered(int64(tt.own), int64(tt.shared))
-			p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders"}, DeadLetters: depth, Baseline: &line}
-			q := dedup.SharedQueue{Pipelines: []string{"orders", "emails"}, Depth: dedup.Exact(dedup.Measured, dedup.Count, tt.shared, findingNow, "depth")}
-			if got := acknowledgedOf(&dedup.Snapshot{Pipelines: []dedup.PipelineStatus{p}}, &q); got != tt.acknowledged {
-				t.Errorf("%d of the shared queue are acknowledged, want %d", got, tt.acknowledged)
-			}
-			if got := p.FreshDeadLetters(); got != float64(tt.fresh) {
-				t.Errorf("%v own letters are new, want %d", got, tt.fresh)
-			}
-		})
-	}
-}
-
 func TestASharedQueueIsUnknownWhileItsBrokerIsDown(t *testing.T) {
 	duringFrom(t, deadShared(""), func(t *testing.T, b *testBench) {
 		b.broker.set(func(f *fakeSource) { f.err = &dedup.Error{Kind: dedup.Unavailable, Public: "it refuses connections"} })
@@ -172,7 +144,7 @@ func TestWhatArrivedInASharedQueueIsNotForgottenByARestart(t *testing.T) {
 	count := func(arrive int64, want float64) {
 		duringFrom(t, func(b *testBench) {
 			deadShared("")(b)
-			b.history, b.Collector.history = h, h
+			b.goOnFrom(h)
 		}, func(t *testing.T, b *testBench) {
 			holdDead(b, 4+arrive)
 			for range 5 {

@@ -4,8 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/figure"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/records"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
@@ -19,49 +23,83 @@ type view struct {
 	unfit  string
 	scheme dedup.Scheme
 	stats  dedup.StoreStats
-	// several is that of the pipeline.
-	several string
 }
 
-func (c *Collector) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: down("broker "+name(p.Broker), p.broker.samples.status(now))}
+// A maker makes the snapshot of a round out of what was absorbed and stored.
+type maker struct {
+	windows      []time.Duration
+	past         *counter.Past
+	turns        *source.Turns
+	brokers      []*brokerWatch
+	stores       []*storeWatch
+	pipelines    []*pipeline
+	acknowledged *records.Acknowledged
+	marks        *records.Marked
+}
+
+// maker is what makes the snapshot of the round under way.
+func (c *Collector) maker() *maker {
+	return &maker{c.cfg.Windows, &c.past, c.turns, c.brokers, c.stores, c.pipelines, c.acknowledged, c.marks}
+}
+
+// snapshot computes everything that is shown, but for the sources.
+func (m *maker) snapshot(now time.Time) *dedup.Snapshot {
+	s := &dedup.Snapshot{At: now}
+	for _, b := range m.brokers {
+		s.Brokers = append(s.Brokers, b.status(m.past, now))
+	}
+	for _, w := range m.stores {
+		s.Stores = append(s.Stores, w.status(now))
+	}
+	for _, p := range m.pipelines {
+		s.Pipelines = append(s.Pipelines, m.status(p, now))
+	}
+	s.SharedQueues = m.sharedQueues(s, now)
+	s.SharedKnown = !slices.ContainsFunc(m.brokers, func(b *brokerWatch) bool { return b.index == nil })
+	m.judgeMarkers(s)
+	worstFirst(s)
+	return s
+}
+
+func (m *maker) view(p *pipeline, now time.Time) view {
+	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
-		v.scheme = p.store.store.Scheme()
-		v.stats, _ = p.store.stats.get()
-		if v.storeDown = down("store "+name(p.Store), p.store.src.status(now)); v.storeDown == "" {
+		v.scheme = p.scheme()
+		v.stats, _ = p.store.stats.Get()
+		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
 			v.storeDown = v.unfit
 		}
 	}
 	v.reportDown = "consumers report no counters"
 	if p.report != nil {
-		v.reportDown = down("what consumers report", p.report.src.status(now))
+		v.reportDown = source.WhyDown("what consumers report", p.report.src.Status(now))
 	}
-	v.several = p.several(v.scheme)
 	return v
 }
 
 // status computes everything that is shown of one pipeline.
-func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
-	v := c.view(p, now)
+func (m *maker) status(p *pipeline, now time.Time) dedup.PipelineStatus {
+	v := m.view(p, now)
 	st := dedup.PipelineStatus{Pipeline: p.Pipeline, LastActivity: p.lastActivity, OldestWaiting: p.oldestWaiting(v)}
-	for _, w := range c.cfg.Windows {
-		st.Windows = append(st.Windows, p.withEffects(c.window(p, v, w), now))
+	seen := m.see(p, v)
+	for _, w := range m.windows {
+		st.Windows = append(st.Windows, p.effects.Figures(m.window(p, seen, w), now))
 	}
 	p.showQueues(&st, v)
-	m := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
-	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = m.States, m.NoExpiry, m.Oldest
-	st.PassAge, st.Coverage = m.Age, m.Seen
-	st.BrokerDeaths = p.broker.deathFigures(&c.past, now)
-	st.SharingUnknown = !p.sharingKnown()
-	st.Baseline = c.acknowledged.of(p, st.DeadLetters)
-	st.Findings = append(c.findings(p, v, st.Windows), p.deadLettersWait(&st, now)...)
+	marked := figure.Markers{Now: now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.Figures()
+	st.Markers, st.MarkersNoExpiry, st.OldestProcessing = marked.States, marked.NoExpiry, marked.Oldest
+	st.PassAge, st.Coverage = marked.Age, marked.Seen
+	st.BrokerDeaths = p.broker.deathFigures(m.past, now)
+	st.SharingUnknown = p.broker.index == nil
+	st.Baseline = m.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
+	st.Findings = append(m.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
 	missingWay(&st)
-	p.showEffects(&st, now)
-	st.Events = p.allEvents(c.marks.of(p.Name))
+	p.effects.Show(&st, now)
+	st.Events = p.allEvents(m.marks.Of(p.Name))
 	for _, s := range p.sources() {
-		h := s.status(now)
+		h := s.Status(now)
 		st.Sources = append(st.Sources, h.Name)
 		if !h.OK {
 			st.Down = append(st.Down, h)
@@ -70,100 +108,56 @@ func (c *Collector) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	return st
 }
 
-func (p *pipeline) sources() []*source {
-	out := []*source{p.broker.samples}
+// watched are the sources whose outages are those of the pipeline. What consumers report is none of them.
+func (p *pipeline) watched() []*source.Source {
+	out := []*source.Source{p.broker.read.Samples}
 	if p.store != nil {
 		out = append(out, p.store.src)
 	}
+	return out
+}
+
+func (p *pipeline) sources() []*source.Source {
+	out := p.watched()
 	if p.report != nil {
 		out = append(out, p.report.src)
 	}
 	return out
 }
 
-func (p *pipeline) allEvents(marks *eventLog) []dedup.Event {
-	logs := []*eventLog{&p.events, &p.broker.events, marks}
+func (p *pipeline) allEvents(marks *event.Log) []dedup.Event {
+	logs := []*event.Log{&p.events, &p.broker.events, marks, p.effects.Events()}
 	if p.store != nil {
 		logs = append(logs, &p.store.events)
 	}
-	if p.effects != nil {
-		logs = append(logs, p.effects.told())
+	return event.Merge(logs...)
+}
+
+// oldestWaiting is the age of the oldest message in the source queues.
+func (p *pipeline) oldestWaiting(v view) dedup.Figure {
+	if v.brokerDown != "" {
+		return dedup.Unknown(dedup.Seconds, v.brokerDown)
 	}
-	return mergeEvents(logs...)
+	sample, _ := p.broker.read.Sample.Get()
+	var queues []*dedup.Queue
+	for _, ref := range p.refs {
+		queues = append(queues, p.broker.queues[ref])
+	}
+	return figure.OldestWaiting(queues, sample.At)
 }
 
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
-	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.found)
+	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
+	sample, _ := p.broker.read.Sample.Get()
+	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
 	if v.brokerDown != "" {
 		unknown := dedup.Unknown(dedup.Count, v.brokerDown)
-		st.Ready, st.Unacked, st.Consumers, st.DeadLetters = unknown, unknown, unknown, unknown
-		for _, t := range p.targets {
-			st.DeadLetterQueues = append(st.DeadLetterQueues,
-				dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Depth: unknown, Consumers: unknown, Shared: p.sharedWith(t.QueueRef)})
-		}
+		st.Ready, st.Unacked, st.Consumers = unknown, unknown, unknown
 		return
 	}
 	d := p.depths()
-	st.Ready, st.Unacked, st.Consumers = d.ready, d.unacked, d.consumers
-	sample, _ := p.broker.sample.get()
-	for _, t := range p.targets {
-		st.DeadLetterQueues = append(st.DeadLetterQueues, p.deadLetterQueue(t, sample.At))
-	}
-	st.DeadLetters = p.deadLetterDepth(st.DeadLetterQueues, sample.At)
-}
-
-// deadLetterDepth is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
-func (p *pipeline) deadLetterDepth(queues []dedup.DeadLetterQueue, at time.Time) dedup.Figure {
-	if len(queues) == 0 {
-		return dedup.Unknown(dedup.Count, p.noDeadLetterQueue())
-	}
-	var own, shared float64
-	for _, q := range queues {
-		switch {
-		case !q.Depth.Known():
-			return dedup.Unknown(dedup.Count, q.Depth.Why)
-		case q.Shared.Any():
-			shared += q.Depth.Value
-		default:
-			own += q.Depth.Value
-		}
-	}
-	f := dedup.Exact(dedup.Measured, dedup.Count, own, at, "depth of the dead-letter queues")
-	if shared > 0 {
-		f.Quality, f.High, f.Why = dedup.Derived, own+shared, p.sharedWords()
-	}
-	return f
-}
-
-func (p *pipeline) noDeadLetterQueue() string {
-	t, _ := p.broker.topology.get()
-	switch {
-	case t.err != "" && p.broker.index == nil:
-		return "dead-letter queues cannot be found: " + t.err
-	case p.broker.index == nil:
-		return "dead-letter queues are being looked for"
-	}
-	return "no dead-letter queue is listed, and none was found"
-}
-
-func (p *pipeline) deadLetterQueue(t topology.Target, at time.Time) dedup.DeadLetterQueue {
-	out := dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found, Shared: p.sharedWith(t.QueueRef)}
-	q := p.broker.queues[t.QueueRef]
-	if q == nil {
-		out.Depth = dedup.Unknown(dedup.Count, finding.QueueNotFound(t.Name, p.Broker))
-		out.Consumers = out.Depth
-		return out
-	}
-	out.Type = q.Type
-	exact := func(n *int64) dedup.Figure {
-		if n == nil {
-			return dedup.Unknown(dedup.Count, "the broker does not say for queue "+name(t.Name))
-		}
-		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
-	}
-	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
-	return out
+	st.Ready, st.Unacked, st.Consumers = d.Ready, d.Unacked, d.Consumers
 }
 
 // missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.

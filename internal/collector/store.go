@@ -6,9 +6,12 @@ import (
 	"math"
 	"time"
 
-	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/counter"
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -16,57 +19,57 @@ import (
 // passesKept is the number of earlier passes whose undated completions are remembered.
 const passesKept = 512
 
-// evictionStep is how exactly the time of an eviction is recalled from the history.
-const evictionStep = 5 * time.Minute
+// evictionStep is how exactly the time of an eviction is recalled from the history, evictionReach how far back.
+const (
+	evictionStep  = 5 * time.Minute
+	evictionReach = 24 * time.Hour
+)
 
 // A storeWatch reads one store and remembers what its pipelines need between two readings.
 type storeWatch struct {
 	store Store
-	src   *source
-	stats reading[dedup.StoreStats]
+	src   *source.Source
+	stats source.Reading[dedup.StoreStats]
 
 	// The rest belongs to the round.
 	absorbed uint64
-	earlier  []rate.PassNote
-	growth   finding.Growth
-	inserts  sample.Inserts
-	// statements is what the server counted of those on the table.
-	statements sample.Statements
+	// told is what the store told over time.
+	told window.Store
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
 	runID      string
 	evicted    sample.Counter
-	evictions  *tally
-	// first is when the store was first read in this run.
-	first time.Time
-	// disturbed is when markers were last lost, with the reason; evictedAt when any were last evicted.
-	disturbed    time.Time
-	disturbedWhy string
-	evictedAt    time.Time
-	// told is what the store's events told.
-	told      sample.Events
+	evictions  *counter.Tally
+	// evictedAt is when any markers were last evicted.
+	evictedAt time.Time
 	pipelines []string
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
-	queues []*storeQueues
-	events eventLog
+	queues []storeQueues
+	events event.Log
 }
 
-func newStoreWatch(s Store, cfg Config, b *book, turned func()) *storeWatch {
-	w := &storeWatch{store: s, evictions: b.tally(series.StoreEvictedKeys, "store", s.Name())}
-	w.src = &source{name: "store " + s.Name(), kind: "store", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(s),
-		read: func(ctx context.Context) error {
+func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWatch {
+	w := &storeWatch{store: s, evictions: b.Tally(series.StoreEvictedKeys, "store", s.Name())}
+	w.src = &source.Source{Name: "store " + s.Name(), Kind: "store", Interval: cfg.Interval, Timeout: cfg.Timeout,
+		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(s),
+		Read: func(ctx context.Context) error {
 			stats, err := s.Stats(ctx)
 			if err == nil {
-				w.stats.set(stats)
+				w.stats.Set(stats)
 			}
 			return err
 		}}
 	if stirring, ok := s.(stirrer); ok {
-		w.src.stirred = stirring.Stirred()
+		w.src.Stirred = stirring.Stirred()
 	}
 	return w
+}
+
+// use adds a pipeline that keeps its markers here, or its locks.
+func (w *storeWatch) use(p *pipeline) {
+	w.pipelines = append(w.pipelines, p.Name)
+	w.users = append(w.users, p)
 }
 
 // A stirrer is a store that says when Stats holds what should be seen before the next reading in turn.
@@ -76,13 +79,13 @@ type stirrer interface {
 
 // absorb takes new statistics, if there are any.
 func (w *storeWatch) absorb(now time.Time) {
-	stats, count := w.stats.get()
+	stats, count := w.stats.Get()
 	if count == w.absorbed {
 		return
 	}
 	w.absorbed = count
-	if w.first.IsZero() {
-		w.first = now
+	if w.told.First.IsZero() {
+		w.told.First = now
 	}
 	h := stats.Health
 	at := h.At
@@ -90,48 +93,40 @@ func (w *storeWatch) absorb(now time.Time) {
 		at = now
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
-		w.disturbed, w.disturbedWhy = at, "the store was restarted in the window and may have lost markers"
-		w.events.add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
+		w.told.Disturbed, w.told.DisturbedWhy = at, "the store was restarted in the window and may have lost markers"
+		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
 	}
 	if h.RunID != "" {
 		w.runID = h.RunID
 	}
 	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
-		w.evictions.take(step)
+		w.evictions.Take(step)
 		if step.Delta > 0 {
-			w.disturbed, w.disturbedWhy = at, "the store evicted keys in the window"
+			w.told.Disturbed, w.told.DisturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.addSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
+			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
-	w.inserts.Add(stats.Inserts)
-	w.statements.Add(stats.Statements)
-	w.told.Add(stats.Events)
+	w.told.Inserts.Add(stats.Inserts)
+	w.told.Statements.Add(stats.Statements)
+	w.told.Events.Add(stats.Events)
 }
 
-// recallEvictions learns from the history when each store was last seen to evict keys, so that the finding of it outlives a
+// recallEvictions learns from the history when the store was last seen to evict keys, so that the finding of it outlives a
 // restart. A time is known to evictionStep, of which the later end is taken; newest is that of the newest sample.
-func (c *Collector) recallEvictions(ctx context.Context, now, newest time.Time) {
-	const reach = 24 * time.Hour
-	lines, err := c.history.QueryRange(ctx, series.StoreEvictedKeys, now.Add(-reach), now, evictionStep)
-	if err != nil {
-		c.log.Warn("when stores last evicted keys cannot be read from the history", "err", err)
-		return
+func (w *storeWatch) recallEvictions(lines []series.Line, now, newest time.Time) {
+	var points []dedup.Point
+	for _, l := range lines {
+		if l.Labels["store"] == w.store.Name() {
+			points = l.Points
+		}
 	}
-	for _, w := range c.stores {
-		var points []dedup.Point
-		for _, l := range lines {
-			if l.Labels["store"] == w.store.Name() {
-				points = l.Points
-			}
-		}
-		if now.Sub(newest) < reach {
-			points = append(points, dedup.Point{At: newest, Value: w.evictions.total}) // it lies between two steps
-		}
-		if at := lastRise(points); at.After(w.evictedAt) {
-			w.evictedAt = at
-		}
+	if now.Sub(newest) < evictionReach {
+		points = append(points, dedup.Point{At: newest, Value: w.evictions.Total}) // it lies between two steps
+	}
+	if at := lastRise(points); at.After(w.evictedAt) {
+		w.evictedAt = at
 	}
 }
 
@@ -155,18 +150,18 @@ func (w *storeWatch) notePass(p *dedup.Pass, doneLife time.Duration) {
 	if p == nil {
 		return
 	}
-	if n := len(w.earlier); n > 0 && !p.Ended.After(w.earlier[n-1].Ended) {
+	if n := len(w.told.Earlier); n > 0 && !p.Ended.After(w.told.Earlier[n-1].Ended) {
 		return
 	}
 	// A pass that sees few markers sees none that processes, so that once is enough.
 	w.setsExpiry = w.setsExpiry || p.States[dedup.Processing]-givenFromHere(p) > p.NoExpiry[dedup.Processing]
-	w.growth.Take(p)
-	if n := len(w.earlier); n > 0 && w.earlier[n-1].Deleted(p, doneLife) {
-		w.disturbed, w.disturbedWhy = p.Ended, "done markers were deleted from the store in the window"
+	w.told.Growth.Take(p)
+	if n := len(w.told.Earlier); n > 0 && w.told.Earlier[n-1].Deleted(p, doneLife) {
+		w.told.Disturbed, w.told.DisturbedWhy = p.Ended, "done markers were deleted from the store in the window"
 	}
-	w.earlier = append(w.earlier, rate.NotePass(p))
-	if len(w.earlier) > passesKept {
-		w.earlier = w.earlier[len(w.earlier)-passesKept:]
+	w.told.Earlier = append(w.told.Earlier, rate.NotePass(p))
+	if len(w.told.Earlier) > passesKept {
+		w.told.Earlier = w.told.Earlier[len(w.told.Earlier)-passesKept:]
 	}
 }
 
@@ -182,46 +177,46 @@ func givenFromHere(p *dedup.Pass) int64 {
 }
 
 func (w *storeWatch) status(now time.Time) dedup.StoreStatus {
-	stats, _ := w.stats.get()
-	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.status(now), Stats: stats,
-		Events: mergeEvents(&w.events), Pipelines: w.pipelines}
+	stats, _ := w.stats.Get()
+	return dedup.StoreStatus{Name: w.store.Name(), Scheme: w.store.Scheme(), Health: w.src.Status(now), Stats: stats,
+		Events: event.Merge(&w.events), Pipelines: w.pipelines}
 }
 
 // keep adds what is kept of the store itself.
-func (w *storeWatch) keep(into batch) {
-	stats, _ := w.stats.get()
+func (w *storeWatch) keep(into counter.Batch) {
+	stats, _ := w.stats.Get()
 	h, label := stats.Health, w.store.Name()
-	into.tallies(w.evictions)
+	into.Tallies(w.evictions)
 	if h.Keys != nil {
-		into.add(series.StoreKeys, float64(*h.Keys), "store", label)
+		into.Add(series.StoreKeys, float64(*h.Keys), "store", label)
 	}
 	if h.MemoryUsed != nil {
-		into.add(series.StoreMemory, float64(*h.MemoryUsed), "store", label)
+		into.Add(series.StoreMemory, float64(*h.MemoryUsed), "store", label)
 	}
 	if h.LatencyP99 > 0 {
-		into.add(series.StoreLatency, h.LatencyP99.Seconds(), "store", label)
+		into.Add(series.StoreLatency, h.LatencyP99.Seconds(), "store", label)
 	}
 	if p := stats.Pass; p != nil {
-		into.add(series.StorePassSeconds, p.Ended.Sub(p.Started).Seconds(), "store", label)
+		into.Add(series.StorePassSeconds, p.Ended.Sub(p.Started).Seconds(), "store", label)
 	}
 }
 
 // A reportWatch reads the counters that the consumers of one pipeline report.
 type reportWatch struct {
-	src      *source
-	readings reading[dedup.Reported]
+	src      *source.Source
+	readings source.Reading[dedup.Reported]
 	absorbed uint64
 }
 
 func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {
 	w := &reportWatch{}
 	reported := false // of the reading goroutine: the hash was there at least once
-	w.src = &source{name: "reported " + pipeline, kind: "reported", interval: cfg.Interval, timeout: cfg.Timeout,
-		patience: staleAfter * cfg.Interval, turned: turned, place: placeOf(r),
-		read: func(ctx context.Context) error {
+	w.src = &source.Source{Name: "reported " + pipeline, Kind: "reported", Interval: cfg.Interval, Timeout: cfg.Timeout,
+		Patience: source.StaleAfter * cfg.Interval, Turned: turned, Place: source.PlaceOf(r),
+		Read: func(ctx context.Context) error {
 			got, err := r.Reported(ctx, pipeline)
 			if err == nil {
-				w.readings.set(got)
+				w.readings.Set(got)
 				note := ""
 				switch reported = reported || got.Present; {
 				case got.Exports != nil:
@@ -229,7 +224,7 @@ func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *rep
 				case !reported:
 					note = "nothing reported yet"
 				}
-				w.src.remark(note)
+				w.src.Remark(note)
 			}
 			return err
 		}}

@@ -49,8 +49,13 @@ func TestAPassThatMissesCompletionsOfTheOneBeforeDisturbsTheStore(t *testing.T) 
 	} {
 		w := &storeWatch{}
 		w.notePass(pass(301, 300), tt.life)
-		if w.notePass(tt.later, tt.life); w.disturbed.Equal(tt.later.Ended) != tt.disturbed || tt.disturbed != strings.Contains(w.disturbedWhy, "deleted") {
-			t.Errorf("%s: disturbed at %v, %q", name, w.disturbed, w.disturbedWhy)
+		if w.notePass(tt.later, tt.life); w.told.Disturbed.Equal(tt.later.Ended) != tt.disturbed || tt.disturbed != strings.Contains(w.told.DisturbedWhy, "deleted") {
+			t.Errorf("%s: disturbed at %v, %q", name, w.told.Disturbed, w.told.DisturbedWhy)
 		}
 	}
+}
+
+// at is a second of these tests.
+func at(s float64) time.Time {
+	return time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
 }

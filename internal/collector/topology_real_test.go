@@ -1,12 +1,11 @@
 package collector_test
 
 import (
+	amqp "github.com/rabbitmq/amqp091-go"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
-
-	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"

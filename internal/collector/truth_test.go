@@ -2,17 +2,17 @@ package collector_test
 
 import (
 	"context"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
 	"log/slog"
 	"math"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
-
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
@@ -79,7 +79,7 @@ func newScene(t *testing.T, interval time.Duration) *scene {
 
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
-	deps := collector.Deps{Brokers: []collector.Broker{client}, Series: history, Log: log}
+	deps := collector.Deps{Brokers: []source.Broker{client}, Series: history, Log: log}
 	s.wire(t, &deps, running)
 	s.collector, err = collector.New(collector.Config{Interval: interval}, deps)
 	must(t, err)

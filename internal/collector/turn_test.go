@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/event"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -16,11 +17,11 @@ func TestASourceThatTurnsIsLoggedOnceWithItsReason(t *testing.T) {
 	var out bytes.Buffer
 	b := newBench(t, testInterval)
 	b.log = slog.New(slog.NewTextHandler(&out, nil))
-	src, now := b.brokers[0].samples, time.Now()
+	src, now := b.brokers[0].read.Samples, time.Now()
 	turn := func(err error) string {
 		out.Reset()
 		for range 3 {
-			src.finish(now, 0, err)
+			src.Finish(now, 0, err)
 			b.noteTurns(now)
 		}
 		return out.String()
@@ -40,13 +41,13 @@ func TestASourceThatTurnsIsLoggedOnceWithItsReason(t *testing.T) {
 func TestTheNameOfABrokerIsSaidOnce(t *testing.T) {
 	b := newBench(t, testInterval)
 	now := time.Now()
-	b.brokers[0].samples.finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
+	b.brokers[0].read.Samples.Finish(now, 0, &dedup.Error{Kind: dedup.Unavailable, Public: "broker main: GET /api/overview: connection refused"})
 	b.noteTurns(now)
 	want := "broker main cannot be read: GET /api/overview: connection refused"
-	if got := b.view(b.pipelines[0], now).brokerDown; got != want {
+	if got := b.maker().view(b.pipelines[0], now).brokerDown; got != want {
 		t.Errorf("a figure says %q, want %q", got, want)
 	}
-	if e := b.brokers[0].events.events; len(e) != 1 || e[0].Text != want {
+	if e := event.Merge(&b.brokers[0].events); len(e) != 1 || e[0].Text != want {
 		t.Errorf("events %+v, want %q", e, want)
 	}
 }
@@ -84,7 +85,7 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 	read := func(after time.Duration, more int64) []dedup.Event {
 		closed += more
 		b.countClosures(&dedup.BrokerSample{At: start.Add(after), ChannelsClosed: ptr(closed)})
-		return b.events.events
+		return event.Merge(&b.events)
 	}
 	read(-time.Minute, 0)
 	const first = "Broker main: 1 channel was closed"
@@ -92,7 +93,7 @@ func TestChannelClosuresAreToldAtOnceAndThenOnceInFiveMinutesInWordsThatStay(t *
 		t.Fatalf("one closed channel: %+v", e)
 	}
 	read(time.Minute, 2)
-	b.events.add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
+	b.events.Add(start.Add(2*time.Minute), "alarm", "Broker main: disk alarm on n1")
 	if e := read(4*time.Minute, 4); len(e) != 2 || e[0].Text != first {
 		t.Fatalf("more within five minutes change what was told: %+v", e)
 	}
@@ -156,17 +157,4 @@ func TestConsumersWithAChannelForEachMessageDoNotMakeTheTopologyDear(t *testing.
 			}
 		})
 	})
-}
-
-func TestATopologyThatCannotBeReadIsNotAskedForAtEachReading(t *testing.T) {
-	b := newBench(t, testInterval).brokers[0]
-	for err, want := range map[string]int{"": 1, "no answer within 10s": 0} {
-		b.topology.set(topologyReading{topology: dedup.Topology{At: at(10)}, err: err})
-		if b.wantNews(at(110)); len(b.wanted) != want {
-			t.Errorf("after %q it was asked for %d times, want %d", err, len(b.wanted), want)
-		}
-		for len(b.wanted) > 0 {
-			<-b.wanted
-		}
-	}
 }

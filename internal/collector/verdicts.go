@@ -4,21 +4,23 @@ import (
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
 
 // judgeMarkers fills in the evidence of each store, and what it means for the pipelines that use the store.
-func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
+func (m *maker) judgeMarkers(s *dedup.Snapshot) {
 	statuses := make(map[string]*dedup.PipelineStatus, len(s.Pipelines))
 	for i := range s.Pipelines {
 		statuses[s.Pipelines[i].Pipeline.Name] = &s.Pipelines[i]
 	}
-	for i, w := range c.stores {
+	for i, w := range m.stores {
 		st := &s.Stores[i]
 		st.Evidence = w.evidence(s.At, statuses)
-		count, why := finding.Verdicts{}, down("store "+name(st.Name), st.Health)
+		count, why := finding.Verdicts{}, source.WhyDown("store "+name(st.Name), st.Health)
 		switch {
 		case why != "":
 		case st.Stats.Pass == nil:
@@ -38,7 +40,7 @@ func (c *Collector) judgeMarkers(s *dedup.Snapshot) {
 			}
 		}
 	}
-	for _, p := range c.pipelines {
+	for _, p := range m.pipelines {
 		if p.store == nil {
 			finding.Verdicts{}.Show(statuses[p.Name], nil, "the pipeline has no store")
 		}
@@ -50,17 +52,14 @@ func (w *storeWatch) bound(st *dedup.StoreStatus) dedup.Bound {
 	if len(w.queues) != 1 || st.Evidence.Missing != "" {
 		return dedup.Bound{}
 	}
-	s := w.queues[0]
-	s.broker.live.mu.Lock()
-	readings := s.calms.OutUntil(st.Evidence.At)
-	s.broker.live.mu.Unlock()
-	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, readings, st.Evidence, st.Scheme)
+	out := w.queues[0].told.OutUntil(st.Evidence.At)
+	return dedup.BoundOf(st.Stats.Pass.OldestProcessing, out, st.Evidence, st.Scheme)
 }
 
 // wantTopologies reads the connections of the brokers again, because a marker waits for news of them.
 func (w *storeWatch) wantTopologies(now time.Time) {
 	for _, s := range w.queues {
-		s.broker.wantNews(now)
+		s.broker.read.WantNews(now)
 	}
 }
 
@@ -68,8 +67,8 @@ func (w *storeWatch) wantTopologies(now time.Time) {
 func verdictLabel(v dedup.Verdict) string { return strings.ReplaceAll(string(v), " ", "_") }
 
 // keepVerdicts adds the verdicts as they were judged.
-func keepVerdicts(into batch, s *dedup.PipelineStatus) {
+func keepVerdicts(into counter.Batch, s *dedup.PipelineStatus) {
 	for v, f := range s.Verdicts {
-		into.figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
+		into.Figure(series.ProcessingMarkers, f, "pipeline", s.Pipeline.Name, "verdict", verdictLabel(v))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -71,7 +72,7 @@ func TestStuckMarkersAreCountedAndFound(t *testing.T) {
 			during(t, func(t *testing.T, b *testBench) {
 				b.pipelines[0].MaxProcessing = time.Minute
 				tt.set(b)
-				pass(topologyInterval + 4*testInterval) // the newest readings and the topology are of now
+				pass(source.TopologyInterval + 4*testInterval) // the newest readings and the topology are of now
 				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(tt.n, tt.age) })
 				pass(2 * testInterval)
 				p := b.pipeline(t, "orders")
@@ -107,7 +108,7 @@ func TestMarkersWhoseMessagesLoopUnderLivingConsumersAreCountedAsStuck(t *testin
 	during(t, func(t *testing.T, b *testBench) {
 		b.pipelines[0].MaxProcessing = time.Minute
 		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(4) })
-		pass(topologyInterval + 4*testInterval)
+		pass(source.TopologyInterval + 4*testInterval)
 		p := stuckPass(4, 100*time.Second)
 		met := &dedup.Met{From: time.Now(), To: time.Now().Add(6 * time.Second), Expires: map[string]time.Time{}}
 		for i := range p.OldestProcessing {
@@ -157,7 +158,7 @@ func TestOfMarkersThatCannotBeToldApartTheFigureSaysHowManyAreStuckAtLeast(t *te
 	during(t, func(t *testing.T, b *testBench) {
 		b.pipelines[0].MaxProcessing = time.Minute
 		b.broker.set(func(f *fakeSource) { f.sample.Queues[0].Unacked = ptr(2) })
-		pass(topologyInterval + 4*testInterval)
+		pass(source.TopologyInterval + 4*testInterval)
 		b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(4, 100*time.Second) })
 		pass(2 * testInterval)
 		p := b.pipeline(t, "orders")
@@ -221,7 +222,7 @@ func TestEvidenceIsOfAllPipelinesOfAStore(t *testing.T) {
 		pipelines := []dedup.Pipeline{b.pipelines[0].Pipeline, b.pipelines[1].Pipeline}
 		pipelines[0].MaxProcessing, pipelines[1].MaxProcessing = time.Minute, 2*time.Minute
 		pipelines[1].Store = "orders"
-		c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}}, Pipelines: pipelines}, b.history)
+		c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []source.Broker{b.broker}, Stores: []Store{namedStore{b.store, "orders"}}, Pipelines: pipelines}, b.history)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +287,7 @@ func TestALockStoreLeavesTheStuckFiguresOfThePipelineAlone(t *testing.T) {
 				if last == "markers" {
 					stores[0], stores[1] = stores[1], stores[0]
 				}
-				c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []Broker{b.broker}, Stores: stores, Pipelines: []dedup.Pipeline{p}}, b.history)
+				c, err := newCollector(Config{Interval: testInterval}, Deps{Brokers: []source.Broker{b.broker}, Stores: stores, Pipelines: []dedup.Pipeline{p}}, b.history)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -295,7 +296,7 @@ func TestALockStoreLeavesTheStuckFiguresOfThePipelineAlone(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
 				go func() { done <- c.Run(ctx) }()
-				pass(topologyInterval + 4*testInterval)
+				pass(source.TopologyInterval + 4*testInterval)
 				b.store.set(func(f *fakeSource) { f.stats.Pass = stuckPass(2, time.Hour) })
 				b.other.set(func(f *fakeSource) { f.stats.Pass = stuckPass(11, time.Hour) })
 				pass(2 * testInterval)

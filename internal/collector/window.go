@@ -1,238 +1,115 @@
 package collector
 
 import (
+	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/figure"
-	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/queue"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/collector/source"
+	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 )
 
-// window computes the figures of one pipeline over one span: of each the best valid source.
-func (c *Collector) window(p *pipeline, v view, w time.Duration) dedup.WindowFigures {
-	if c.past.failure != "" {
-		return figure.UnknownWindow(w, c.past.failure)
+// count ties what the pipeline's figures are made of to what its store tells.
+func (p *pipeline) count(w *storeWatch) {
+	p.counted.Store = &w.told
+	w.told.Source, _ = w.store.(source.Eventful)
+	w.told.Users = append(w.told.Users, &p.counted)
+}
+
+// scheme is that of the pipeline's markers; the zero one where it has no store.
+func (p *pipeline) scheme() dedup.Scheme {
+	if p.store == nil {
+		return dedup.Scheme{}
 	}
-	rep := c.reportedFigures(p, v, w)
-	out := figure.UnknownWindow(w, "no source of this pipeline tells")
-	out.Messages, out.Duplicates = rep.Messages, rep.Duplicates
-	out.InFlightHits, out.Failures, out.FailureRate = rep.InFlight, rep.Failures, rep.FailureRate
-	out.GaveUp = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown, Since: c.vouchedSince(p, v.now, w)}.GaveUp(w)
-	out.MeanRetries = figure.Markers{Now: v.now, Scheme: v.scheme, Stats: v.stats, Down: v.storeDown}.MeanRetries(w)
-	c.latencies(&out, p, v)
-	gap := c.idGapFigures(p, v, w)
-	hits := c.hitsEstimate(p, v, w)
-	live := c.liveEstimate(p, v, w)
-	exports := c.exportEstimate(p, v, w, live)
-	events := c.eventEstimate(p, v, w)
-	res := c.residualEstimate(p, v, w)
-	out.Estimates = []dedup.Estimate{
-		{Method: dedup.MethodReported, Rate: rep.Rate},
-		{Method: dedup.MethodExports, Rate: exports},
-		{Method: dedup.MethodIDGap, Rate: gap.Rate},
-		{Method: dedup.MethodStoreHits, Rate: hits.Rate},
-		{Method: dedup.MethodLive, Rate: live.Rate},
-		{Method: dedup.MethodStoreEvents, Rate: events.Rate},
-		{Method: dedup.MethodResidual, Rate: res.Rate},
+	return p.store.store.Scheme()
+}
+
+// see is what the windows of a pipeline are seen by in a round.
+func (m *maker) see(p *pipeline, v view) window.View {
+	read, _ := p.broker.read.Sample.Get()
+	seen := window.View{
+		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
+		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.counts.Acks.Open, CountsDeliveries: p.counts.Deliveries.Open,
+		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: queue.Vanishing(p.refs, p.broker.queues), DeadKnown: p.dead.Found.Complete,
+		Reports: window.Reports{Known: p.report != nil, Present: p.reported.present, Dropped: p.reported.dropped, Duplicates: p.reported.duplicates()},
 	}
-	figure.WholeCounts(out.Estimates)
-	figure.Choose(&out)
-	c.explain(&out, p, v, figure.Explanation{Gap: gap, Hits: hits, Live: live, Events: events, Residual: res, Reported: rep})
-	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
-	figure.Advise(&out, p.reportAdvice(v, rep))
-	if v.brokerDown != "" {
-		figure.WithoutBroker(&out, v.brokerDown)
-		return out
+	for _, ref := range p.refs {
+		seen.Queues = append(seen.Queues, p.broker.queues[ref])
 	}
-	if !out.Messages.Known() {
-		out.Messages = figure.Messages(live, c.ackedMessages(p, w), gap.Messages)
+	if p.counted.Joined {
+		why, off := p.live.Told()
+		seen.Live.Down, seen.Live.Why, seen.Live.Better = source.WhyDown("the broker's live counts", p.live.Source.Status(v.now)), why, rate.BetterReport
+		if off {
+			seen.Live.Better = rate.BetterLive
+		}
 	}
-	out.Duplicates = figure.OfPart(out.Duplicates, out.Messages)
-	out.Redeliveries = c.redeliveryRatio(p, w)
-	out.DeadLetterInflow = c.deadLetterInflow(p, w)
-	out.AckTimeouts, out.ConsumerRestarts = c.ackTimeouts(p, v, w), c.consumerRestarts(p, w)
-	p.leftBehind(&out, v)
+	if p.store != nil {
+		seen.Sharers = m.sharers(p.store)
+	}
+	return seen
+}
+
+// window computes the figures of one pipeline over one span.
+func (m *maker) window(p *pipeline, seen window.View, w time.Duration) dedup.WindowFigures {
+	if m.past.Failure != "" {
+		return figure.UnknownWindow(w, m.past.Failure)
+	}
+	out := p.counted.Figures(seen, m.gains(p, w))
+	if seen.BrokerDown == "" {
+		out.DeadLetterInflow = p.dead.Inflow(m.past, p.broker.listed(), w)
+		read, _ := p.broker.read.Topology.Get()
+		closed := figure.Restarts{Window: w, Closed: m.past.Gain(w, p.broker.closures), Blind: p.broker.closed.State != sample.Counting}
+		out.AckTimeouts = p.consumers.Timeouts(&p.broker.timeouts, m.past, seen.Info, p.broker.index, seen.Now, w)
+		out.ConsumerRestarts = p.consumers.Restarts(closed, m.past, &read.Topology, read.Err)
+	}
 	return out
 }
 
-// vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history or
-// this run has followed the store, and no longer than since it last lost markers.
-func (c *Collector) vouchedSince(p *pipeline, now time.Time, w time.Duration) time.Time {
-	if p.store == nil {
-		return now
+// LiveRate is what live counts say of the duplicate rate of one pipeline between two times, for comparing with what was counted exactly. It is
+// not ok where they say nothing of at least half of it. It waits for the round under way.
+func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration, bool) {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	i := slices.IndexFunc(c.pipelines, func(p *pipeline) bool { return p.Name == name })
+	if i < 0 || !c.pipelines[i].counted.Joined {
+		return dedup.Calibration{}, false
 	}
-	since := p.store.first
-	if since.IsZero() {
-		since = now
-	}
-	if kept := now.Add(-c.past.span(w)); kept.Before(since) {
-		since = kept
-	}
-	if p.store.disturbed.After(since) {
-		since = p.store.disturbed
-	}
-	return since
+	p, now := c.pipelines[i], time.Now()
+	m := c.maker()
+	p.counted.Traffic.Joints.Add(p.flow.DrainJoints(), now)
+	return p.counted.LiveRate(m.see(p, m.view(p, now)), from, to)
 }
 
-func (c *Collector) reportedFigures(p *pipeline, v view, w time.Duration) rate.ReportedResult {
-	if v.reportDown != "" {
-		return rate.Unreported(w, v.reportDown)
+// gains are what the counters of a pipeline gained over a window.
+func (m *maker) gains(p *pipeline, w time.Duration) *window.Gains {
+	gain := func(t *counter.Tally) sample.Increase { return m.past.Gain(w, t) }
+	g := &window.Gains{
+		Window: w, Span: m.past.Span(w), Acks: gain(p.counts.Acks), AutoAcks: gain(p.counts.AutoAcks), Deliveries: gain(p.counts.Deliveries),
+		Redeliveries: gain(p.counts.Redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
+		Outcomes: make(map[string]sample.Increase),
 	}
-	if p.exports.latest != nil {
-		none := rate.Unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
-		none.Rate.Better = "" // it is none of the sources that could be had
-		return none
+	for o, t := range p.reported.outcomes {
+		g.Outcomes[o] = gain(t)
 	}
-	s := rate.Reported{
-		Window: w, Scheme: v.scheme, Outcomes: make(map[string]sample.Increase), Present: p.present,
-		Acked: c.past.gain(w, p.ack.counts[len(p.ack.counts)-1]), BrokerAcks: c.past.gain(w, p.acks),
-		Dropped: !p.reportDroppedAt.IsZero() && v.now.Sub(p.reportDroppedAt) < w,
-	}
-	for o, t := range p.outcomes {
-		s.Outcomes[o] = c.past.gain(w, t)
-	}
-	return s.Estimate()
+	return g
 }
 
-// clockError bounds the error of a clock offset that was taken as the middle of one round trip.
-func clockError(roundTrip time.Duration) time.Duration {
-	const least = 20 * time.Millisecond
-	return max(least, roundTrip)
-}
-
-// noCounters says why the broker gives no counters for the pipeline's queues.
-func (c *Collector) noCounters(p *pipeline) string {
-	sample, _ := p.broker.sample.get()
-	switch {
-	case sample.Info.StatsDisabled:
-		return "the broker gives no counters: its statistics are disabled"
-	case sample.Info.RatesMode == "none":
-		return "the broker gives no counters: its rates_mode is none"
+// sharers names the other stores on the same server whose consumers ask with the same command.
+func (m *maker) sharers(w *storeWatch) []string {
+	ask := w.store.Scheme().Ask
+	if w.runID == "" || ask == "" {
+		return nil
 	}
-	for _, ref := range p.refs {
-		if p.broker.queues[ref] == nil {
-			return finding.QueueNotFound(ref.Name, p.Broker)
+	var out []string
+	for _, other := range m.stores {
+		if other != w && other.runID == w.runID && other.store.Scheme().Ask == ask {
+			out = append(out, other.store.Name())
 		}
 	}
-	return "the broker gives no counters for the queues yet"
-}
-
-// ackedMessages counts messages by the broker's acks.
-func (c *Collector) ackedMessages(p *pipeline, w time.Duration) dedup.Figure {
-	acks, auto := c.past.gain(w, p.acks), c.past.gain(w, p.autoAcks)
-	f := dedup.Unknown(dedup.Count, "")
-	f.Window, f.Source, f.Formula = w, "acks of the broker", "acks of the source queues"
-	switch {
-	case !p.acks.open:
-		f.Why = c.noCounters(p)
-	case !acks.Known:
-		f.Why = "the history holds nothing of this window yet"
-	case auto.Delta > 0:
-		f.Why = "messages are delivered with automatic acks, which the broker does not count as acks"
-	default:
-		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
-		f.Covered, f.At = acks.Covered, acks.At
-		if c.past.gain(w, p.broker.closures).Delta > 0 {
-			exact := false
-			f.Why, exact = p.broker.loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.cfg.Interval))
-			if f.AtLeast = !exact; !p.broker.loss.Asked {
-				f.Better = sample.BetterMeter
-			}
-		}
-	}
-	return f
-}
-
-// redeliveryRatio is a signal of loops; it is never a duplicate rate.
-func (c *Collector) redeliveryRatio(p *pipeline, w time.Duration) dedup.Figure {
-	again, manual, auto := c.past.gain(w, p.redeliveries), c.past.gain(w, p.deliveries), c.past.gain(w, p.autoAcks)
-	f := dedup.Unknown(dedup.Ratio, "no deliveries in the window")
-	f.Window, f.Source, f.Formula = w, "broker counters", "redeliveries / deliveries"
-	if !again.Known || !manual.Known {
-		f.Why = "the history holds nothing of this window yet"
-		if !p.deliveries.open {
-			f.Why = c.noCounters(p)
-		}
-		return f
-	}
-	if n := manual.Delta + auto.Delta; n > 0 {
-		v := again.Delta / n
-		f.Quality, f.Value, f.Low, f.High, f.N, f.Hits = dedup.Estimated, v, v, v, n, again.Delta
-		f.Covered, f.At, f.Why = again.Covered, again.At, "loop signal, not a duplicate rate"
-	}
-	return f
-}
-
-// deadLetterInflow is the rate at which dead letters arrived. Of what arrived in a shared queue none may be the pipeline's, or all.
-func (c *Collector) deadLetterInflow(p *pipeline, w time.Duration) dedup.Figure {
-	f := figure.ArrivalRate(c.past.gain(w, p.arrived), w)
-	if len(p.targets) == 0 {
-		f.Quality, f.Why = dedup.QualityUnknown, p.noDeadLetterQueue()
-		return f
-	}
-	shared, known := p.sharedArrivals(&c.past, w)
-	switch {
-	case !f.Known():
-	case !known:
-		f.AtLeast, f.Why = true, p.sharedWords()
-	case shared > 0:
-		f.High, f.Why = f.Low+shared/f.Covered.Hours(), p.sharedWords()
-	}
-	return f
-}
-
-// latencies fills in the ack latency and the processing time: the reported histogram, else what the samples of unacked messages tell.
-func (c *Collector) latencies(out *dedup.WindowFigures, p *pipeline, v view) {
-	ack, work := figure.UnknownLatency(out.Window, v.reportDown), figure.UnknownLatency(out.Window, v.reportDown)
-	if v.reportDown == "" {
-		ack, work = c.reportedLatency(&p.ack, out.Window), c.reportedLatency(&p.work, out.Window)
-	}
-	if p.exports.latest != nil {
-		ack = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Ack })
-		work = c.exportLatency(p, v, out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
-	}
-	if !ack.Mean.Known() && v.brokerDown == "" {
-		ack = figure.Latencies(p.estimatedLatency(v, out.Window))
-	}
-	if !work.Mean.Known() {
-		work = c.eventWork(p, v, out.Window, work)
-	}
-	out.AckMean, out.AckP50, out.AckP95, out.AckP99 = ack.Mean, ack.P50, ack.P95, ack.P99
-	out.WorkMean, out.WorkP50, out.WorkP95, out.WorkP99 = work.Mean, work.P50, work.P95, work.P99
-}
-
-func (c *Collector) reportedLatency(h *histogram, w time.Duration) figure.Latencies {
-	s := figure.Latency{Window: w, Bounds: dedup.LatencyBounds(), Source: figure.HistogramSource}
-	if !h.sum.open {
-		return figure.UnknownLatency(w, "consumers report no latencies")
-	}
-	for _, t := range h.counts {
-		g := c.past.gain(w, t)
-		s.Buckets = append(s.Buckets, g.Delta)
-		s.Covered, s.At = g.Covered, g.At
-	}
-	s.Sum, s.N = c.past.gain(w, h.sum).Delta, s.Buckets[len(s.Buckets)-1]
-	return s.Figures()
-}
-
-// explain fills in where the duplicates come from, and what is counted apart from them.
-func (c *Collector) explain(out *dedup.WindowFigures, p *pipeline, v view, x figure.Explanation) {
-	x.Now, x.Scheme, x.Stats, x.BrokerDown, x.StoreDown, x.Partner = v.now, v.scheme, v.stats, v.brokerDown, v.storeDown, p.partner
-	if e := v.stats.Events; p.store != nil && p.partner == "" && v.storeDown == "" && e != nil && e.Listening {
-		x.Span, x.SpanKnown = sample.SpanOf(p.store.told.Epoch(), out.Window)
-	}
-	x.Frames, x.ReportedDuplicates, x.Slip = p.frames, p.reportedDuplicates(), c.cfg.Interval
-	x.Own, x.Meter = p.own, p.broker.loss.Lost().Acks
-	x.Vouched = c.vouchedSince(p, v.now, out.Window)
-	x.Fill(out)
-}
-
-// reportedDuplicates is how many duplicates consumers have reported since the dashboard started.
-func (p *pipeline) reportedDuplicates() float64 {
-	if t := p.outcomes["duplicate_done"]; t != nil {
-		return t.total
-	}
-	return 0
+	return out
 }

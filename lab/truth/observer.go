@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/live"
 	"dedup-dashboard/internal/collector"
+	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/kinds"
 	"dedup-dashboard/internal/secret"
@@ -55,7 +56,7 @@ func (s *site) observe(ctx context.Context, name string, interval time.Duration,
 		return nil, err
 	}
 	o.closing = append(o.closing, func() error { client.Close(); return nil })
-	deps := collector.Deps{Brokers: []collector.Broker{client}, Live: map[string]collector.LiveReader{"main": reader}, Series: history, Log: log}
+	deps := collector.Deps{Brokers: []source.Broker{client}, Live: map[string]source.LiveReader{"main": reader}, Series: history, Log: log}
 	for _, l := range lanes {
 		deps.Pipelines = append(deps.Pipelines, l.pipeline())
 		if l.c.Companion() {

@@ -13,6 +13,7 @@ type HitsAgain struct {
 	Died     float64 // whose consumer died before the ack
 	Waiting  float64 // those of Died whose messages wait
 	Returned float64 // that were returned
+	Before   float64 // messages that waited when the span began or were taken out of dead letters since: they may meet a row from before it
 	Strange  float64 // inserts that failed for another cause than a row that is there, and look like hits
 	Unacked  float64 // questions of deliveries that were not acked
 	Undone   float64 // the share of the rows that were written lately whose work was not done
@@ -20,6 +21,10 @@ type HitsAgain struct {
 }
 
 // UndoneRows bounds the hits that are no duplicates: those that met a row whose work was not done, and those that came again.
+//
+// Where ids count the inserts, one that met a row was not acked itself, or was acked because it took the work of that row over. Then whoever wrote the
+// row was not acked, and wrote no second one: so both kinds together are no more than the inserts without an ack, but for rows from before the span.
+// Those are met by messages that waited then, were taken out since, or are copies.
 func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gain, again HitsAgain) [2]float64 {
 	hits := span.Hits[1]
 	switch {
@@ -31,13 +36,25 @@ func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gai
 		return [2]float64{0, min(hits, again.Died+again.Strange)}
 	}
 	if s.OnInFlight != "ack" { // what met work in flight came back
-		return [2]float64{0, min(hits, again.Returned+again.Strange)}
+		undone := again.Returned + again.Strange
+		if span.ByIDs && s.OnFail != "ack" && pass != nil {
+			undone = min(undone, again.unacked(s)+min(again.Returned, again.Before)+CopiesOf(s, pass, span, again))
+		}
+		return [2]float64{0, min(hits, undone)}
 	}
 	if pass == nil {
 		return [2]float64{0, hits}
 	}
 	// What came back had not been acked, or was a dead letter that somebody took out.
 	return [2]float64{0, min(hits, gain.Redelivered+gain.Taken+again.Waiting+again.Strange+CopiesOf(s, pass, span, again))}
+}
+
+// unacked bounds the inserts that were not acked and did not write a row that their own failure deleted: nobody takes that one over.
+func (a HitsAgain) unacked(s dedup.Scheme) float64 {
+	if s.OnFail == "delete" {
+		return max(0, a.Unacked-a.Rows.Unacked)
+	}
+	return a.Unacked
 }
 
 // CopiesOf bounds the hits of messages that a producer sent again and that met a row whose work was not done: they met such rows no more often than

@@ -72,6 +72,14 @@ func (c *Counter) ObserveElsewhere(raw *int64) Step {
 	return c.Observe(raw)
 }
 
+// ObserveFrom is one of the two: elsewhere says that another node answered than before.
+func (c *Counter) ObserveFrom(raw *int64, elsewhere bool) Step {
+	if elsewhere {
+		return c.ObserveElsewhere(raw)
+	}
+	return c.Observe(raw)
+}
+
 // Lose forgets the baseline: the thing disappeared, or moved to another node. The next value is only a baseline.
 func (c *Counter) Lose() Step {
 	if c.State == Unseen {

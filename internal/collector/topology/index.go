@@ -174,6 +174,19 @@ func Bounded(q *dedup.Queue) bool {
 	return length || bytes
 }
 
+// LosesMessages reports whether messages can leave a queue without anybody taking them.
+func LosesMessages(q *dedup.Queue) bool {
+	for _, key := range []string{"message-ttl", "max-length", "max-length-bytes", "expires"} {
+		if _, ok := q.Arguments["x-"+key]; ok {
+			return true
+		}
+		if _, ok := q.Policy[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // deliveryLimit is the number of returns after which a quorum queue gives a message up; false when it never does. From 4.0 on
 // it is 20 unless it is set. Of argument and policy the lower one holds, but where one is negative the larger.
 func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {

@@ -1,0 +1,2 @@
+// Package source reads things on timers, each with its deadline, its back-off and its health, and knows when they were down.
+package source

@@ -1,0 +1,160 @@
+package window
+
+import (
+	"fmt"
+	"time"
+
+	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
+)
+
+// counts make figures of what our counters gained over one window.
+type counts struct {
+	p     *Pipeline
+	view  View
+	gains *Gains
+}
+
+// reported are the figures of what consumers report.
+func (c counts) reported() rate.ReportedResult {
+	w := c.gains.Window
+	if c.view.ReportDown != "" {
+		return rate.Unreported(w, c.view.ReportDown)
+	}
+	if c.p.Exports.latest != nil {
+		none := rate.Unreported(w, "consumers report no outcomes: a recipe reads what their framework counts")
+		none.Rate.Better = "" // it is none of the sources that could be had
+		return none
+	}
+	dropped := c.view.Reports.Dropped
+	return rate.Reported{
+		Window: w, Scheme: c.view.Scheme, Outcomes: c.gains.Outcomes, Present: c.view.Reports.Present,
+		Acked: c.gains.Ack.all(), BrokerAcks: c.gains.Acks, Dropped: !dropped.IsZero() && c.view.Now.Sub(dropped) < w,
+	}.Estimate()
+}
+
+// acked counts messages by the broker's acks.
+func (c counts) acked() dedup.Figure {
+	acks, auto := c.gains.Acks, c.gains.AutoAcks
+	f := dedup.Unknown(dedup.Count, "")
+	f.Window, f.Source, f.Formula = c.gains.Window, "acks of the broker", "acks of the source queues"
+	switch {
+	case !c.view.CountsAcks:
+		f.Why = c.p.noCounters(c.view)
+	case !acks.Known:
+		f.Why = "the history holds nothing of this window yet"
+	case auto.Delta > 0:
+		f.Why = "messages are delivered with automatic acks, which the broker does not count as acks"
+	default:
+		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
+		f.Covered, f.At = acks.Covered, acks.At
+		if c.gains.Closures.Delta > 0 {
+			exact, loss := false, c.p.Traffic.Loss
+			f.Why, exact = loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.p.Interval))
+			if f.AtLeast = !exact; !loss.Asked {
+				f.Better = sample.BetterMeter
+			}
+		}
+	}
+	return f
+}
+
+// redelivered is a signal of loops; it is never a duplicate rate.
+func (c counts) redelivered() dedup.Figure {
+	again, manual, auto := c.gains.Redeliveries, c.gains.Deliveries, c.gains.AutoAcks
+	f := dedup.Unknown(dedup.Ratio, "no deliveries in the window")
+	f.Window, f.Source, f.Formula = c.gains.Window, "broker counters", "redeliveries / deliveries"
+	if !again.Known || !manual.Known {
+		f.Why = "the history holds nothing of this window yet"
+		if !c.view.CountsDeliveries {
+			f.Why = c.p.noCounters(c.view)
+		}
+		return f
+	}
+	if n := manual.Delta + auto.Delta; n > 0 {
+		v := again.Delta / n
+		f.Quality, f.Value, f.Low, f.High, f.N, f.Hits = dedup.Estimated, v, v, v, n, again.Delta
+		f.Covered, f.At, f.Why = again.Covered, again.At, "loop signal, not a duplicate rate"
+	}
+	return f
+}
+
+// noCounters says why the broker gives no counters for the pipeline's queues.
+func (p *Pipeline) noCounters(v View) string {
+	switch {
+	case v.Info.StatsDisabled:
+		return "the broker gives no counters: its statistics are disabled"
+	case v.Info.RatesMode == "none":
+		return "the broker gives no counters: its rates_mode is none"
+	}
+	for i, q := range v.Queues {
+		if q == nil {
+			return finding.QueueNotFound(p.Config.Queues[i], p.Config.Broker)
+		}
+	}
+	return "the broker gives no counters for the queues yet"
+}
+
+// events estimates the rate from the events of the pipeline's store.
+func (c counts) events() rate.EventsResult {
+	w, s := c.gains.Window, c.view.Scheme
+	refuse := func(why, better string) rate.EventsResult {
+		return rate.EventsResult{Rate: rate.Refused(w, rate.EventsSource, rate.EventsFormula, why, better)}
+	}
+	e, store, traffic := c.view.Stats.Events, c.p.Store, &c.p.Traffic
+	switch {
+	case store == nil || c.view.StoreDown != "":
+		return refuse(c.view.StoreDown, "")
+	case !s.Notifies():
+		return refuse("only Redis keys give store events", "")
+	case e == nil && s.Refuses(dedup.MethodStoreEvents) != "": // nobody is told to switch on what would never tell a rate
+		return refuse(s.Refuses(dedup.MethodStoreEvents), "")
+	case e == nil:
+		return refuse("store events are off", rate.BetterEvents)
+	case !e.Listening:
+		return refuse(text.Reasons("store events do not come", e.Why), rate.BetterEvents)
+	case c.view.BrokerDown != "":
+		return refuse(c.view.BrokerDown, rate.BetterReport)
+	case c.p.Partner != "":
+		return refuse(fmt.Sprintf("the store is shared with pipeline %s", text.Name(c.p.Partner)), rate.BetterReport)
+	case !c.view.CountsAcks:
+		return refuse(c.p.noCounters(c.view), rate.BetterReport)
+	}
+	return rate.Events{
+		Window: w, Interval: c.p.Interval, Frames: traffic.Frames, Scheme: s, Readings: store.Events.Epoch(), Broke: store.Events.Broke,
+		Command: e.Command, Sharers: c.view.Sharers, Slip: max(rate.AskSlip, c.view.Stats.Health.LatencyP99), Disturbed: store.Disturbed, DisturbedWhy: store.DisturbedWhy,
+		Prefetch: traffic.Prefetches.Since(c.view.Now.Add(-2 * w)), Vanishing: c.view.Vanishing, Limited: c.view.limited(), Several: c.view.Several,
+		Meter: traffic.Loss.Lost(), Own: traffic.Own, Doubled: c.p.doubledSince,
+	}.Estimate()
+}
+
+// residual estimates the rate from the acks of the broker and the last complete pass over the store.
+func (c counts) residual() rate.ResidualResult {
+	w, v, traffic := c.gains.Window, &c.view, &c.p.Traffic
+	why := text.Reasons(v.BrokerDown, v.StoreDown)
+	if why == "" && c.p.Partner != "" {
+		why = fmt.Sprintf("the store is shared with pipeline %s", text.Name(c.p.Partner))
+	}
+	if why == "" && !v.CountsAcks {
+		why = c.p.noCounters(*v)
+	}
+	if why != "" {
+		return rate.ResidualResult{Rate: rate.Refused(w, rate.ResidualSource, rate.ResidualFormula, why, rate.BetterReport)}
+	}
+	store := c.p.Store
+	return rate.Residual{
+		Window: w, Interval: c.p.Interval, Frames: traffic.Frames, Scheme: v.Scheme, Pass: v.Stats.Pass,
+		Earlier: store.Earlier, ClockError: clockError(v.Stats.Health.LatencyP99), Disturbed: store.Disturbed, DisturbedWhy: store.DisturbedWhy,
+		Prefetch: traffic.Prefetches.Since(v.Now.Add(-2 * w)), Several: v.Several, Meter: traffic.Loss.Lost(), Own: traffic.Own, Vanishing: v.Vanishing,
+		Doubled: c.p.doubledSince, Conflated: finding.Conflated(v.Stats.Pass, v.Stats.Facts, c.p.Config.IDFrom),
+	}.Estimate()
+}
+
+// clockError bounds the error of a clock offset that was taken as the middle of one round trip.
+func clockError(roundTrip time.Duration) time.Duration {
+	const least = 20 * time.Millisecond
+	return max(least, roundTrip)
+}

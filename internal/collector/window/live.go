@@ -1,0 +1,139 @@
+package window
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
+)
+
+// live estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
+type live struct {
+	p       *Pipeline
+	traffic *Traffic
+	store   *Store
+	view    View
+}
+
+// estimate estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
+func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
+	if why, better := l.refusal(); why != "" {
+		return rate.LiveResult{Rate: rate.Refused(w, rate.LiveSource, rate.LiveFormula, why, better)}
+	}
+	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.LiveSource, Formula: rate.LiveFormula, Window: w, Better: rate.BetterReport}
+	e := l.view.Stats.Events
+	waiting := l.traffic.waitingAcks(l.view.Now.Add(-w), l.view.Scheme, l.view.Several)
+	r, ok := l.residual(w, waiting)
+	switch {
+	case ok && l.view.Now.Sub(r.To) > sample.LiveStale:
+		f.Why = text.Reasons("broker and store were not counted together since "+text.Clock(r.To, l.view.Now), l.view.Live.Why)
+		return rate.LiveResult{Rate: f}
+	case auto.Known && auto.Delta > 0:
+		f.Why = "messages were delivered with automatic acks in the window, which the broker does not count as acks"
+		return rate.LiveResult{Rate: f}
+	case !ok:
+		f.Why = text.Reasons("broker and store were not counted together often enough yet", l.view.Live.Why)
+		return rate.LiveResult{Rate: f}
+	}
+	f.Covered, f.At = r.Covered, r.To
+	if other := l.busyPartner(r); other != "" {
+		f.Why = fmt.Sprintf("the store is shared with pipeline %s", text.Name(other))
+		return rate.LiveResult{Rate: f}
+	}
+	if l.store.Disturbed.After(r.From) {
+		f.Why = l.store.DisturbedWhy + text.UntilAbout(l.store.Disturbed.Add(w), l.view.Now)
+		return rate.LiveResult{Rate: f}
+	}
+	if r.Acked == 0 {
+		f.Why = "no message was acked in the window"
+		return rate.LiveResult{Rate: f}
+	}
+	if l.view.Scheme.BoundsOnly(dedup.MethodLive) {
+		return rate.LiveBound(f, l.traffic.Joints.Readings, r, w, waiting, l.traffic.unackedAround(r.From))
+	}
+	if over := -(r.Sent + r.Band + r.Unsure); over > 3*math.Sqrt(r.Acked) {
+		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", text.Counted(text.Whole(over), "completed message"))
+		return rate.LiveResult{Rate: f}
+	}
+	why, checked := rate.ForeignAcks(l.traffic.Joints.Readings, l.store.Events.Epoch(), l.view.Scheme, w, waiting)
+	if f.Why = why; why != "" {
+		return rate.LiveResult{Rate: f}
+	}
+	if checked {
+		r.Fetched = 0 // those who fetch ask the store, too
+	}
+	if l.view.Vanishing {
+		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
+	}
+	r.Doubled = l.p.doubledUnseen(r.From)
+	r.Ends = l.traffic.unackedEnds(r)
+	closed := l.traffic.closedMost(r)
+	out := rate.LiveResult{Told: true, Checked: checked, Residual: r, Lost: l.traffic.acksLost(r, l.view.Scheme, l.view.Several, closed)}
+	if l.view.Scheme.AcksEach && l.view.Several == "" {
+		out.Lost = max(0, out.Lost-rate.DiedAtWork(l.traffic.Joints.Readings, r, e, l.p.Config.MaxProcessing))
+	}
+	untrusted := l.view.Scheme
+	untrusted.AcksEach = false
+	out.LostUntrusted = l.traffic.acksLost(r, untrusted, l.view.Several, closed)
+	out.Rate = out.Judge(f, l.view.Scheme)
+	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
+	return out
+}
+
+// refusal says why live counts can tell nothing of the pipeline, and what would help.
+func (l live) refusal() (why, better string) {
+	e := l.view.Stats.Events
+	switch {
+	case l.store == nil || l.view.StoreDown != "":
+		return l.view.StoreDown, ""
+	case l.view.Scheme.Refuses(dedup.MethodLive) != "":
+		return l.view.Scheme.Refuses(dedup.MethodLive), ""
+	case e == nil:
+		return "store events are off", rate.BetterEvents
+	case !e.Listening:
+		return text.Reasons("store events do not come", e.Why), rate.BetterEvents
+	case l.view.BrokerDown != "":
+		return l.view.BrokerDown, rate.BetterReport
+	case !l.p.Joined:
+		return "the broker has no live counts", rate.BetterLive
+	}
+	// One that fails now and then cuts out its seconds alone.
+	if n := len(l.traffic.Joints.Readings); n > 0 && l.view.Now.Sub(l.traffic.Joints.Readings[n-1].At) <= sample.LiveStale {
+		return "", ""
+	}
+	return l.view.Live.Down, l.view.Live.Better
+}
+
+// residual is the residual of the newest window whose ends are quiet.
+func (l live) residual(w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
+	readings := l.traffic.Joints.Readings
+	last := len(readings) - 1
+	if last < 0 {
+		return estimate.Residual{}, false
+	}
+	at := func(i int) time.Time { return readings[i].At }
+	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
+	if begin, end := rate.QuietEnds(l.traffic.unrest, at, first, last); begin < end {
+		first, last = begin, end
+	}
+	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)
+}
+
+// busyPartner names a pipeline with the same store that may have written there in the time; empty where none has: one to whose consumers
+// nothing was delivered settled nothing, as one of a dead-letter queue in which nothing dies.
+func (l live) busyPartner(r estimate.Residual) string {
+	if l.p.Partner == "" {
+		return ""
+	}
+	for _, other := range l.store.Users {
+		if other != l.p && (!other.Joined || other.Config.Broker != l.p.Config.Broker || !other.Traffic.Joints.Quiet(r.From, r.To)) {
+			return other.Config.Name
+		}
+	}
+	return ""
+}

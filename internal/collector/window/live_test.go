@@ -1,0 +1,107 @@
+package window
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/collector/estimate"
+	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/sample"
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestLiveCountsOutlastSecondsThatAreMissing: what fails now and then cuts out its seconds, and nothing is told of the present for long
+// after the last.
+func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		age  time.Duration
+		ok   bool
+		why  string
+	}{
+		{"the newest second failed", time.Second, false, ""},
+		{"the newest 20 failed", 20 * time.Second, false, ""},
+		{"none for a minute, and none now", time.Minute, false, "cannot be read: it answers 404"},
+		{"none for a minute, though the broker answers", time.Minute, true, "not counted together since"},
+		{"none for a minute, as the broker answers too slowly", time.Minute, true, "live counts took 300 ms"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
+			p := &Pipeline{Config: dedup.Pipeline{Name: "orders"}, Store: &Store{}, Joined: true}
+			v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, Live: LiveState{Why: "live counts took 300 ms"}}
+			if !tt.ok {
+				v.Live.Down = "the broker's live counts cannot be read: it answers 404"
+			}
+			for i := range 60 {
+				at := now.Add(-tt.age - time.Duration(60-i)*time.Second)
+				p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, estimate.Joint{At: at, Acked: float64(100 * i), Settled: float64(97 * i)})
+			}
+			r := p.live(v).estimate(time.Minute, sample.Increase{})
+			if known := r.Rate.Known(); known != (tt.why == "") || !strings.Contains(r.Rate.Why, tt.why) {
+				t.Errorf("%+v", r.Rate)
+			}
+			if r.Rate.Known() && (r.Rate.Low > 0.03 || r.Rate.High < 0.03 || !r.Rate.InBand()) {
+				t.Errorf("%+v", r.Rate)
+			}
+		})
+	}
+}
+
+// TestAClosedChannelBoundsWhatLiveCountsCannotTell: by the rows that went, but by no more channels than the broker counted, with those that
+// went after its count; and what rests on acks: each alone is not measured.
+func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, AcksEach: true}
+	for _, tt := range []struct {
+		name string
+		// rows are the channels whose rows went, a minute and a second ago, broker what the broker counted by 20 s ago.
+		rows, late, broker float64
+		several            string
+		waiting            float64
+		lost, untrusted    float64
+		quality            dedup.Quality
+	}{
+		{"none", 0, 0, 0, "", 1, 0, 0, dedup.Measured},
+		{"some", 3, 0, 5, "", 1, 3, 30, dedup.Derived},
+		{"rows that channels of others had, too", 3, 0, 1, "", 1, 1, 10, dedup.Measured},
+		{"one that went after the broker's count", 0, 2, 0, "", 1, 2, 20, dedup.Measured}, // 20 of 12,000 are less than 0.2 points
+		{"where consumers work on several at once", 3, 0, 5, "claims are open beyond one for each channel", 1, 30, 30, dedup.Derived},
+		{"where they do, and acks follow at once", 3, 0, 5, "claims are open beyond one for each channel", 0.1, 3, 30, dedup.Derived},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := &Pipeline{Store: &Store{}, Traffic: Traffic{Prefetches: sample.Bounds{{At: now.Add(-time.Hour), Most: 10}}}}
+			p.Traffic.Frames = []sample.Frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
+			for i := range 121 {
+				j := estimate.Joint{At: now.Add(time.Duration(i-120) * time.Second), Run: 1, Acked: float64(100 * i), Settled: float64(97 * i), Redelivered: float64(i)}
+				if i > 60 {
+					j.Closed = tt.rows
+				}
+				if i > 118 {
+					j.Closed += tt.late
+				}
+				p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, j)
+			}
+			r, ok := estimate.ResidualOf(p.Traffic.Joints.Readings, 2*time.Minute, estimate.Unacked{})
+			if !ok {
+				t.Fatal("nothing is told")
+			}
+			r.Waiting = tt.waiting
+			closed := p.Traffic.closedMost(r)
+			untrusted := scheme
+			untrusted.AcksEach = false
+			got := rate.LiveResult{Checked: true, Residual: r, Lost: p.Traffic.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.Traffic.acksLost(r, untrusted, tt.several, closed)}
+			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
+				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
+			}
+			if f := got.Judge(dedup.Figure{}, scheme); f.Quality != tt.quality || f.Low > 0.03 || f.High < 0.03 {
+				t.Errorf("%+v", f)
+			}
+		})
+	}
+}
