@@ -36,6 +36,7 @@ func groups() []group {
 		{"requeue", measureRequeue},
 		{"overview", measureOverview},
 		{"alerts", measureAlerts},
+		{"shop", measureShop},
 		{"program", measureProgram},
 	}
 }

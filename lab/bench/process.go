@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -49,6 +50,15 @@ func cpuSeconds(pid int) float64 {
 	u, _ := strconv.ParseFloat(fields[user], 64)
 	s, _ := strconv.ParseFloat(fields[system], 64)
 	return (u + s) / ticksPerSecond
+}
+
+// processorTime is what this process has used so far, exactly; 0 where the system does not say.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // median runs a call several times and returns the median of its durations in seconds.

@@ -21,9 +21,8 @@ import (
 // process before it that was killed.
 func measureProgram(ctx context.Context, b *bench) error {
 	p := &program{binary: filepath.Join(b.folder, "dashboard"), folder: filepath.Join(b.folder, "program")}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", p.binary, "./cmd/dashboard")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the dashboard: %w\n%s", err, out)
+	if err := buildDashboard(ctx, p.binary); err != nil {
+		return err
 	}
 	info, err := os.Stat(p.binary)
 	if err != nil {
@@ -49,6 +48,14 @@ func measureProgram(ctx context.Context, b *bench) error {
 		return err
 	}
 	return p.measure(ctx, b)
+}
+
+func buildDashboard(ctx context.Context, binary string) error {
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, "./cmd/dashboard")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the dashboard: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // program is the dashboard as its users run it.

@@ -28,6 +28,8 @@ type Options struct {
 	Duration time.Duration
 	// Out receives the steps of the set-up, for people.
 	Out io.Writer
+	// Started, if set, is told the dashboard's process once the shop is open.
+	Started func(dashboard int)
 }
 
 // stopTime bounds the whole orderly stop.
@@ -144,6 +146,9 @@ func (g *ground) run(ctx context.Context) error {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, g.options.Duration)
 		defer cancel()
+	}
+	if g.options.Started != nil {
+		g.options.Started(g.dashboard.PID())
 	}
 	link := firstAdminLink(ctx, g.folder)
 	g.step("Logs are in %s; Ctrl-C stops everything", g.folder.path)

@@ -91,12 +91,12 @@ const (
 // What grows or shrinks for as long as it is looked at scatters little: see trend.
 func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residual, bool) {
 	var r Residual
-	readings, first := calmest(readings, window)
-	if len(readings) == 0 {
+	kept, first := calmest(readings, window)
+	if len(kept) == 0 {
 		return r, false
 	}
-	r.To = readings[len(readings)-1].At
-	steps := jointSteps(readings[first:])
+	r.To = kept[len(kept)-1].At
+	steps := jointSteps(kept[first:])
 	for _, step := range steps {
 		if r.From.IsZero() {
 			r.From = step.from.At
@@ -124,8 +124,10 @@ func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residu
 	}
 	rate := r.Acked / r.Covered.Seconds()
 	inside := scatterOf(steps)
-	// What the ends come to shows the better the longer one looks, unless it changes.
-	around := scatterOf(jointSteps(readings))
+	around := inside
+	if first > 0 { // what the ends come to shows the better the longer one looks, unless it changes
+		around = scatterOf(jointSteps(kept))
+	}
 	each := max(min(leastVariance, unseenErrors/around.n), inside.variance(0, rate), around.variance(unacked.Mean, rate))
 	if around.n < fewestSteps {
 		each = max(each, rate*supposedLag.Seconds())
@@ -140,7 +142,7 @@ func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residu
 
 // A jointStep is from a reading to the next one with which it can be compared.
 type jointStep struct {
-	from, to Joint
+	from, to *Joint
 	apart    time.Duration
 	// acked are its acks, sent those less what was settled.
 	acked, sent float64
@@ -148,7 +150,7 @@ type jointStep struct {
 	follows, last bool
 }
 
-func jointSteps(readings []Joint) []jointStep {
+func jointSteps(readings []*Joint) []jointStep {
 	steps := make([]jointStep, 0, len(readings))
 	follows := false
 	for i := 1; i < len(readings); i++ {

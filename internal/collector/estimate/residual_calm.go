@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// calmest returns the readings of the window, which begins with the first one, and of scatterSpan before it: where enough are calm, these.
-func calmest(readings []Joint, window time.Duration) (kept []Joint, first int) {
+// calmest returns the readings of the window, which begins with the first one, and of scatterSpan before it: where enough are calm, these. They
+// are where they were: a day has thousands, and many windows are looked at.
+func calmest(readings []Joint, window time.Duration) (kept []*Joint, first int) {
 	n := len(readings)
 	if n == 0 {
 		return nil, 0
@@ -20,15 +21,16 @@ func calmest(readings []Joint, window time.Duration) (kept []Joint, first int) {
 			calm++
 		}
 	}
-	since := readings[len(readings)-1].At.Add(-window)
-	if calm*calmShare < len(readings) {
-		return readings, sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(since) })
-	}
+	since, all := readings[len(readings)-1].At.Add(-window), calm*calmShare < len(readings)
+	kept = make([]*Joint, 0, len(readings))
 	for i := range readings {
 		k := len(kept)
-		if r := &readings[i]; r.Calm || k == 0 || r.At.Sub(kept[k-1].At) >= calmPatience || r.Run != kept[k-1].Run {
-			kept = append(kept, *r)
+		if r := &readings[i]; all || r.Calm || k == 0 || r.At.Sub(kept[k-1].At) >= calmPatience || r.Run != kept[k-1].Run {
+			kept = append(kept, r)
 		}
+	}
+	if all {
+		return kept, sort.Search(len(kept), func(i int) bool { return !kept[i].At.Before(since) })
 	}
 	last := len(kept) - 1
 	for last > 0 && !kept[last].Calm {

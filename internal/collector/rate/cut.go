@@ -30,8 +30,9 @@ func (c Cut) doubt() float64 { return c.AcksHigh - c.AcksLow + c.Vague + c.Unset
 func bestCut(s Residual, from, to time.Time, late bool) (Cut, bool) {
 	var best Cut
 	found := false
-	for _, f := range s.Frames.Span(from, to) {
-		c, ok := cutAt(s, f.Ended)
+	span := s.Frames.Span(from, to)
+	for i := range span {
+		c, ok := cutAt(s, span[i].Ended)
 		if !ok || c.At.After(to) || (late && !c.watch(s)) {
 			continue
 		}

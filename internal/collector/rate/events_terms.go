@@ -99,7 +99,9 @@ func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 	}
 	failed := max(0, t.Failures-t.GaveUp-from.Failing-to.Failing)
 	settled := to.EventReading.At.Add(s.Slip + sample.SettleDelay)
-	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
+	span := s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began)
+	for i := range span {
+		f := &span[i]
 		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
@@ -109,7 +111,7 @@ func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 		}
 		var buried float64
 		if s.Limited {
-			if buried, ok = s.Frames.DeadLetteredBetween(from.Before, &f); !ok {
+			if buried, ok = s.Frames.DeadLetteredBetween(from.Before, f); !ok {
 				continue
 			}
 		}
@@ -130,7 +132,9 @@ func (s Events) returnedLeast(t EventTerms, from, to eventCut) float64 {
 	explained := t.Failures + from.Failing + to.Failing + unasked + closed*float64(s.Prefetch)
 	var best float64
 	begun := from.EventReading.At
-	for _, f := range s.Frames.Span(begun, begun.Add(to.EventReading.At.Sub(begun)/10)) {
+	span := s.Frames.Span(begun, begun.Add(to.EventReading.At.Sub(begun)/10))
+	for i := range span {
+		f := &span[i]
 		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(begun) {
 			continue

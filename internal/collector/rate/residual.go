@@ -314,8 +314,8 @@ func (s Residual) LostPerChannel() int64 {
 }
 
 // UnackedWork bounds the completed deliveries that were unacked when the depth of a frame was taken.
-func (s Residual) UnackedWork(f sample.Frame) float64 {
-	if !s.Trusted() {
+func (s Residual) UnackedWork(f *sample.Frame) float64 {
+	if f.Unacked == 0 || !s.Trusted() {
 		return f.Unacked
 	}
 	later, ok := s.Frames.After(f.Ended.Add(sample.DepthLag))

@@ -11,12 +11,14 @@ import (
 func repeats(s Residual, from, to Cut) (float64, string) {
 	best := math.Inf(1)
 	settled := to.At.Add(s.ClockError)
-	for _, f := range s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began) {
+	span := s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began)
+	for i := range span {
+		f := &span[i]
 		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
-		if lost, ok := lostAcks(s, from, &f, later); ok && !s.Vanishing {
+		if lost, ok := lostAcks(s, from, f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		closed, known := s.Own.Most(from.Before, later)

@@ -231,7 +231,7 @@ func TestAChannelHoldsOneCompletedDeliveryAtMost(t *testing.T) {
 			}
 			tt.change(&s)
 			second := slices.IndexFunc(s.Frames, func(f sample.Frame) bool { return f.Began.Equal(start.Add(6 * time.Second)) })
-			if got := s.UnackedWork(s.Frames[second]); got != tt.want {
+			if got := s.UnackedWork(&s.Frames[second]); got != tt.want {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
 		})

@@ -205,11 +205,12 @@ func (r Frames) Channels(at time.Time, later *Frame) (float64, bool) {
 		return 0, false
 	}
 	var most float64
-	for _, f := range r.Span(before.Began, later.Began) {
-		if !f.ConsumersKnown {
+	span := r.Span(before.Began, later.Began)
+	for i := range span {
+		if !span[i].ConsumersKnown {
 			return 0, false
 		}
-		most = max(most, f.Consumers)
+		most = max(most, span[i].Consumers)
 	}
 	return most, true
 }

@@ -33,7 +33,9 @@ func (t *Traffic) unackedAround(at time.Time) float64 {
 		most = float64(capacity)
 	}
 	best := most
-	for _, f := range t.Frames.Span(at.Add(-about), at.Add(about)) {
+	span := t.Frames.Span(at.Add(-about), at.Add(about))
+	for i := range span {
+		f := &span[i]
 		seen = max(seen, f.Unacked)
 		if g, ok := t.Flows.Between(f.DepthFrom, at); ok && !f.Blind && f.Ended.Before(at) {
 			best = min(best, f.Unacked+g.Delivered[1]-g.Acked[0])
@@ -63,8 +65,9 @@ func (t *Traffic) mostUnacked(at time.Time) (float64, bool) {
 		return 0, false
 	}
 	least, most := math.Inf(1), math.Inf(-1)
-	for _, f := range t.Frames.Span(at.Add(-about), at) {
-		if !f.Blind {
+	span := t.Frames.Span(at.Add(-about), at)
+	for i := range span {
+		if f := &span[i]; !f.Blind {
 			least, most = min(least, f.Unacked), max(most, f.Unacked)
 		}
 	}
@@ -145,7 +148,8 @@ func (t *Traffic) waitingAcks(since time.Time, scheme dedup.Scheme, several stri
 		frames = within
 	}
 	var all estimate.Unacked
-	for _, f := range frames {
+	for i := range frames { // a frame is large
+		f := &frames[i]
 		n := s.UnackedWork(f)
 		if all.Mean += n / float64(len(frames)); newest.Sub(f.Began) <= sample.DepthLag {
 			all.Last = max(all.Last, n)

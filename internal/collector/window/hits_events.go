@@ -105,12 +105,13 @@ func (h hits) meetAcks(span rate.HitsSpan, met *estimate.Hits) string {
 	if !h.p.Joined || h.view.Scheme.Refuses(dedup.MethodLive) != "" || h.view.Scheme.OnInFlight == "ack" {
 		return ""
 	}
-	inner, okInner := h.residualWithin(span)
+	waiting := h.traffic.waitingAcks(span.From, h.view.Scheme, h.view.Several)
+	inner, okInner := h.residualWithin(span, waiting)
 	low, high := 0.0, math.Inf(1)
 	if okInner {
 		low, _, _ = inner.Duplicates(0)
 	}
-	if outer, ok := h.residualAround(span); ok && !h.view.Vanishing {
+	if outer, ok := h.residualAround(span, waiting); ok && !h.view.Vanishing {
 		_, _, high = outer.Duplicates(h.traffic.acksLost(outer, h.view.Scheme, h.view.Several, h.traffic.closedMost(outer)))
 	}
 	least, _, most := met.Duplicates()
@@ -125,26 +126,26 @@ func (h hits) meetAcks(span rate.HitsSpan, met *estimate.Hits) string {
 }
 
 // residualWithin compares acks and completions within the span: what was a duplicate in a part of it was one in all of it.
-func (h hits) residualWithin(span rate.HitsSpan) (estimate.Residual, bool) {
+func (h hits) residualWithin(span rate.HitsSpan, waiting estimate.Unacked) (estimate.Residual, bool) {
 	all := h.traffic.Joints.Readings
 	first, last := h.traffic.Joints.After(span.From), h.traffic.Joints.After(span.To.Add(-span.ToTook))-1
 	if last <= first {
 		return estimate.Residual{}, false
 	}
-	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), h.traffic.waitingAcks(span.From, h.view.Scheme, h.view.Several))
+	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
 	r.Doubled = h.p.doubledUnseen(r.From)
 	return r, ok && !r.From.Before(span.From) && !r.To.After(span.To)
 }
 
 // residualAround compares them over all of the span, and a little more: it may take some readings until one is fit to end with.
-func (h hits) residualAround(span rate.HitsSpan) (estimate.Residual, bool) {
+func (h hits) residualAround(span rate.HitsSpan, waiting estimate.Unacked) (estimate.Residual, bool) {
 	all, from := h.traffic.Joints.Readings, span.From.Add(-span.FromTook)
 	for _, more := range []int{0, 4, 10} {
 		first, last := h.traffic.Joints.After(from)-1-more, h.traffic.Joints.After(span.To)+more
 		if first < 0 || last >= len(all) {
 			break
 		}
-		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), h.traffic.waitingAcks(span.From, h.view.Scheme, h.view.Several))
+		r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
 		if ok && !r.From.After(from) && !r.To.Before(span.To) && r.Covered == r.To.Sub(r.From) {
 			r.Doubled = h.p.doubledUnseen(r.From)
 			return r, true

@@ -16,7 +16,7 @@ type Info map[string]string
 
 // ParseInfo reads an answer of INFO.
 func ParseInfo(text string) Info {
-	fields := Info{}
+	fields := make(Info, strings.Count(text, "\n"))
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimRight(line, "\r\n"), ":"); ok {
 			fields[name] = value
