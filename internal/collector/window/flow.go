@@ -79,7 +79,8 @@ func (t *Traffic) mostUnacked(at time.Time) (float64, bool) {
 	return min(most, t.Flows.OutAt(at)+1), true
 }
 
-// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read shortly before.
+// waitingAround is the most messages that were in the source queues or unacked at about a time; +Inf where the queues were not read shortly before
+// or after.
 func (t *Traffic) waitingAround(at time.Time) float64 {
 	waiting := max(t.depthAt(at), t.unackedAround(at))
 	for _, f := range t.Frames.Span(at.Add(-depthAround), at.Add(depthAround)) {
@@ -88,16 +89,31 @@ func (t *Traffic) waitingAround(at time.Time) float64 {
 	return waiting
 }
 
-// depthAt is how many messages the source queues held at a time, by the readings before and after it; +Inf where there is none shortly before.
+// depthAt is how many messages the source queues held at a time, by the readings before and after it; +Inf where there is none shortly before or after.
 func (t *Traffic) depthAt(at time.Time) float64 {
 	f, ok := t.Frames.Before(at)
 	if !ok || f.Blind || at.Sub(f.DepthFrom) > 2*depthAround {
-		return math.Inf(1)
+		return t.depthByNext(at)
 	}
 	if next, ok := t.Frames.After(at); ok && next.DepthFrom.Sub(at) <= depthAround {
 		return max(f.Depth, next.Depth)
 	}
 	return f.Depth
+}
+
+// depthByNext is what the source queues held at a time by the first reading after it: that is there still, or was delivered
+// since, as live counts tell.
+func (t *Traffic) depthByNext(at time.Time) float64 {
+	for _, f := range t.Frames.Span(at, at.Add(2*depthAround)) {
+		if f.Blind || f.DepthFrom.Before(at) {
+			continue
+		}
+		if g, ok := t.Flows.Between(at, f.Ended); ok {
+			return f.Depth + g.Delivered[1]
+		}
+		break
+	}
+	return math.Inf(1)
 }
 
 // unrest bounds by how many messages the counts of the broker and of the store may differ at a time: by what is out then, and by how

@@ -92,7 +92,9 @@ func (h hits) leastByRows(span rate.HitsSpan, gain sample.Gain, again rate.HitsA
 	if !ok {
 		last = &frames[len(frames)-1]
 	}
-	closed := h.traffic.closedBetween(s.From.At, span.From) + min(gain.Closed, h.traffic.closedBetween(again.Rows.Until, span.To))
-	left := s.StuckBefore(h.traffic.waitingAround(s.From.At)) + closed*each + gap.returned(s, last)
+	// What a channel left behind before the span, and comes back in it, waited when it began.
+	before := min(s.StuckBefore(h.traffic.waitingAround(s.From.At))+h.traffic.closedBetween(s.From.At, span.From)*each, h.traffic.waitingAround(span.From))
+	closed := min(gain.Closed, h.traffic.closedBetween(again.Rows.Until, span.To))
+	left := before + closed*each + gap.returned(s, last)
 	return max(0, gain.Acked[0]-gain.Fetched-h.askedAround(span.From)-(span.Written-again.Rows.Unacked)-left-rate.CopiesOf(h.view.Scheme, h.view.Stats.Pass, span, again))
 }
