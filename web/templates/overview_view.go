@@ -51,7 +51,7 @@ type Problem struct {
 	Tier     string
 	Text     Text
 	Evidence Text
-	Remedy     Text
+	Remedy   Text
 	// Href leads to what the problem is about, as Link says; empty where there is no page of it.
 	Href string
 	Link string
