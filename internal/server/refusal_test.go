@@ -27,7 +27,7 @@ const (
 )
 
 // notOnPages are the figures that only the API and the metrics have, or that pages show only when they are known.
-var notOnPages = regexp.MustCompile(`^(Unacked|Stuck|PassAge|Coverage|Verdicts\[.*|Windows\[.*\]\.(WorkP50|WorkP99))$`)
+var notOnPages = regexp.MustCompile(`^(Gauges\[unacked\]|Stuck|PassAge|Coverage|Verdicts\[.*|Windows\[.*\]\.(WorkP50|WorkP99))$`)
 
 // A figureSlot is one place of a snapshot that holds a figure of a pipeline.
 type figureSlot struct {
@@ -142,7 +142,7 @@ func pagesOf(path string) []string {
 	switch path {
 	case "DeadLetters":
 		return append(pages, onOverview, onMorgue)
-	case "Ready", "Consumers", "Markers[processing]", "Windows[0].DuplicateRate", "Windows[0].AckMean":
+	case "Gauges[ready]", "Gauges[consumers]", "Markers[processing]", "Windows[0].DuplicateRate", "Windows[0].AckMean":
 		return append(pages, onOverview)
 	case "DeadLetterQueues[0].Depth":
 		return append(pages, onMorgue, onQueue)

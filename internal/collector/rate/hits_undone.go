@@ -36,9 +36,9 @@ func UndoneRows(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, gain sample.Gai
 		return [2]float64{0, min(hits, again.Died+again.Strange)}
 	}
 	if s.OnInFlight != "ack" { // what met work in flight came back
-		undone := again.Returned + again.Strange
+		undone := again.Returned + again.Strange + again.Before // what was left undone before the span may be acked in it
 		if span.ByIDs && s.OnFail != "ack" && pass != nil {
-			undone = min(undone, again.unacked(s)+min(again.Returned, again.Before)+CopiesOf(s, pass, span, again))
+			undone = min(undone, again.unacked(s)+again.Before+CopiesOf(s, pass, span, again))
 		}
 		return [2]float64{0, min(hits, undone)}
 	}

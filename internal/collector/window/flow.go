@@ -89,6 +89,20 @@ func (t *Traffic) waitingAround(at time.Time) float64 {
 	return waiting
 }
 
+// readyAround is the most messages that waited in the source queues at about a time; +Inf where the queues were not read about then.
+func (t *Traffic) readyAround(at time.Time) float64 {
+	ready := math.Inf(-1)
+	for _, f := range t.Frames.Span(at.Add(-depthAround), at.Add(depthAround)) {
+		if !f.Blind {
+			ready = max(ready, f.Depth-f.Unacked)
+		}
+	}
+	if math.IsInf(ready, -1) {
+		return math.Inf(1)
+	}
+	return max(0, ready)
+}
+
 // depthAt is how many messages the source queues held at a time, by the readings before and after it; +Inf where there is none shortly before or after.
 func (t *Traffic) depthAt(at time.Time) float64 {
 	f, ok := t.Frames.Before(at)
@@ -109,7 +123,7 @@ func (t *Traffic) depthByNext(at time.Time) float64 {
 			continue
 		}
 		if g, ok := t.Flows.Between(at, f.Ended); ok {
-			return f.Depth + g.Delivered[1]
+			return f.Depth + g.Delivered[1] + t.unackedAround(at)
 		}
 		break
 	}

@@ -149,6 +149,9 @@ func (h hits) judge(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.
 	} else {
 		again := h.comeAgain(span, gain, died, held)
 		met.Undone = rate.UndoneRows(h.view.Scheme, h.view.Stats.Pass, span, gain, again)
+		if h.view.Scheme.OnInFlight != "ack" && h.view.Scheme.Mark == "before" && !h.view.Scheme.Transactional {
+			met.Least = max(0, met.Least-again.Before) // these may have been acked on a row of before whose work was not done
+		}
 		met.Least = max(met.Least, h.leastByRows(span, gain, again))
 	}
 	// Each message that was acked was asked for once, before it was.

@@ -31,6 +31,9 @@ func (h hits) comeAgain(span rate.HitsSpan, gain sample.Gain, died float64, held
 	rows := &h.store.Inserts
 	a := rate.HitsAgain{Died: died, Returned: h.returned(span, gain), Before: h.traffic.waitingAround(span.From) + gain.Taken,
 		Unacked: max(0, span.Asked[1]-gain.Acked[0]+gain.Fetched+h.askedAround(span.From))}
+	if h.view.DeadKnown { // what came back was redelivered, taken out, or out already
+		a.Before = min(a.Before, gain.Redelivered+gain.Taken+h.traffic.unackedAround(span.From))
+	}
 	if gain.Closed > 0 {
 		a.Waiting = min(died, h.traffic.waitingAround(span.To))
 	}
@@ -58,14 +61,15 @@ func (h hits) askedAround(at time.Time) float64 {
 	return asked
 }
 
-// returned bounds the hits of a span that consumers returned. Each was redelivered, as far as that is told, was dead-lettered, or waits to be
-// redelivered, ready or out; and each was delivered and not acked, as were those whose claim was given back.
+// returned bounds the hits of a span that consumers returned, or that met what a delivery which was returned had left. Each was redelivered, as far as
+// that is told, was dead-lettered, was taken out of dead letters, or waits to be redelivered, ready or out; and each was delivered and not acked, as
+// were those whose claim was given back, or its message waited when the span began.
 func (h hits) returned(span rate.HitsSpan, gain sample.Gain) float64 {
 	dead := math.Inf(1)
 	if h.view.DeadKnown {
 		dead = h.traffic.Frames.DeadLetteredMost(span.From, span.To)
 	}
-	return min(gain.Redelivered+h.traffic.waitingAround(span.To)+dead, h.unacked(span, gain))
+	return gain.Taken + min(gain.Redelivered+h.traffic.waitingAround(span.To)+dead, h.unacked(span, gain)+h.traffic.readyAround(span.From))
 }
 
 // unacked bounds the hits of a span that were not acked.
