@@ -7,7 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// TestWhatWasOutAndWhatWasReadyBothWaited (place: internal/collector/window/): at 100 s 300 messages are out (prefetched) and 200 ready. The 300 are
+// TestWhatWasOutAndWhatWasReadyBothWaited: at 100 s 300 messages are out (prefetched) and 200 ready. The 300 are
 // acked, then the 200 are delivered and acked, before the first reading of the queues at 110 s.
 func TestWhatWasOutAndWhatWasReadyBothWaited(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(100_000+int64(s), 0) }

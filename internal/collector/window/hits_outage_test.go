@@ -8,7 +8,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// TestWorkTakenOverFromBeforeTheSpanIsNoDuplicate (place: internal/collector/window/): 20 messages a second, on_inflight nack. No message is sent
+// TestWorkTakenOverFromBeforeTheSpanIsNoDuplicate: 20 messages a second, on_inflight nack. No message is sent
 // twice. "outage": on_fail keep, retakes not never; batch consumers were killed for longer than a row stays processing: 300 messages have a row of before the span,
 // wait ready, are redelivered in the span, and their stale row is taken over. "requeue": on_fail keep, on_failed ack: 300 dead letters with a failed
 // row are moved back in the span, and acked without work (swallowed). The truth is 0 duplicates.
