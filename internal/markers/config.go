@@ -163,29 +163,13 @@ func (c *Config) inOneTransaction(named map[string]any) {
 
 // WithDefaults fills the fields that have a sound default in every scheme.
 func (c Config) WithDefaults() Config {
-	d := defaultSweep()
 	if c.Kind == SQLTable {
-		d = sqlSweep()
 		c.InsertSettle = cmp.Or(c.InsertSettle, defaultInsertSettle)
 	}
-	if c.Sweep.Duty == 0 {
-		c.Sweep.Duty = d.Duty
-	}
-	if c.Sweep.Count == 0 {
-		c.Sweep.Count = d.Count
-	}
-	if c.Sweep.Every == 0 {
-		c.Sweep.Every = d.Every
-	}
-	if c.Key.Codec == "" {
-		c.Key.Codec = codec.Raw
-	}
-	if c.Value.Codec == "" {
-		c.Value.Codec = codec.Raw
-	}
-	if c.Value.TimeUnit == "" {
-		c.Value.TimeUnit = codec.Millis
-	}
+	d := defaultSweep(c.Kind)
+	c.Sweep.Duty, c.Sweep.Count, c.Sweep.Every = cmp.Or(c.Sweep.Duty, d.Duty), cmp.Or(c.Sweep.Count, d.Count), cmp.Or(c.Sweep.Every, d.Every)
+	c.Key.Codec, c.Value.Codec = cmp.Or(c.Key.Codec, codec.Raw), cmp.Or(c.Value.Codec, codec.Raw)
+	c.Value.TimeUnit = cmp.Or(c.Value.TimeUnit, codec.Millis)
 	return c
 }
 
@@ -198,9 +182,6 @@ const (
 	// SQLTable keeps each marker in a row of a table.
 	SQLTable = "sql-table"
 )
-
-// kindNames returns the kinds of stores, sorted.
-func kindNames() []string { return []string{RedisLock, RedisString, SQLTable} }
 
 // defaultInsertSettle is how long after an INSERT its row is counted, unless the configuration says otherwise.
 const defaultInsertSettle = time.Minute
