@@ -46,6 +46,8 @@ type Config struct {
 	ID string `yaml:"id"`
 	// Underived says that an id which the YAML leaves to Match does not follow from it. UnmarshalYAML sets it.
 	Underived bool `yaml:"-"`
+	// Fields says which fields of a hash tell what of a marker of kind redis-hash.
+	Fields Fields `yaml:"fields"`
 	// Key says how keys are encoded. Match, Exclude, ID and Retry.Match speak of keys after decoding.
 	Key   codec.Key   `yaml:"key"`
 	Value codec.Value `yaml:"value"`
@@ -99,6 +101,16 @@ type Redis struct {
 	KeyFile  string `yaml:"key_file"`
 	// ServerName is the name that the server's certificate must carry; empty means the host of the URL.
 	ServerName string `yaml:"server_name"`
+}
+
+// Fields names the fields of a hash that is a marker. No other field is read by a pass; Time and Owner may be empty.
+type Fields struct {
+	Status string `yaml:"status"`
+	// Time holds since when the marker is in its state, in TimeUnit since 1970: s or ms.
+	Time     string `yaml:"time"`
+	TimeUnit string `yaml:"time_unit"`
+	// Owner names the consumer that wrote the marker.
+	Owner string `yaml:"owner"`
 }
 
 // TTL holds the times to live that consumers set. Done markers are recognised by a remaining life above Processing, and
@@ -177,6 +189,8 @@ func (c Config) WithDefaults() Config {
 const (
 	// RedisString keeps each marker in a Redis string of its own.
 	RedisString = "redis-string"
+	// RedisHash keeps each marker in a Redis hash of its own.
+	RedisHash = "redis-hash"
 	// RedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
 	RedisLock = "redis-lock"
 	// SQLTable keeps each marker in a row of a table.

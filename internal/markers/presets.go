@@ -46,6 +46,7 @@ func redisPresets() []preset {
 	return []preset{
 		{"redis-json-status", redisJSONStatus},
 		{"redis-text-status", redisTextStatus},
+		{"redis-hash-status", redisHashStatus},
 		{"redis-presence", redisPresence},
 		{"redis-flag", redisFlag},
 		{"redis-timestamp", redisTimestamp},
@@ -85,6 +86,21 @@ func redisJSONStatus() Config {
 		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with one GET of its marker.
 		Ask: "GET",
+	}
+}
+
+// redisHashStatus: HSETNX idempotency:{id} status processing, HSET at and consumer, EXPIRE 300, later HSET status done and at, EXPIRE
+// 86400; a failure deletes the hash.
+func redisHashStatus() Config {
+	return Config{
+		Kind:  RedisHash,
+		Match: "idempotency:*", ID: `^idempotency:(.+)$`,
+		Fields: Fields{Status: "status", Time: "at", TimeUnit: codec.Millis, Owner: "consumer"},
+		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
+		Mark:   "before",
+		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
+		// The failed HSETNX of a redelivery is nacked with requeue.
+		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 	}
 }
 

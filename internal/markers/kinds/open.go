@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/internal/markers/redis/hash"
 	"dedup-dashboard/internal/markers/redis/lock"
 	"dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/markers/sql/act"
@@ -26,6 +27,7 @@ func byName() map[string]kind {
 	ofRedis := func(k redis.Kind) kind { return kind{k.Check, k.Open, k.OpenActor} }
 	return map[string]kind{
 		markers.RedisString: ofRedis(redis.Strings()),
+		markers.RedisHash:   ofRedis(redis.Kind{Problems: hash.Problems, Form: hash.Form}),
 		markers.RedisLock:   ofRedis(redis.Kind{Problems: lock.Problems, Form: lock.Form}),
 		markers.SQLTable:    {sql.Check, sql.Open, act.Open},
 	}
