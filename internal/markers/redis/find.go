@@ -32,7 +32,7 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
-	r := &finder{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
+	r := &finder{asker: asker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch()}, own: s.own}
 	defer r.conn.Close()
 	for part := range slices.Chunk(f.IDs, findAtOnce) {
 		if err := r.part(ctx, part, f); err != nil {
@@ -46,32 +46,24 @@ func (s *store) unsearchable() error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched by id: its setting id (%s) does not tell which key an id has", s.Name(), s.layout.Config.ID)}
 }
 
-// finder reads markers by their ids over one connection, so that all of it is one server's.
+// finder reads markers by their ids.
 type finder struct {
-	layout *layout.Layout
-	conn   *redis.Conn
-	expiry *expiryBatch
-	own    *ownReads
-	server string
+	asker
+	own *ownReads
 }
 
 // sought is one id of a Find: the commands that ask for its marker and its retry counter.
 type sought struct {
 	id, key, retryKey string
-	value             redis.Cmder
+	value, retry      *asked
 	expiry            *redis.IntCmd
-	retry             *redis.StringCmd
 }
 
 // part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and
 // so blocks for longer than it will, not shorter.
 func (r *finder) part(ctx context.Context, ids []string, f *pace.Finding) error {
 	all := make([]*sought, 0, len(ids))
-	pipe := r.conn.Pipeline()
-	var info *redis.StringCmd
-	if r.server == "" {
-		info = pipe.Info(ctx, "server")
-	}
+	pipe, info := r.begin(ctx)
 	for _, id := range ids {
 		if s := r.put(ctx, pipe, id); s != nil {
 			all = append(all, s)
@@ -81,7 +73,7 @@ func (r *finder) part(ctx context.Context, ids []string, f *pace.Finding) error 
 	if err != nil {
 		return err
 	}
-	if r.outdated(all) {
+	if slices.ContainsFunc(all, func(s *sought) bool { return s.expiry != nil && r.expiry.outdated(s.expiry.Err()) }) {
 		return r.part(ctx, ids, f)
 	}
 	counted, err := r.counters(ctx, all)
@@ -109,46 +101,17 @@ func (r *finder) put(ctx context.Context, pipe redis.Pipeliner, id string) *soug
 	s.retryKey, isCounter = r.layout.RetryKeyOf(id)
 	if isMarker {
 		r.own.add(s.key)
-		s.value = readCommand(ctx, r.layout.Reads, item{key: s.key})
+		s.value = put(ctx, pipe, r.layout.Form.Ask(s.key))
 		s.expiry = redis.NewIntCmd(ctx, r.expiry.command, s.key)
-		_ = pipe.Process(ctx, s.value)
 		_ = pipe.Process(ctx, s.expiry)
 	}
 	if isCounter {
-		s.retry = pipe.GetRange(ctx, s.retryKey, 0, layout.LongestCounter)
+		s.retry = put(ctx, pipe, layout.CounterOf(s.retryKey))
 	}
 	if !isMarker && !isCounter {
 		return nil
 	}
 	return s
-}
-
-// exec sends a pipeline with the server's clock behind it.
-func (r *finder) exec(ctx context.Context, pipe redis.Pipeliner, info *redis.StringCmd) (at, clock time.Time, err error) {
-	now := pipe.Time(ctx)
-	started := time.Now()
-	// A key of another type fails its own command only.
-	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return at, clock, err
-	}
-	if info != nil {
-		if info.Err() != nil {
-			return at, clock, info.Err()
-		}
-		r.server = client.ParseInfo(info.Val())["run_id"]
-	}
-	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
-}
-
-// outdated turns to the commands of older servers, once.
-func (r *finder) outdated(all []*sought) bool {
-	for _, s := range all {
-		if s.expiry != nil && client.IsAnswer(s.expiry.Err(), "ERR unknown command") && r.expiry.command == client.AbsoluteExpiry {
-			r.expiry.command = client.RemainingExpiry
-			return true
-		}
-	}
-	return false
 }
 
 // counters asks when the retry counters end that are there, and returns the answers in the order of all.
@@ -177,7 +140,11 @@ func (r *finder) counters(ctx context.Context, all []*sought) ([]expiry, error) 
 
 // counts says whether something stands where the retry counter belongs.
 func (s *sought) counts() bool {
-	return s.retry != nil && (s.retry.Val() != "" || client.IsAnswer(s.retry.Err(), "WRONGTYPE"))
+	if s.retry == nil {
+		return false
+	}
+	text, err := s.retry.Text()
+	return text != "" || client.IsAnswer(err, "WRONGTYPE")
 }
 
 // sighting makes the answers one; nil where there is neither a marker nor a counter.
@@ -187,7 +154,7 @@ func (r *finder) sighting(s *sought, ends expiry, clock time.Time) (*dedup.Sight
 	if err != nil || s.value == nil {
 		return counter, err
 	}
-	f, err := answer(s.value)
+	f, err := s.value.fetched()
 	if err != nil {
 		return nil, err
 	}
@@ -210,19 +177,12 @@ func (r *finder) sighting(s *sought, ends expiry, clock time.Time) (*dedup.Sight
 
 // counter returns the retry counter as a sighting of its own, nil where there is none.
 func (r *finder) counter(s *sought, ends expiry, now int64) (*dedup.Sighting, error) {
-	if !s.counts() {
-		if s.retry != nil {
-			_, err := answer(s.retry)
-			return nil, err
-		}
+	if s.retry == nil {
 		return nil, nil
 	}
-	f, err := answer(s.retry)
-	if err != nil {
+	f, err := s.retry.fetched()
+	if f.Expiry = ends.at; err != nil || !s.counts() || f.Expiry == layout.Gone {
 		return nil, err
-	}
-	if f.Expiry = ends.at; f.Expiry == layout.Gone {
-		return nil, nil
 	}
 	c := &dedup.Sighting{Marker: r.layout.Counter(s.retryKey, s.id, f, now), ExpiresMillis: f.Expiry}
 	if len(s.retryKey) > layout.LongestNamed {

@@ -26,8 +26,6 @@ const (
 	longestGlance   = 4 << 10
 	// mostBytes bounds the values of one Look.
 	mostBytes = 64 << 20
-	// mostFields is how many fields of a hash are asked for when it is read whole: a lock has one for each holder.
-	mostFields = 256
 )
 
 // Look returns the markers with these keys as they are now. A value of more than 1 MiB, a hash with more than a lock can
@@ -39,7 +37,7 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
-	l := &look{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), budget: mostBytes}
+	l := &look{asker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch()}, mostBytes}
 	defer l.conn.Close()
 	s.own.add(keys...)
 	var all []*dedup.Sighting
@@ -55,12 +53,43 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	return all, nil
 }
 
-// look reads keys over one connection, so that all of it is one server's.
-type look struct {
+// asker reads keys over one connection, so that all of it is one server's.
+type asker struct {
 	layout *layout.Layout
 	conn   *redis.Conn
 	expiry *expiryBatch
 	server string
+}
+
+// begin opens a pipeline; in front is the question for the server's name where it is not known.
+func (a *asker) begin(ctx context.Context) (pipe redis.Pipeliner, info *redis.StringCmd) {
+	pipe = a.conn.Pipeline()
+	if a.server == "" {
+		info = pipe.Info(ctx, "server")
+	}
+	return pipe, info
+}
+
+// exec sends a pipeline with the server's clock behind it.
+func (a *asker) exec(ctx context.Context, pipe redis.Pipeliner, info *redis.StringCmd) (at, clock time.Time, err error) {
+	now := pipe.Time(ctx)
+	started := time.Now()
+	// A key of another type fails its own command only.
+	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
+		return at, clock, err
+	}
+	if info != nil {
+		if info.Err() != nil {
+			return at, clock, info.Err()
+		}
+		a.server = client.ParseInfo(info.Val())["run_id"]
+	}
+	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
+}
+
+// look reads keys within a budget of bytes.
+type look struct {
+	asker
 	budget int
 }
 
@@ -68,11 +97,20 @@ type look struct {
 type glance struct {
 	key, id  string
 	class    layout.Class
-	value    redis.Cmder
+	value    *asked
 	expiry   *redis.IntCmd
 	retryKey string
-	retry    *redis.StringCmd
+	retry    *asked
 	lasts    *redis.IntCmd
+}
+
+// isLong reports whether the value of a string may go on behind what was read of it.
+func (g *glance) isLong() bool {
+	if g.value == nil {
+		return false
+	}
+	text, _ := g.value.Text()
+	return len(text) >= longestGlance
 }
 
 // read asks for a few keys in one pipeline. A value stands before its expiry: one that changes in between goes with a
@@ -83,15 +121,9 @@ func (l *look) read(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 		glances[i] = &glance{key: key}
 		glances[i].class, glances[i].id = l.layout.Known(key)
 	}
-	at, clock, err := l.ask(ctx, glances, longestGlance-1)
+	at, clock, err := l.ask(ctx, glances, longestGlance)
 	if err != nil {
 		return nil, err
-	}
-	var long []*glance
-	for _, g := range glances {
-		if v, ok := g.value.(*redis.StringCmd); ok && len(v.Val()) >= longestGlance {
-			long = append(long, g)
-		}
 	}
 	found := make([]*dedup.Sighting, len(keys))
 	for i, g := range glances {
@@ -99,72 +131,51 @@ func (l *look) read(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 			return nil, err
 		}
 	}
-	for _, g := range long {
-		at, clock, err := l.ask(ctx, []*glance{g}, longestCompared)
-		if err != nil {
+	for i, g := range glances {
+		if !g.isLong() {
+			continue
+		}
+		if at, clock, err = l.ask(ctx, glances[i:i+1], longestCompared+1); err != nil {
 			return nil, err
 		}
-		for i := range glances {
-			if glances[i] != g {
-				continue
-			}
-			if found[i], err = l.sighting(g, at, clock); err != nil {
-				return nil, err
-			}
+		if found[i], err = l.sighting(g, at, clock); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil
 }
 
 // ask sends the commands of the glances, the server's name before the first and its clock behind them.
-func (l *look) ask(ctx context.Context, glances []*glance, last int) (at, clock time.Time, err error) {
-	pipe := l.conn.Pipeline()
-	var info *redis.StringCmd
-	if l.server == "" {
-		info = pipe.Info(ctx, "server")
-	}
+func (l *look) ask(ctx context.Context, glances []*glance, bytes int) (at, clock time.Time, err error) {
+	pipe, info := l.begin(ctx)
 	for _, g := range glances {
 		if g.class != layout.Foreign {
-			l.put(ctx, pipe, g, last)
+			l.put(ctx, pipe, g, bytes)
 		}
 	}
-	now := pipe.Time(ctx)
-	started := time.Now()
-	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return at, clock, err
-	}
-	if info != nil {
-		if info.Err() != nil {
-			return at, clock, info.Err()
-		}
-		l.server = client.ParseInfo(info.Val())["run_id"]
-	}
+	at, clock, err = l.exec(ctx, pipe, info)
 	for _, g := range glances {
-		if g.expiry != nil && client.IsAnswer(g.expiry.Err(), "ERR unknown command") && l.expiry.command == client.AbsoluteExpiry {
-			l.expiry.command = client.RemainingExpiry
-			return l.ask(ctx, glances, last)
+		if err == nil && g.expiry != nil && l.expiry.outdated(g.expiry.Err()) {
+			return l.ask(ctx, glances, bytes)
 		}
 	}
-	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
+	return at, clock, err
 }
 
-func (l *look) put(ctx context.Context, pipe redis.Pipeliner, g *glance, last int) {
+func (l *look) put(ctx context.Context, pipe redis.Pipeliner, g *glance, bytes int) {
 	lasts := func(key string) *redis.IntCmd {
 		cmd := redis.NewIntCmd(ctx, l.expiry.command, key)
 		_ = pipe.Process(ctx, cmd)
 		return cmd
 	}
-	switch {
-	case g.class == layout.Retry:
-		g.value = pipe.GetRange(ctx, g.key, 0, layout.LongestCounter)
-	case l.layout.Reads == layout.ReadHash:
-		g.value = pipe.HScan(ctx, g.key, 0, "", mostFields)
-	default:
-		g.value = pipe.GetRange(ctx, g.key, 0, int64(last))
+	question := l.layout.Whole(g.key, bytes)
+	if g.class == layout.Retry {
+		question = layout.CounterOf(g.key)
 	}
+	g.value = put(ctx, pipe, question)
 	g.expiry = lasts(g.key)
 	if key, ok := l.layout.RetryKeyOf(g.id); ok && g.class == layout.Marker {
-		g.retryKey, g.retry, g.lasts = key, pipe.GetRange(ctx, key, 0, layout.LongestCounter), lasts(key)
+		g.retryKey, g.retry, g.lasts = key, put(ctx, pipe, layout.CounterOf(key)), lasts(key)
 	}
 }
 
@@ -173,7 +184,7 @@ func (l *look) sighting(g *glance, at, clock time.Time) (*dedup.Sighting, error)
 	if g.class == layout.Foreign {
 		return nil, nil
 	}
-	f, err := answer(g.value)
+	f, err := g.value.fetched()
 	if err != nil {
 		return nil, err
 	}
@@ -203,15 +214,15 @@ func exact(f layout.Fetched, m *dedup.Marker) (string, []byte) {
 	switch {
 	case f.Problem != "", f.Cut:
 		return "", nil
+	case f.Size() > longestCompared:
+		m.Detail = fmt.Sprintf("the value has more than %d bytes, too many to compare it", longestCompared)
+		return "", nil
 	case f.Fields != nil:
 		value := layout.HashText(f.Fields)
 		if value == nil {
 			return "", nil
 		}
 		return "hash", value
-	case len(f.Value) > longestCompared:
-		m.Detail = fmt.Sprintf("the value has more than %d bytes, too many to compare it", longestCompared)
-		return "", nil
 	}
 	return "string", []byte(f.Value)
 }
@@ -221,7 +232,7 @@ func (l *look) counted(g *glance, s *dedup.Sighting, now int64) error {
 	if g.retry == nil {
 		return nil
 	}
-	f, err := answer(g.retry)
+	f, err := g.retry.fetched()
 	if err != nil {
 		return err
 	}
