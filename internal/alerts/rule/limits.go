@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"math"
 
 	"dedup-dashboard/internal/dedup"
@@ -25,17 +26,14 @@ func (l Limits) leave(limit float64) float64 {
 	return limit * l.Leave
 }
 
+// all are the limits of warning, severe and emergency.
+func (l *Limits) all() [3]**float64 { return [3]**float64{&l.Warning, &l.Severe, &l.Emergency} }
+
 func (l Limits) of(t dedup.Tier) *float64 {
-	switch t {
-	case dedup.Warning:
-		return l.Warning
-	case dedup.Severe:
-		return l.Severe
-	case dedup.Emergency:
-		return l.Emergency
-	default:
+	if t < dedup.Warning {
 		return nil
 	}
+	return *l.all()[t-dedup.Warning]
 }
 
 func (l Limits) any() bool { return l.Warning != nil || l.Severe != nil || l.Emergency != nil }
@@ -119,17 +117,11 @@ func (l Limits) check(say func(string, ...any), disabled bool) {
 
 // with returns the limits with those that another one gives.
 func (l Limits) with(o Limits) Limits {
-	if o.Warning != nil {
-		l.Warning = o.Warning
+	for i, given := range o.all() {
+		if *given != nil {
+			*l.all()[i] = *given
+		}
 	}
-	if o.Severe != nil {
-		l.Severe = o.Severe
-	}
-	if o.Emergency != nil {
-		l.Emergency = o.Emergency
-	}
-	if o.Leave != 0 {
-		l.Leave = o.Leave
-	}
+	l.Leave = cmp.Or(o.Leave, l.Leave)
 	return l
 }

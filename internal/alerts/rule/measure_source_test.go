@@ -102,7 +102,7 @@ func TestASourceThatNeverAnsweredIsUnreachableSinceItWasFirstAsked(t *testing.T)
 	}
 	h.Tried = false
 	in.Snapshot.Brokers[0].Health = h
-	if j := judgedBy(t, in)["source_unreachable"][0]; j.Health != HealthNoData {
+	if j := judgedBy(t, NewRound(readAt, in.Snapshot, Self{}))["source_unreachable"][0]; j.Health != HealthNoData {
 		t.Errorf("one that was not asked yet is %s because %q", j.Health, j.Why)
 	}
 }

@@ -115,15 +115,10 @@ func (r Rule) completed() Rule {
 			r.Kind = m.kind
 		}
 	}
-	if r.Unit == "" {
-		r.Unit = dedup.Count
-		if r.Numerator != "" {
-			r.Unit = dedup.Ratio
-		}
+	if r.Unit == "" && r.Numerator != "" {
+		r.Unit = dedup.Ratio
 	}
-	if r.NoData == "" {
-		r.NoData = NoDataKeep
-	}
+	r.Unit, r.NoData = cmp.Or(r.Unit, dedup.Count), cmp.Or(r.NoData, NoDataKeep)
 	r.Timing = DefaultTiming().with(r.Timing)
 	return r
 }
@@ -148,18 +143,7 @@ func (r Rule) with(o Rule) Rule {
 	if o.Measure != "" || len(o.Findings) > 0 || o.Expr != "" || o.Numerator != "" || o.Denominator != "" {
 		v.Measure, v.Findings, v.Expr, v.Numerator, v.Denominator = o.Measure, o.Findings, o.Expr, o.Numerator, o.Denominator
 	}
-	if o.Kind != "" {
-		v.Kind = o.Kind
-	}
-	if o.Unit != "" {
-		v.Unit = o.Unit
-	}
-	if o.NoData != "" {
-		v.NoData = o.NoData
-	}
-	if o.MinCount != 0 {
-		v.MinCount = o.MinCount
-	}
+	v.Kind, v.Unit, v.NoData, v.MinCount = cmp.Or(o.Kind, r.Kind), cmp.Or(o.Unit, r.Unit), cmp.Or(o.NoData, r.NoData), cmp.Or(o.MinCount, r.MinCount)
 	v.Timing, v.Limits = r.Timing.with(o.Timing), r.Limits.with(o.Limits)
 	return v
 }

@@ -41,21 +41,15 @@ type Round struct {
 	Now      time.Time
 	Snapshot *dedup.Snapshot
 	Self     Self
-	// labels are those of the pipelines, in the order of the snapshot.
-	labels []map[string]string
+	subjects map[SubjectKind][]Subject
 }
 
 // NewRound returns the round of a snapshot; a nil one, as before the first reading, has no subjects but the dashboard.
 func NewRound(now time.Time, snapshot *dedup.Snapshot, self Self) *Round {
-	in := &Round{Now: now, Snapshot: snapshot, Self: self}
 	if snapshot == nil {
-		in.Snapshot = &dedup.Snapshot{}
-		return in
+		snapshot = &dedup.Snapshot{}
 	}
-	for i := range snapshot.Pipelines {
-		in.labels = append(in.labels, labelsOfPipeline(&snapshot.Pipelines[i].Pipeline))
-	}
-	return in
+	return &Round{Now: now, Snapshot: snapshot, Self: self, subjects: subjectsOf(snapshot).ByKind}
 }
 
 // labelsOfPipeline returns the labels that routes, silences and groups match: its own, and the names of what it is made of.
@@ -77,9 +71,4 @@ func (in *Round) Stale() string {
 		return ""
 	}
 	return "the newest readings are " + Seconds(age) + " old: the dashboard does not finish its rounds, its log says why"
-}
-
-// judgement begins one of a rule.
-func (in *Round) judgement(r Rule, kind SubjectKind, subject string, labels map[string]string) Judgement {
-	return Judgement{Key: Key{Rule: r.Name, Kind: kind, Subject: subject}, At: in.Now, Labels: labels, Unit: r.Unit}
 }

@@ -90,13 +90,12 @@ func (p *parser) input(n *yaml.Node, t *test) {
 // measure finds out what a series sets, and reports false where that cannot be told.
 func (p *parser) measure(in *input) bool {
 	s, settable := p.setters[in.name]
-	_, measured := rule.Measure(in.name)
 	i := slices.IndexFunc(p.setup.Rules, func(r rule.Rule) bool { return r.Name == in.name })
 	switch {
 	case settable:
 		in.setter = &s
 		return p.ofMeasure(in)
-	case measured:
+	case rule.IsMeasure(in.name):
 		p.say(in.line, "series: the measure %s cannot be tested; those that can are %s", in.name, p.measures())
 	case p.asked(in.name):
 		return true
