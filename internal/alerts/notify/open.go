@@ -22,8 +22,8 @@ type Channel interface {
 type kind struct {
 	// keys are those of the configuration that it reads, beside the ones that every channel has.
 	keys []string
-	// check returns what is wrong with them; each message begins with the key that is at fault.
-	check func(Config) []error
+	// check notes what is wrong with them.
+	check func(Config, *problems)
 	open  func(Config) (Channel, error)
 	// groups is true where the receiver groups alerts by itself.
 	groups bool
