@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	stdio "io"
-	"os"
 	"slices"
 	"strings"
 
@@ -68,17 +67,9 @@ func readTests(paths []string, setup ruletest.Setup) ([]*ruletest.File, error) {
 }
 
 func readTest(path string, setup ruletest.Setup) (*ruletest.File, error) {
-	f, err := os.Open(path)
+	text, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the tests: %w", err)
-	}
-	defer f.Close()
-	text, err := stdio.ReadAll(stdio.LimitReader(f, ruletest.MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the tests: %w", err)
-	}
-	if len(text) > ruletest.MaxFile {
-		return nil, fmt.Errorf("read the tests: %s is larger than %d MiB", path, ruletest.MaxFile>>20)
 	}
 	return ruletest.Parse(path, text, setup)
 }

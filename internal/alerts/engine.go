@@ -77,6 +77,12 @@ type snapshotSource interface {
 	Snapshot() *dedup.Snapshot
 }
 
+// A selfWatch knows the dashboard itself, and is told when rules were evaluated and the outcome kept; Watch is one.
+type selfWatch interface {
+	Self(at time.Time) rule.Self
+	Evaluated(at time.Time)
+}
+
 // EngineDeps are what the engine works with. Planner, Silences and Watch may be nil.
 type EngineDeps struct {
 	// Interval is the time between two evaluations; 0 stands for 15 s.
@@ -89,7 +95,7 @@ type EngineDeps struct {
 	Journal  Journal
 	Silences silencer
 	Planner  planner
-	Watch    *Watch
+	Watch    selfWatch
 	Log      *slog.Logger
 	// Changed is called with the topic alerts after a view was published that says something new, Due after notifications were put
 	// into the outbox. Neither may block.
@@ -235,7 +241,7 @@ func (e *Engine) turn(ctx context.Context, at time.Time, round judged, began tim
 	}
 	e.stats.evaluations++
 	if e.deps.Watch != nil {
-		e.deps.Watch.evaluated(at)
+		e.deps.Watch.Evaluated(at)
 	}
 	return due, e.publish(at, time.Since(began), round.errs)
 }

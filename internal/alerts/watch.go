@@ -160,8 +160,8 @@ func (w *Watch) OnTime(at time.Time) bool {
 	return !last.IsZero() && at.Sub(last) <= lateAfter*w.deps.Interval
 }
 
-// evaluated notes that the rules were evaluated and the outcome kept.
-func (w *Watch) evaluated(at time.Time) {
+// Evaluated notes that the rules were evaluated and the outcome kept.
+func (w *Watch) Evaluated(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.self.LastEvaluation = at

@@ -56,7 +56,7 @@ func TestTheHeartBeatsEachMinuteWhileRulesAreEvaluatedOnTimeAndNotOtherwise(t *t
 		}
 		evaluate := func(minutes int) {
 			for range minutes * 4 {
-				w.evaluated(time.Now())
+				w.Evaluated(time.Now())
 				time.Sleep(tickEvery)
 			}
 		}
@@ -83,7 +83,7 @@ func TestAHeartbeatThatIsNotTakenIsToldWithoutItsSecrets(t *testing.T) {
 	watchFor(t, WatchDeps{Interval: tickEvery, Heart: heart}, func(w *Watch) {
 		run := func(minutes int) {
 			for range minutes * 4 {
-				w.evaluated(time.Now())
+				w.Evaluated(time.Now())
 				time.Sleep(tickEvery)
 			}
 		}
@@ -137,7 +137,7 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		synctest.Wait()
 		at := time.Now()
-		w.evaluated(at)
+		w.Evaluated(at)
 		s := w.Self(at)
 		if !s.OutboxOldest.Equal(oldest) || s.OutboxWaiting != 3 || s.DeliveriesFailed != 1 || s.DiskFree == nil || *s.DiskFree != 0.25 ||
 			s.AuditRefused == "" || len(s.ReceiverFaults) != 1 || !s.LastEvaluation.Equal(at) || s.Interval != tickEvery {

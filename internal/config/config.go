@@ -25,7 +25,7 @@ import (
 	"dedup-dashboard/internal/server"
 )
 
-// maxFile bounds the configuration file, so that a wrong path never fills the memory.
+// maxFile bounds a file in bytes, so that a wrong path never fills the memory.
 const maxFile = 4 << 20
 
 // A Config is a whole, valid configuration.
@@ -75,19 +75,25 @@ type historySection struct {
 
 // Load reads the file at path. Its error is Problems unless the file cannot be read.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return Parse(path, text)
+}
+
+// ReadFile reads a file that somebody wrote, and refuses one that is too large for that.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
 	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("read configuration: %s is larger than %d MiB", path, maxFile>>20)
-	}
-	return Parse(path, text)
+	return text, err
 }
 
 // Parse reads a configuration from text; name stands for it in problems.
