@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,15 +76,12 @@ func (s alertsSection) heartbeat(c *report) notify.HeartbeatConfig {
 }
 
 func (s alertsSection) checkChannels(c *report) []notify.Config {
-	names := map[string]int{}
-	for i, ch := range s.Channels {
-		path := c.entry("alerts.channels", i, ch.Name)
-		c.checkName(path, ch.Name, names, i)
+	checkEntries(c, "alerts.channels", s.Channels, func(ch notify.Config) string { return ch.Name }, func(ch notify.Config) error {
 		if ch.Name == HeartbeatName {
-			c.add(path+".name", "%q is what pages call alerts.heartbeat; choose another name", ch.Name)
+			return errors.Join(fmt.Errorf("name: %q is what pages call alerts.heartbeat; choose another name", ch.Name), ch.Validate())
 		}
-		c.addErr(path, ch.Validate())
-	}
+		return ch.Validate()
+	})
 	return s.Channels
 }
 

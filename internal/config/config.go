@@ -98,14 +98,12 @@ func ReadFile(path string) ([]byte, error) {
 
 // Parse reads a configuration from text; name stands for it in problems.
 func Parse(name string, text []byte) (*Config, error) {
-	c := &report{file: name}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	err := yaml.Unmarshal(text, &doc)
+	c := newReport(name, &doc)
+	if err != nil {
 		c.addYAML(err)
 		return nil, c.err()
-	}
-	if len(doc.Content) > 0 {
-		c.root = doc.Content[0]
 	}
 	raw := file{Server: serverSection{Config: server.DefaultConfig(), DataDir: "./data"}}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -137,7 +135,7 @@ func (f *file) build(c *report) *Config {
 	c.addErr("server", f.Server.Config.Validate())
 	c.addErr("collector", f.Collector.Validate())
 	cfg.History = f.history(c)
-	f.checkBrokers(c)
+	checkEntries(c, "brokers", f.Brokers, func(b broker.Config) string { return b.Name }, broker.Config.Validate)
 	f.checkStores(c)
 	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
@@ -161,28 +159,24 @@ func (f *file) history(c *report) series.Config {
 	return h
 }
 
-func (f *file) checkBrokers(c *report) {
+// checkEntries checks the entries of a list, of which each has a name of its own.
+func checkEntries[T any](c *report, list string, entries []T, name func(T) string, check func(T) error) {
 	names := map[string]int{}
-	for i, b := range f.Brokers {
-		path := c.entry("brokers", i, b.Name)
-		c.checkName(path, b.Name, names, i)
-		c.addErr(path, b.Validate())
+	for i, e := range entries {
+		path := c.entry(list, i, name(e))
+		c.checkName(path, name(e), names, i)
+		c.addErr(path, check(e))
 	}
 }
 
 func (f *file) checkStores(c *report) {
-	names := map[string]int{}
-	for i, s := range f.Stores {
-		path := c.entry("stores", i, s.Name)
-		c.checkName(path, s.Name, names, i)
-		c.addErr(path, kinds.Validate(s))
-	}
+	checkEntries(c, "stores", f.Stores, func(s markers.Config) string { return s.Name }, kinds.Validate)
 	settled, open := kinds.Resolve(f.Stores)
 	f.Stores = settled
 	f.settleInserts(c)
 	for _, err := range open {
-		var o *kinds.Overlap
-		if !errors.As(err, &o) {
+		o, ok := errors.AsType[*kinds.Overlap](err)
+		if !ok {
 			c.addErr("stores", err)
 			continue
 		}

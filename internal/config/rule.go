@@ -168,8 +168,8 @@ func nothingJudged(name string, builtIn []string) string {
 
 // place returns where in the file a mistake of a rule stands, and the mistake without the name of the rule.
 func (s alertsSection) place(c *report, err error) (string, error) {
-	var wrong *rule.Error
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*rule.Error](err)
+	if !ok {
 		return "alerts.rules", err
 	}
 	for i, r := range s.Rules {
