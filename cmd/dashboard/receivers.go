@@ -178,8 +178,7 @@ func trial(channel, by, home string) alerts.Notification {
 
 // publicDelivery returns an error of a channel as one that may be shown.
 func publicDelivery(err error) error {
-	var refused *alerts.DeliveryError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*alerts.DeliveryError](err); ok {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: refused.Public, Err: err}
 	}
 	return err
