@@ -83,7 +83,7 @@ func (r *receivers) find(name string) (receiver, bool) {
 }
 
 // backlog tells how the outbox of these channels stands.
-func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
+func (r *receivers) backlog(ctx context.Context) (rule.Backlog, error) {
 	var names []string
 	for _, one := range r.all {
 		names = append(names, one.name)

@@ -32,20 +32,20 @@ func evaluationLate(self Self, r Rule, j Judgement) Judgement {
 }
 
 func outboxAge(self Self, r Rule, j Judgement) Judgement {
-	if self.OutboxOldest.IsZero() {
+	if self.Outbox.Oldest.IsZero() {
 		return j.judged(r, "no notification waits for its delivery", 0)
 	}
-	age := max(0, j.At.Sub(self.OutboxOldest).Seconds())
+	age := max(0, j.At.Sub(self.Outbox.Oldest).Seconds())
 	to := ""
-	if self.OutboxChannel != "" {
-		to = " to " + self.OutboxChannel
+	if self.Outbox.Channel != "" {
+		to = " to " + self.Outbox.Channel
 	}
-	if self.OutboxWaiting > 1 {
-		j.Evidence = []string{Number(float64(self.OutboxWaiting)) + " notifications wait"}
+	if self.Outbox.Waiting > 1 {
+		j.Evidence = []string{Number(float64(self.Outbox.Waiting)) + " notifications wait"}
 	}
 	j = j.judged(r, "the oldest notification has waited for its delivery"+to+" for "+secondsText(age), age)
-	if self.OutboxError != "" {
-		j.Why += ": " + inShort(self.OutboxError)
+	if self.Outbox.Error != "" {
+		j.Why += ": " + inShort(self.Outbox.Error)
 	}
 	return j
 }
@@ -61,7 +61,7 @@ func diskUsed(self Self, r Rule, j Judgement) Judgement {
 
 // deliveriesFailed names the channels and the first reason in its one line: whoever is told by another channel sees no more than that.
 func deliveriesFailed(self Self, r Rule, j Judgement) Judgement {
-	n, errs := float64(self.DeliveriesFailed), self.DeliveryErrors
+	n, errs := float64(self.Outbox.Failed), self.Outbox.Errors
 	j.Evidence = errs
 	if n == 0 {
 		return j.judged(r, "every channel took what it was sent, or is still tried", 0)

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -67,22 +69,17 @@ func (x *OverHistory) Judge(ctx context.Context, snapshot *dedup.Snapshot, at ti
 	all := SubjectsOf(snapshot)
 	asked := &answers{ctx: ctx, query: x.history.At(at), at: at, known: make(map[question]*answer)}
 	said := make([][]Judgement, len(x.book.Names))
-	next := make(chan int, len(x.book.Names))
-	for i := range x.book.Names {
-		next <- i
-	}
-	close(next)
-	var running sync.WaitGroup
-	for range min(maxWorkers, runtime.GOMAXPROCS(0), len(x.book.Names)) {
-		running.Go(func() {
-			for i := range next {
-				if ctx.Err() == nil {
-					said[i] = x.judgeRule(x.book.Names[i], all, asked)
-				}
+	var running errgroup.Group
+	running.SetLimit(min(maxWorkers, runtime.GOMAXPROCS(0)))
+	for i, name := range x.book.Names {
+		running.Go(func() error {
+			if ctx.Err() == nil {
+				said[i] = x.judgeRule(name, all, asked)
 			}
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate the rules over the history: %w", err)
 	}

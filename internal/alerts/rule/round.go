@@ -12,20 +12,26 @@ type Self struct {
 	// Interval is how often rules are evaluated, LastEvaluation when they were evaluated before this time; zero where never.
 	Interval       time.Duration
 	LastEvaluation time.Time
-	// OutboxOldest is when the oldest notification was put into the outbox that is not delivered yet; zero where none waits. OutboxChannel
-	// is where it is to go, OutboxError why that did not take it yet. OutboxWaiting counts those that wait.
-	OutboxOldest               time.Time
-	OutboxChannel, OutboxError string
-	OutboxWaiting              int64
+	Outbox         Backlog
 	// DiskFree is the share of the data directory's file system that is free, 0..1; nil where that is not known.
 	DiskFree *float64
-	// DeliveriesFailed counts the notifications that were given up, DeliveryErrors says why, as Failed and Errors of Backlog do.
-	DeliveriesFailed int64
-	DeliveryErrors   []string
 	// ReceiverFaults are the receivers that take nothing while another one of their channel does.
 	ReceiverFaults []ReceiverFault
 	// AuditRefused says why the audit log takes no entry; empty while it does.
 	AuditRefused string
+}
+
+// A Backlog is how the outbox stands.
+type Backlog struct {
+	// Waiting counts the notifications that wait. Oldest is when the oldest that does not only tell of such was put there, zero when none
+	// waits; Channel is where it is to go, and Error why that did not take it yet.
+	Waiting        int64
+	Oldest         time.Time
+	Channel, Error string
+	// Failed counts those that were given up, or of which nobody knows whether they arrived: in the last hour, and before it the newest one
+	// of a channel that has taken none since. Errors say why, one for each channel: its name, a colon, and words that may be shown.
+	Failed int64
+	Errors []string
 }
 
 // A ReceiverFault says that one of the receivers of a channel takes nothing that it is sent, while another one does.
