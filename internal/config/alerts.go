@@ -108,17 +108,10 @@ func (s alertsSection) dispatch(c *report) dispatch.Config {
 	if s.Group.By != nil {
 		d.GroupBy = s.Group.By
 	}
-	for _, span := range []struct {
-		to    *time.Duration
-		given *Duration
-	}{{&d.GroupWait, s.Group.Wait}, {&d.GroupInterval, s.Group.Interval}, {&d.Repeat, s.Group.Repeat}} {
-		if span.given != nil {
-			*span.to = time.Duration(*span.given)
-		}
-	}
-	if s.Group.DigestAt != nil {
-		d.DigestAt = *s.Group.DigestAt
-	}
+	override(&d.GroupWait, (*time.Duration)(s.Group.Wait))
+	override(&d.GroupInterval, (*time.Duration)(s.Group.Interval))
+	override(&d.Repeat, (*time.Duration)(s.Group.Repeat))
+	override(&d.DigestAt, s.Group.DigestAt)
 	if !within("alerts.channels", c.unread) { // else each of their names would count as unknown
 		c.addErr("alerts", d.Validate())
 	}

@@ -214,12 +214,8 @@ func (r ruleSection) build(c *report, path string, unit dedup.Unit) rule.Rule {
 		}
 		*l.to = &v
 	}
-	if r.Limits.Leave != nil {
-		built.Limits.Leave = float64(*r.Limits.Leave)
-	}
-	if r.MinCount != nil {
-		built.MinCount = *r.MinCount
-	}
+	override(&built.Limits.Leave, (*float64)(r.Limits.Leave))
+	override(&built.MinCount, r.MinCount)
 	r.check(c, path)
 	return built
 }
