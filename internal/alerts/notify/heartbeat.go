@@ -45,7 +45,7 @@ func (c HeartbeatConfig) channel() Config {
 }
 
 // A Heartbeat tells somebody outside that the dashboard lives. It is safe for concurrent use.
-type Heartbeat struct{ *poster }
+type Heartbeat struct{ to *poster }
 
 // OpenHeartbeat returns the heartbeat that the configuration describes. It connects to nothing; the errors are those of Validate.
 func OpenHeartbeat(c HeartbeatConfig) (*Heartbeat, error) {
@@ -62,6 +62,6 @@ func OpenHeartbeat(c HeartbeatConfig) (*Heartbeat, error) {
 
 // Beat tells it once. Every answer with 2xx takes it; any other is an *alerts.DeliveryError, which holds no secret.
 func (h *Heartbeat) Beat(ctx context.Context) error {
-	_, err := h.post(ctx, http.Header{}, nil)
+	_, err := h.to.post(ctx, http.Header{}, nil)
 	return err
 }
