@@ -35,12 +35,12 @@ func (a *App) openAlerting(ctx context.Context, cfg *config.Config, db *journal.
 	engine, err := alerts.NewEngine(alerts.EngineDeps{
 		Interval: cfg.Collector.Interval, Rules: cfg.Alerts.Rules, Snapshots: &withOwnJobs{observed: observer, journal: db.Jobs(), log: a.log}, History: history,
 		Journal: records, Silences: records, Planner: dispatcher, Watch: watch, Log: a.log,
-		Changed: func(topic string) { a.server.Changed(topic) }, Due: receivers.outbox.Wake,
+		Changed: a.changed, Due: receivers.outbox.Wake,
 	})
 	if err != nil {
 		return alert.Deps{}, err
 	}
-	a.background("notifications", func(ctx context.Context) error { receivers.outbox.Run(ctx); return nil })
+	a.start("notifications", receivers.outbox.Run)
 	a.background("watch over the dashboard", watch.Run)
 	a.background("alert rules", engine.Run)
 	attention := records.Attention(engine, a.log)

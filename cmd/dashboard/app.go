@@ -74,7 +74,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger, out io.Write
 		return nil, err
 	}
 	gate := admin.NewGate(db.Audit(), db, log)
-	a.background("sums of the audit", func(ctx context.Context) error { gate.Run(ctx); return nil })
+	a.start("sums of the audit", gate.Run)
 	single := a.singleMarkers(cfg, gate, db, observer, acting)
 	a.rememberExpiries(ctx, single, watched)
 	letters, err := a.deadLetters(cfg, gate, db, observer, watched, single)
@@ -115,12 +115,12 @@ func (a *App) openData(ctx context.Context, cfg *config.Config) (*journal.DB, *s
 	if err != nil {
 		return nil, nil, dataDirError(err)
 	}
-	a.teardown.add("journal", func(context.Context) error { return db.Close() })
+	a.teardown.closing("journal", db.Close)
 	history, err := series.Open(cfg.History, a.log)
 	if err != nil {
 		return nil, nil, dataDirError(err)
 	}
-	a.teardown.add("history", func(context.Context) error { return history.Close() })
+	a.teardown.closing("history", history.Close)
 	return db, history, nil
 }
 
@@ -148,7 +148,7 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }}
+	deps := collector.Deps{Brokers: brokers, Live: lives, Pipelines: cfg.Pipelines, Records: db.Effects(), Series: history, Baselines: db.Baselines(), Marks: db.Marks(), Memory: db.Sources(), Log: a.log, Changed: a.changed}
 	if err := a.openEffectChecks(&deps, cfg.Effects); err != nil {
 		return nil, nil, nil, err
 	}
@@ -160,7 +160,7 @@ func (a *App) openObserver(cfg *config.Config, db *journal.DB, history *series.D
 		if err != nil {
 			return nil, nil, nil, unusable("%w", err)
 		}
-		a.teardown.add(name, func(context.Context) error { return reporter.Close() })
+		a.teardown.closing(name, reporter.Close)
 		deps.Reporters = append(deps.Reporters, reporter)
 	}
 	observer, err := collector.New(cfg.Collector, deps)
@@ -223,8 +223,8 @@ func (a *App) openStores(configured []markers.Config) (watched []markers.Store, 
 		if err != nil {
 			return nil, nil, unusable("%w", err)
 		}
-		a.teardown.add("store "+cfg.Name, func(context.Context) error { return store.Close() })
-		a.background("sweep of "+cfg.Name, func(ctx context.Context) error { store.Run(ctx); return nil })
+		a.teardown.closing("store "+cfg.Name, store.Close)
+		a.start("sweep of "+cfg.Name, store.Run)
 		single, err := a.markerStore(cfg, store, a.log)
 		if err != nil {
 			return nil, nil, err
@@ -241,7 +241,7 @@ func (a *App) openEffectChecks(deps *collector.Deps, configured []effect.Config)
 		if err != nil {
 			return unusable("%w", err)
 		}
-		a.teardown.add("effect check of "+cfg.Pipeline, func(context.Context) error { return check.Close() })
+		a.teardown.closing("effect check of "+cfg.Pipeline, check.Close)
 		deps.Effects = append(deps.Effects, check)
 	}
 	return nil
@@ -282,3 +282,11 @@ func (a *App) Run(ctx context.Context) error {
 func (a *App) background(name string, run func(context.Context) error) {
 	a.tasks = append(a.tasks, task{name, run})
 }
+
+// start is background for what ends with its context alone.
+func (a *App) start(name string, run func(context.Context)) {
+	a.background(name, func(ctx context.Context) error { run(ctx); return nil })
+}
+
+// changed tells the pages of a change; the server is there before anything runs.
+func (a *App) changed(topic string) { a.server.Changed(topic) }

@@ -38,19 +38,31 @@ func dataDirError(err error) error {
 	return unusable("server.data_dir: %w", err)
 }
 
-// loadConfig parses the flags of a command that needs nothing but a configuration, and reads it.
-func loadConfig(command string, args []string, io streams) (*config.Config, error) {
-	flags := flag.NewFlagSet("dashboard "+command, flag.ContinueOnError)
+// parseFlags parses the flags of a command, of which there is -config alone, and returns its value and the arguments.
+func parseFlags(args []string, usage string) (path string, rest []string, err error) {
+	flags := flag.NewFlagSet("dashboard", flag.ContinueOnError)
 	flags.SetOutput(stdio.Discard) // run prints the error, once
-	path := flags.String("config", "", "the configuration `file`; config.example.yaml documents every key")
-	err := flags.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		return nil, unusable("%w; usage: dashboard %s -config FILE", err, command)
+	flags.StringVar(&path, "config", "", "the configuration `file`; config.example.yaml documents every key")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return "", nil, unusable("%s", usage)
+	case err != nil:
+		return "", nil, unusable("%w; %s", err, usage)
 	}
-	if err != nil || *path == "" || flags.NArg() > 0 {
-		return nil, unusable("usage: dashboard %s -config FILE", command)
+	return path, flags.Args(), nil
+}
+
+// loadConfig reads the configuration of a command that needs nothing else.
+func loadConfig(command string, args []string) (*config.Config, error) {
+	usage := "usage: dashboard " + command + " -config FILE"
+	path, rest, err := parseFlags(args, usage)
+	if err != nil {
+		return nil, err
 	}
-	cfg, err := config.Load(*path)
+	if path == "" || len(rest) > 0 {
+		return nil, unusable("%s", usage)
+	}
+	cfg, err := config.Load(path)
 	if err != nil {
 		return nil, &unusableError{err}
 	}
@@ -59,7 +71,7 @@ func loadConfig(command string, args []string, io streams) (*config.Config, erro
 
 // serve runs the dashboard until ctx ends.
 func serve(ctx context.Context, args []string, io streams) error {
-	cfg, err := loadConfig("serve", args, io)
+	cfg, err := loadConfig("serve", args)
 	if err != nil {
 		return err
 	}
@@ -72,7 +84,7 @@ func serve(ctx context.Context, args []string, io streams) error {
 
 // checkCommand tries everything that a configuration names, read-only, and fails where something needs mending.
 func checkCommand(ctx context.Context, args []string, io streams) error {
-	cfg, err := loadConfig("check", args, io)
+	cfg, err := loadConfig("check", args)
 	if err != nil {
 		return err
 	}
@@ -121,7 +133,7 @@ func auditCommand(ctx context.Context, args []string, io streams) error {
 	if len(args) == 0 || args[0] != "verify" {
 		return unusable("usage: dashboard audit verify -config FILE")
 	}
-	cfg, err := loadConfig("audit verify", args[1:], io)
+	cfg, err := loadConfig("audit verify", args[1:])
 	if err != nil {
 		return err
 	}

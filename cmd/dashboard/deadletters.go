@@ -46,7 +46,7 @@ func (a *App) deadLetters(
 	letters := jobs.NewDeadLetters(jobs.DeadLettersDeps{
 		Gate: gate, Journal: db.Jobs(), Snapshots: snapshots, Pipelines: cfg.Pipelines, Brokers: brokers, Stores: asked,
 		Preflight: preflight, Clear: single, Config: cfg.Admin, RefKey: db.Installation().Key("reference of a message"), ReadOnly: cfg.Server.ReadOnly, Log: a.log,
-		Changed: func(topic string) { a.server.Changed(topic) },
+		Changed: a.changed,
 	})
 	a.teardown.addLonger("moves of dead letters", jobs.CloseWithin, letters.Close)
 	a.background("jobs", letters.Run)
@@ -70,7 +70,7 @@ func (a *App) movingBrokers(configured []broker.Config) ([]deadletter.Broker, er
 			return nil, unusable("broker %s: %w", c.Name, err)
 		}
 		if mover != nil {
-			a.teardown.add("acting on "+c.Name, func(context.Context) error { return mover.Close() })
+			a.teardown.closing("acting on "+c.Name, mover.Close)
 			moving.Mover = movingEnds{mover}
 		}
 		brokers = append(brokers, moving)

@@ -67,11 +67,11 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exitUsage
 	}
 	err := command(ctx, args[1:], io)
-	var unusable *unusableError
+	_, unusable := errors.AsType[*unusableError](err)
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.As(err, &unusable):
+	case unusable:
 		fmt.Fprintln(plainWriter{io.err}, err)
 		return exitUsage
 	default:

@@ -23,7 +23,7 @@ func (a *App) markerStore(cfg markers.Config, store markers.Store, log *slog.Log
 		return marker.Store{}, unusable("%w", err)
 	}
 	if actor != nil {
-		a.teardown.add("acting on "+cfg.Name, func(context.Context) error { return actor.Close() })
+		a.teardown.closing("acting on "+cfg.Name, actor.Close)
 		redis.Acquaint(store, actor)
 		single.Actor = actor
 	}
@@ -35,7 +35,7 @@ func (a *App) singleMarkers(cfg *config.Config, gate *admin.Gate, db *journal.DB
 	single := marker.New(marker.Deps{
 		Gate: gate, Trail: db.Audit(), Journal: db.Operations(), Snapshots: snapshots, Stores: stores,
 		Judge: dedup.Judge, ReadOnly: cfg.Server.ReadOnly, Log: a.log,
-		Changed: func(topic string) { a.server.Changed(topic) },
+		Changed: a.changed,
 	})
 	a.teardown.add("changes of markers", single.Close)
 	a.background("journal of operations", single.Run)

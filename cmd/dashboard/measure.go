@@ -50,7 +50,7 @@ func (a *App) measurements(ctx context.Context, cfg *config.Config, gate *admin.
 		m.stores[s.Name()] = s
 	}
 	service := measuring.New(measuring.Deps{Gate: gate, Journal: db.Measurements(), Measurer: m, Pipelines: cfg.Pipelines,
-		Mask: mask.New(cfg.Admin.MaskWords()), ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: func(topic string) { a.server.Changed(topic) }})
+		Mask: mask.New(cfg.Admin.MaskWords()), ReadOnly: cfg.Server.ReadOnly, Log: a.log, Changed: a.changed})
 	service.Recover(ctx)
 	a.teardown.addLonger("measurements", measureWithin, service.Close)
 	a.background("measurements", service.Run)

@@ -83,7 +83,7 @@ func (r *receivers) find(name string) (receiver, bool) {
 }
 
 // backlog tells how the outbox of these channels stands.
-func (r *receivers) backlog(ctx context.Context) (alerts.Backlog, error) {
+func (r *receivers) backlog(ctx context.Context) (rule.Backlog, error) {
 	var names []string
 	for _, one := range r.all {
 		names = append(names, one.name)
@@ -178,8 +178,7 @@ func trial(channel, by, home string) alerts.Notification {
 
 // publicDelivery returns an error of a channel as one that may be shown.
 func publicDelivery(err error) error {
-	var refused *alerts.DeliveryError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*alerts.DeliveryError](err); ok {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: refused.Public, Err: err}
 	}
 	return err

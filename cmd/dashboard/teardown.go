@@ -26,6 +26,11 @@ func (t *teardown) add(name string, stop func(context.Context) error) {
 	t.addLonger(name, stepBound, stop)
 }
 
+// closing adds a step that closes something.
+func (t *teardown) closing(name string, stop func() error) {
+	t.add(name, func(context.Context) error { return stop() })
+}
+
 // addLonger adds a step that needs a bound of its own.
 func (t *teardown) addLonger(name string, bound time.Duration, stop func(context.Context) error) {
 	t.steps = append(t.steps, step{name, bound, stop})

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	stdio "io"
 	"os/user"
@@ -21,19 +20,18 @@ const notifyUsage = "usage: dashboard test-notify -config FILE [CHANNEL...]"
 // testNotify sends a message for trial to the named channels, or to all, and says what became of each. The dashboard may run
 // beside it.
 func testNotify(ctx context.Context, args []string, io streams) error {
-	flags := flag.NewFlagSet("dashboard test-notify", flag.ContinueOnError)
-	flags.SetOutput(stdio.Discard) // run prints the error, once
-	path := flags.String("config", "", "the configuration `file`")
-	if err := flags.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
-		return unusable("%w; %s", err, notifyUsage)
-	} else if err != nil || *path == "" {
+	path, names, err := parseFlags(args, notifyUsage)
+	if err != nil {
+		return err
+	}
+	if path == "" {
 		return unusable(notifyUsage)
 	}
-	cfg, err := config.Load(*path)
+	cfg, err := config.Load(path)
 	if err != nil {
 		return &unusableError{err}
 	}
-	chosen, err := chooseReceivers(cfg, flags.Args())
+	chosen, err := chooseReceivers(cfg, names)
 	if err != nil {
 		return err
 	}
@@ -98,12 +96,12 @@ func (r receiver) try(ctx context.Context, home string, out stdio.Writer) bool {
 	defer cancel()
 	began := time.Now()
 	err := r.channel.Send(ctx, trial(r.name, sender(), home))
-	var refused *alerts.DeliveryError
+	refused, known := errors.AsType[*alerts.DeliveryError](err)
 	switch {
 	case err == nil:
 		fmt.Fprintf(out, "%s (%s): taken after %s\n", r.name, r.kind, time.Since(began).Round(time.Millisecond))
 		return true
-	case errors.As(err, &refused) && refused.Permanent:
+	case known && refused.Permanent:
 		fmt.Fprintf(out, "%s (%s): REFUSED: %s\n", r.name, r.kind, refused.Public)
 	default:
 		fmt.Fprintf(out, "%s (%s): NOT TAKEN, which may pass: %s\n", r.name, r.kind, dedup.PublicText(publicDelivery(err)))

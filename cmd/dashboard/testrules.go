@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	stdio "io"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,24 +17,21 @@ const testRulesUsage = "usage: dashboard test-rules [-config FILE] FILE [FILE...
 
 // testRules runs files of tests of alert rules: the built-in ones, or with a configuration those that it leads to.
 func testRules(ctx context.Context, args []string, io streams) error {
-	flags := flag.NewFlagSet("dashboard test-rules", flag.ContinueOnError)
-	flags.SetOutput(stdio.Discard) // run prints the error, once
-	path := flags.String("config", "", "the configuration `file` with rules and limits of one's own")
-	err := flags.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		return unusable("%w; %s", err, testRulesUsage)
+	path, names, err := parseFlags(args, testRulesUsage)
+	if err != nil {
+		return err
 	}
-	if err != nil || flags.NArg() == 0 {
+	if len(names) == 0 {
 		return unusable(testRulesUsage)
 	}
-	if i := slices.IndexFunc(flags.Args(), func(arg string) bool { return strings.HasPrefix(arg, "-") }); i >= 0 {
-		return unusable("%s stands behind a file; %s", flags.Arg(i), testRulesUsage)
+	if i := slices.IndexFunc(names, func(arg string) bool { return strings.HasPrefix(arg, "-") }); i >= 0 {
+		return unusable("%s stands behind a file; %s", names[i], testRulesUsage)
 	}
-	setup, err := testSetup(*path)
+	setup, err := testSetup(path)
 	if err != nil {
 		return &unusableError{err}
 	}
-	files, err := readTests(flags.Args(), setup)
+	files, err := readTests(names, setup)
 	if err != nil {
 		return &unusableError{err}
 	}
@@ -68,17 +63,9 @@ func readTests(paths []string, setup ruletest.Setup) ([]*ruletest.File, error) {
 }
 
 func readTest(path string, setup ruletest.Setup) (*ruletest.File, error) {
-	f, err := os.Open(path)
+	text, err := config.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the tests: %w", err)
-	}
-	defer f.Close()
-	text, err := stdio.ReadAll(stdio.LimitReader(f, ruletest.MaxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read the tests: %w", err)
-	}
-	if len(text) > ruletest.MaxFile {
-		return nil, fmt.Errorf("read the tests: %s is larger than %d MiB", path, ruletest.MaxFile>>20)
 	}
 	return ruletest.Parse(path, text, setup)
 }

@@ -37,7 +37,7 @@ func (a *App) openTracers(cfg *config.Config) (map[string]*trace.Tracer, error) 
 		if err != nil {
 			return nil, unusable("broker %s: %w", b.Name, err)
 		}
-		a.teardown.add("tracer of "+b.Name, func(context.Context) error { return tracer.Close() })
+		a.teardown.closing("tracer of "+b.Name, tracer.Close)
 		a.background("left traces of "+b.Name, func(ctx context.Context) error { return a.clearTrace(ctx, tracer) })
 		tracers[b.Name] = tracer
 	}

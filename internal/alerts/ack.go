@@ -25,7 +25,7 @@ func NewAck(a *Alert, by, note string, seen dedup.Tier, now, until time.Time) (A
 	}
 	note = strings.TrimSpace(note)
 	switch {
-	case !fires(a.State):
+	case !a.State.Fires():
 		return Ack{}, &dedup.Error{Kind: dedup.Conflict, Public: "The alert does not fire any more: there is nothing to acknowledge"}
 	case WorseThanSeen(a.State, seen):
 		text := "It is %s now, you acknowledged %s: look at it, and acknowledge it as it is"
@@ -44,13 +44,13 @@ func NewAck(a *Alert, by, note string, seen dedup.Tier, now, until time.Time) (A
 
 // WorseThanSeen reports whether an alert fires at a worse tier than the one that somebody saw; never where that is unknown.
 func WorseThanSeen(s State, seen dedup.Tier) bool {
-	return seen > dedup.TierUnknown && fires(s) && s.Tier > seen
+	return seen > dedup.TierUnknown && s.Fires() && s.Tier > seen
 }
 
 // Holds reports whether the acknowledgement still stands: the alert fires, at no worse a tier than the one that was acknowledged,
 // and its time is not over.
 func (a *Ack) Holds(s State, at time.Time) bool {
-	return a != nil && fires(s) && s.Tier <= a.Tier && at.Before(a.Until)
+	return a != nil && s.Fires() && s.Tier <= a.Tier && at.Before(a.Until)
 }
 
 // An AckEnd says why an acknowledgement ended.
@@ -81,7 +81,7 @@ func (a *Ack) EndedAs(now *Alert, at time.Time, by string) EndedAck {
 	switch s := now.State; {
 	case now.Ack != nil:
 		ended.Why, ended.EndedBy = AckReplaced, now.Ack.By
-	case !fires(s):
+	case !s.Fires():
 		ended.Why = AckResolved
 	case s.Tier > a.Tier:
 		ended.Why = AckWorse
@@ -92,6 +92,3 @@ func (a *Ack) EndedAs(now *Alert, at time.Time, by string) EndedAck {
 	}
 	return ended
 }
-
-// fires reports whether an alert fires, recovering or not.
-func fires(s State) bool { return s.Phase == PhaseFiring || s.Phase == PhaseRecovering }

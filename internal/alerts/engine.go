@@ -26,10 +26,18 @@ const (
 	topicAlerts = "alerts"
 )
 
-// A ruleEvaluator judges all subjects of a snapshot by the rules that it has. It honours ctx.
-type ruleEvaluator interface {
-	Judge(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]rule.Judgement, error)
+// An evaluator judges all subjects of a snapshot by the rules of one kind, beside the engine. It honours ctx.
+type evaluator struct {
+	lane[[]rule.Judgement]
+	what  string
+	judge func(ctx context.Context, snapshot *dedup.Snapshot, at time.Time) ([]rule.Judgement, error)
 }
+
+// The kinds of rules.
+const (
+	overSnapshot = iota
+	overHistory
+)
 
 // A Tick is what one evaluation changed. It is kept in one transaction, or not at all.
 type Tick struct {
@@ -77,6 +85,12 @@ type snapshotSource interface {
 	Snapshot() *dedup.Snapshot
 }
 
+// A selfWatch knows the dashboard itself, and is told when rules were evaluated and the outcome kept; Watch is one.
+type selfWatch interface {
+	Self(at time.Time) rule.Self
+	Evaluated(at time.Time)
+}
+
 // EngineDeps are what the engine works with. Planner, Silences and Watch may be nil.
 type EngineDeps struct {
 	// Interval is the time between two evaluations; 0 stands for 15 s.
@@ -89,7 +103,7 @@ type EngineDeps struct {
 	Journal  Journal
 	Silences silencer
 	Planner  planner
-	Watch    *Watch
+	Watch    selfWatch
 	Log      *slog.Logger
 	// Changed is called with the topic alerts after a view was published that says something new, Due after notifications were put
 	// into the outbox. Neither may block.
@@ -106,13 +120,10 @@ type Engine struct {
 	patience time.Duration
 	view     atomic.Pointer[View]
 	silences silenceShelf
-	// overSnapshot judges the rules that rest on the snapshot, overHistory those whose value PromQL gives.
-	overSnapshot, overHistory ruleEvaluator
-
 	// The lanes and what they brought belong to Evaluate, which is one goroutine.
 	snapshots lane[*dedup.Snapshot]
-	measures  lane[[]rule.Judgement]
-	queries   lane[[]rule.Judgement]
+	// rules are judged over the snapshot, where it gives their value, and over the history, where PromQL does.
+	rules     [2]evaluator
 	silencing lane[struct{}]
 	loading   lane[[]Alert]
 	snapshot  *dedup.Snapshot
@@ -168,8 +179,8 @@ func NewEngine(deps EngineDeps) (*Engine, error) {
 	if deps.Watch != nil {
 		self = deps.Watch.Self
 	}
-	e.overSnapshot = rule.NewOverSnapshot(deps.Rules, self)
-	e.overHistory = rule.NewOverHistory(deps.Rules, deps.History)
+	e.rules[overSnapshot] = evaluator{what: "rules over the snapshot", judge: rule.NewOverSnapshot(deps.Rules, self).Judge}
+	e.rules[overHistory] = evaluator{what: "rules over the history", judge: rule.NewOverHistory(deps.Rules, deps.History).Judge}
 	e.view.Store(&View{Interval: deps.Interval, Rules: slices.Clone(deps.Rules)})
 	return e, nil
 }
@@ -235,7 +246,7 @@ func (e *Engine) turn(ctx context.Context, at time.Time, round judged, began tim
 	}
 	e.stats.evaluations++
 	if e.deps.Watch != nil {
-		e.deps.Watch.evaluated(at)
+		e.deps.Watch.Evaluated(at)
 	}
 	return due, e.publish(at, time.Since(began), round.errs)
 }

@@ -14,7 +14,7 @@ import (
 // duplicatesAt is a stage whose pipeline has duplicates for which an alert fires, in a zone of the machine.
 func duplicatesAt(t *testing.T, journal *stageJournal, tier dedup.Tier) *stage {
 	s := newStage(t, evaluatedAt.In(time.FixedZone("UTC+8", 8*3600)), journal, []rule.Rule{{Name: "duplicate_rate", Kind: rule.OfPipeline, Measure: "duplicate_rate"}})
-	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) {
+	s.judgeBy(overSnapshot, func(context.Context, time.Time) ([]rule.Judgement, error) {
 		return []rule.Judgement{{Key: rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}, Enters: tier, Holds: tier}}, nil
 	})
 	return s

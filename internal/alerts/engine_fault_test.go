@@ -132,13 +132,13 @@ func TestAHungSourceOfSnapshotsMakesAlertsStaleAndResolvesNothing(t *testing.T) 
 			}
 		}
 		a := s.alert(t, "orders")
-		if !fires(a.State) || a.State.Tier != dedup.Severe || a.Last.Health != rule.HealthError || !a.Stale() || !strings.Contains(a.Last.Why, "old") {
+		if !a.State.Fires() || a.State.Tier != dedup.Severe || a.Last.Health != rule.HealthError || !a.Stale() || !strings.Contains(a.Last.Why, "old") {
 			t.Errorf("alert %+v, judged %v %q; want it firing at severe, and stale", a.State, a.Last.Health, a.Last.Why)
 		}
 		if v := s.View(); len(v.Errors) == 0 || v.Worst != dedup.Severe {
 			t.Errorf("errors %v, worst %v", v.Errors, v.Worst)
 		}
-		if a, ok := s.View().Alert(watchdog.Key); !ok || !fires(a.State) || a.Last.Health != rule.HealthOK {
+		if a, ok := s.View().Alert(watchdog.Key); !ok || !a.State.Fires() || a.Last.Health != rule.HealthOK {
 			t.Errorf("the watchdog does not fire: %+v", a)
 		}
 		close(hang)
@@ -155,10 +155,10 @@ func TestRulesThatHangLeaveTheOthersAlone(t *testing.T) {
 		s := newStage(t, time.Now(), newStageJournal(), append(soon(), history))
 		s.script(tierOf("orders", dedup.Warning))
 		firing := rule.Judgement{Key: rule.Key{Rule: "from_history", Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe}
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
+		s.judgeBy(overHistory, func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
 		s.tick(t.Context())
 		hang := make(chan struct{})
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { <-hang; return nil, nil })
+		s.judgeBy(overHistory, func(context.Context, time.Time) ([]rule.Judgement, error) { <-hang; return nil, nil })
 		s.script(tierOf("orders", dedup.Emergency))
 		s.tick(t.Context())
 		s.tick(t.Context())
@@ -166,12 +166,12 @@ func TestRulesThatHangLeaveTheOthersAlone(t *testing.T) {
 			t.Errorf("the other rule is held up: %+v", a.State)
 		}
 		a, _ := s.View().Alert(firing.Key)
-		if !fires(a.State) || a.Last.Health != rule.HealthError || !strings.Contains(a.Last.Why, "has not come back") {
+		if !a.State.Fires() || a.Last.Health != rule.HealthError || !strings.Contains(a.Last.Why, "has not come back") {
 			t.Errorf("what hangs: %+v, %q; want it firing and stale", a.State, a.Last.Why)
 		}
 		close(hang)
 		synctest.Wait()
-		s.overHistory = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
+		s.judgeBy(overHistory, func(context.Context, time.Time) ([]rule.Judgement, error) { return []rule.Judgement{firing}, nil })
 		s.tick(t.Context())
 		if a, _ := s.View().Alert(firing.Key); a.Last.Health != rule.HealthOK {
 			t.Errorf("it is not evaluated again: %q", a.Last.Why)

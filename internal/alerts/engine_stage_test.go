@@ -110,11 +110,11 @@ func (s *stageSnapshots) Snapshot() *dedup.Snapshot {
 	return s.snap
 }
 
-// scriptedRules judge by a function of the time.
-type scriptedRules func(ctx context.Context, at time.Time) ([]rule.Judgement, error)
-
-func (s scriptedRules) Judge(ctx context.Context, _ *dedup.Snapshot, at time.Time) ([]rule.Judgement, error) {
-	return s(ctx, at)
+// judgeBy lets a function of the time judge in the place of the rules of a kind.
+func (s *stage) judgeBy(kind int, judge func(ctx context.Context, at time.Time) ([]rule.Judgement, error)) {
+	s.rules[kind].judge = func(ctx context.Context, _ *dedup.Snapshot, at time.Time) ([]rule.Judgement, error) {
+		return judge(ctx, at)
+	}
 }
 
 // scripted is a rule that a script judges: it fires at once unless timing says otherwise.
@@ -157,7 +157,7 @@ func newStage(t interface{ Fatal(...any) }, now time.Time, journal *stageJournal
 
 // script sets what the scripted rule says from now on.
 func (s *stage) script(js ...rule.Judgement) {
-	s.overSnapshot = scriptedRules(func(context.Context, time.Time) ([]rule.Judgement, error) { return js, nil })
+	s.judgeBy(overSnapshot, func(context.Context, time.Time) ([]rule.Judgement, error) { return js, nil })
 }
 
 // tick evaluates once, an interval later, on a fresh round of the collector.

@@ -19,9 +19,9 @@ type judged struct {
 	judgements []rule.Judgement
 	// late says why nothing can be told of brokers, stores and pipelines now; empty when it can.
 	late string
-	// measuresErr and queriesErr say why no rule of the kind could be evaluated.
-	measuresErr, queriesErr error
-	errs                    []string
+	// failed says why no rule of a kind could be evaluated.
+	failed [2]error
+	errs   []string
 }
 
 // judge asks all rules, and waits for none of them longer than its patience.
@@ -34,27 +34,21 @@ func (e *Engine) judge(ctx context.Context, at time.Time) judged {
 	if round.late != "" {
 		round.errs = append(round.errs, round.late)
 	}
-	var measured, asked []rule.Judgement
+	var said [2][]rule.Judgement
 	var running sync.WaitGroup
-	running.Go(func() {
-		measured, round.measuresErr = e.measures.call(ctx, e.patience, func(ctx context.Context) ([]rule.Judgement, error) {
-			return e.overSnapshot.Judge(ctx, round.snapshot, at)
+	for i := range e.rules {
+		running.Go(func() {
+			said[i], round.failed[i] = e.rules[i].call(ctx, e.patience, func(ctx context.Context) ([]rule.Judgement, error) {
+				return e.rules[i].judge(ctx, round.snapshot, at)
+			})
 		})
-	})
-	running.Go(func() {
-		asked, round.queriesErr = e.queries.call(ctx, e.patience, func(ctx context.Context) ([]rule.Judgement, error) {
-			return e.overHistory.Judge(ctx, round.snapshot, at)
-		})
-	})
+	}
 	running.Wait()
-	round.judgements = slices.Concat(measured, asked)
-	for _, failed := range []struct {
-		what string
-		err  error
-	}{{"rules over the snapshot", round.measuresErr}, {"rules over the history", round.queriesErr}} {
-		if failed.err != nil && ctx.Err() == nil {
-			e.log.Error("rules cannot be evaluated; what fires stays firing", "rules", failed.what, "err", failed.err)
-			round.errs = append(round.errs, failed.what+" cannot be evaluated: "+failure(failed.err))
+	round.judgements = slices.Concat(said[:]...)
+	for i, err := range round.failed {
+		if err != nil && ctx.Err() == nil {
+			e.log.Error("rules cannot be evaluated; what fires stays firing", "rules", e.rules[i].what, "err", err)
+			round.errs = append(round.errs, e.rules[i].what+" cannot be evaluated: "+failure(err))
 		}
 	}
 	return round
@@ -190,9 +184,9 @@ func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged
 		e.retire(en, at, "the rule left the configuration, was switched off, or does not cover it any more")
 		return
 	}
-	err := round.measuresErr
+	err := round.failed[overSnapshot]
 	if r.IsQuery() {
-		err = round.queriesErr
+		err = round.failed[overHistory]
 	}
 	why := "the rule gave no judgement"
 	if err != nil {
@@ -203,7 +197,7 @@ func (e *Engine) unjudged(en *entry, s *rule.Subject, at time.Time, round judged
 
 // retire resolves an alert that nobody will judge again, with a note, and forgets it.
 func (e *Engine) retire(en *entry, at time.Time, why string) {
-	if fires(en.State) {
+	if en.State.Fires() {
 		j := en.Last
 		j.At, j.Health, j.Enters, j.Holds, j.Evidence = at, rule.HealthOK, dedup.Normal, dedup.Normal, nil
 		j.Why = "resolved: " + why

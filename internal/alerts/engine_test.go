@@ -21,7 +21,7 @@ func TestAnEdgeCarriesTheJudgementThatMadeItAndTheLikelyCause(t *testing.T) {
 	p := sentTwice(0, 230)
 	p.Pipeline.Broker = "main"
 	s.snapshots.snap.Pipelines[0] = *p
-	s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
+	s.judgeBy(overSnapshot, func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
 		return []rule.Judgement{{Key: rule.Key{Rule: "duplicate_rate", Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe,
 			Value: 0.05, Limit: 0.03, N: 10_000, Why: "duplicate rate 5.00 %, at or above the severe limit of 3.00 %"}}, nil
 	})
@@ -139,7 +139,7 @@ func TestAnAlertThatNoRuleSaysAnythingOfStaysAsItIs(t *testing.T) {
 	for range 40 {
 		s.tick(t.Context())
 	}
-	if a := s.alert(t, "orders"); !fires(a.State) || a.Last.Health != rule.HealthError || len(s.journal.edges) != 1 {
+	if a := s.alert(t, "orders"); !a.State.Fires() || a.Last.Health != rule.HealthError || len(s.journal.edges) != 1 {
 		t.Errorf("alert %+v, %v; edges %v", a.State, a.Last, s.journal.told())
 	}
 }
@@ -217,7 +217,7 @@ func TestOnePipelineWithoutDataLeavesTheOthersAlone(t *testing.T) {
 	}
 	orders, _ := s.View().Alert(rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "orders"})
 	emails, _ := s.View().Alert(rule.Key{Rule: "backlog", Kind: rule.OfPipeline, Subject: "emails"})
-	if orders.State.Tier != dedup.Warning || !fires(orders.State) || orders.State.Health != rule.HealthNoData {
+	if orders.State.Tier != dedup.Warning || !orders.State.Fires() || orders.State.Health != rule.HealthNoData {
 		t.Errorf("orders: %+v, want that it still fires, without data", orders.State)
 	}
 	if emails.State.Tier != dedup.Severe || emails.State.Health != rule.HealthOK {
@@ -235,7 +235,7 @@ func TestTheEngineRunsOnItsOwnTickerAndTellsOfChanges(t *testing.T) {
 			d.Due = func() { mu.Lock(); dues++; mu.Unlock() }
 		})
 		var tier dedup.Tier = dedup.Normal
-		s.overSnapshot = scriptedRules(func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
+		s.judgeBy(overSnapshot, func(_ context.Context, at time.Time) ([]rule.Judgement, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			return []rule.Judgement{tierOf("orders", tier)}, nil

@@ -86,6 +86,9 @@ const (
 	resumeFor = 10 * time.Second
 )
 
+// Fires reports whether an alert fires, recovering or not.
+func (s State) Fires() bool { return s.Phase == PhaseFiring || s.Phase == PhaseRecovering }
+
 // Calm is since when the value has been below what holds the tier that fires; zero while it is not.
 func (s State) Calm() time.Time {
 	if s.Tier <= dedup.Normal {

@@ -115,10 +115,10 @@ type Silence struct {
 
 // Validate reports everything that is wrong with the silence, as one error of kind invalid.
 func (s Silence) Validate() error {
-	var errs []error
+	var faults []string
 	add := func(wrong bool, text string) {
 		if wrong {
-			errs = append(errs, errors.New(text))
+			faults = append(faults, text)
 		}
 	}
 	add(len(s.Matchers) == 0, "it has no matchers: name what it is to cover")
@@ -126,7 +126,7 @@ func (s Silence) Validate() error {
 	broad := len(s.Matchers) > 0
 	for _, m := range s.Matchers {
 		if err := m.check(); err != nil {
-			errs = append(errs, err)
+			faults = append(faults, err.Error())
 			broad = false
 		} else if !m.Matches(nil) {
 			broad = false
@@ -138,14 +138,10 @@ func (s Silence) Validate() error {
 	add(len(s.Reason) > maxReason || !utf8.ValidString(s.Reason), fmt.Sprintf("its reason is longer than %d bytes, or no text", maxReason))
 	add(!s.Ends.After(s.Starts), "it ends before it begins")
 	add(s.Ends.Sub(s.Starts) > maxSilence, "it lasts for more than 90 days: switch the rule off instead")
-	if len(errs) == 0 {
+	if len(faults) == 0 {
 		return nil
 	}
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = err.Error()
-	}
-	return &dedup.Error{Kind: dedup.Invalid, Public: "The silence is not valid: " + strings.Join(texts, "; ")}
+	return &dedup.Error{Kind: dedup.Invalid, Public: "The silence is not valid: " + strings.Join(faults, "; ")}
 }
 
 // Compiled returns the silence with its regular expressions compiled, for the many alerts that it is held against.

@@ -120,7 +120,7 @@ func (v *View) summarise() {
 		v.Worst, v.Unattended = dedup.TierUnknown, dedup.TierUnknown
 	}
 	for _, a := range v.Alerts {
-		if !fires(a.State) || a.Key.Rule == RuleWatchdog {
+		if !a.State.Fires() || a.Key.Rule == RuleWatchdog {
 			continue
 		}
 		v.Firing++

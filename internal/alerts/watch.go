@@ -36,19 +36,6 @@ type heart interface {
 	Beat(ctx context.Context) error
 }
 
-// A Backlog is how the outbox stands.
-type Backlog struct {
-	// Waiting counts the notifications that wait. Oldest is when the oldest that does not only tell of such was put there, zero when none
-	// waits; Channel is where it is to go, and Error why that did not take it yet.
-	Waiting        int64
-	Oldest         time.Time
-	Channel, Error string
-	// Failed counts those that were given up, or of which nobody knows whether they arrived: in the last hour, and before it the newest one
-	// of a channel that has taken none since. Errors say why, one for each channel: its name, a colon, and words that may be shown.
-	Failed int64
-	Errors []string
-}
-
 // WatchDeps are what the dashboard looks at to judge itself. Each may be nil: nothing is known of it then.
 type WatchDeps struct {
 	// Interval is that of the engine; 0 stands for 15 s.
@@ -56,7 +43,7 @@ type WatchDeps struct {
 	Heart    heart
 	// Backlog tells of the outbox, FreeDisk which share (0 to 1) of the disk of the data directory is free, and AuditRefused why the
 	// audit log takes no entry, empty while it does.
-	Backlog      func(context.Context) (Backlog, error)
+	Backlog      func(context.Context) (rule.Backlog, error)
 	FreeDisk     func() (float64, error)
 	AuditRefused func() string
 	// ReceiverFaults tells which receivers take nothing while another one of their channel does.
@@ -160,8 +147,8 @@ func (w *Watch) OnTime(at time.Time) bool {
 	return !last.IsZero() && at.Sub(last) <= lateAfter*w.deps.Interval
 }
 
-// evaluated notes that the rules were evaluated and the outcome kept.
-func (w *Watch) evaluated(at time.Time) {
+// Evaluated notes that the rules were evaluated and the outcome kept.
+func (w *Watch) Evaluated(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.self.LastEvaluation = at
@@ -172,7 +159,6 @@ func (w *Watch) look(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, factsTimeout)
 	defer cancel()
 	var found rule.Self
-	var backlog Backlog
 	var errs []error
 	if w.deps.FreeDisk != nil {
 		free, err := w.deps.FreeDisk()
@@ -189,7 +175,7 @@ func (w *Watch) look(ctx context.Context) {
 	}
 	var unread error
 	if w.deps.Backlog != nil {
-		backlog, unread = w.deps.Backlog(bounded)
+		found.Outbox, unread = w.deps.Backlog(bounded)
 	}
 	if ctx.Err() != nil {
 		return
@@ -199,12 +185,11 @@ func (w *Watch) look(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.self.DiskFree, w.self.AuditRefused, w.self.ReceiverFaults = found.DiskFree, found.AuditRefused, found.ReceiverFaults
-	if unread == nil {
-		w.self.OutboxOldest, w.self.OutboxWaiting = backlog.Oldest, backlog.Waiting
-		w.self.OutboxChannel, w.self.OutboxError = backlog.Channel, backlog.Error
-		w.self.DeliveriesFailed, w.self.DeliveryErrors = backlog.Failed, backlog.Errors
+	if unread != nil {
+		found.Outbox = w.self.Outbox
 	}
+	found.Interval, found.LastEvaluation = w.self.Interval, w.self.LastEvaluation
+	w.self = found
 	w.seen = time.Now()
 }
 
@@ -216,12 +201,10 @@ func publicError(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
 	}
-	var public *dedup.Error
-	var delivery *DeliveryError
-	switch {
-	case errors.As(err, &public):
+	if public, ok := errors.AsType[*dedup.Error](err); ok {
 		return public.Public
-	case errors.As(err, &delivery):
+	}
+	if delivery, ok := errors.AsType[*DeliveryError](err); ok {
 		return delivery.Public
 	}
 	return "it cannot be read; the log says why"

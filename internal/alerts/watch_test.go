@@ -56,7 +56,7 @@ func TestTheHeartBeatsEachMinuteWhileRulesAreEvaluatedOnTimeAndNotOtherwise(t *t
 		}
 		evaluate := func(minutes int) {
 			for range minutes * 4 {
-				w.evaluated(time.Now())
+				w.Evaluated(time.Now())
 				time.Sleep(tickEvery)
 			}
 		}
@@ -83,7 +83,7 @@ func TestAHeartbeatThatIsNotTakenIsToldWithoutItsSecrets(t *testing.T) {
 	watchFor(t, WatchDeps{Interval: tickEvery, Heart: heart}, func(w *Watch) {
 		run := func(minutes int) {
 			for range minutes * 4 {
-				w.evaluated(time.Now())
+				w.Evaluated(time.Now())
 				time.Sleep(tickEvery)
 			}
 		}
@@ -111,11 +111,11 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 	var broken, hung atomic.Bool
 	release := make(chan struct{})
 	deps := WatchDeps{Interval: tickEvery,
-		Backlog: func(context.Context) (Backlog, error) {
+		Backlog: func(context.Context) (rule.Backlog, error) {
 			if broken.Load() {
-				return Backlog{}, errors.New("disk I/O error")
+				return rule.Backlog{}, errors.New("disk I/O error")
 			}
-			return Backlog{Oldest: oldest, Waiting: 3, Failed: 1, Errors: []string{"slack: 404"}}, nil
+			return rule.Backlog{Oldest: oldest, Waiting: 3, Failed: 1, Errors: []string{"slack: 404"}}, nil
 		},
 		FreeDisk: func() (float64, error) {
 			if hung.Load() {
@@ -137,15 +137,15 @@ func TestTheWatchKnowsWhatTheRulesOfTheDashboardJudge(t *testing.T) {
 		go func() { done <- w.Run(ctx) }()
 		synctest.Wait()
 		at := time.Now()
-		w.evaluated(at)
+		w.Evaluated(at)
 		s := w.Self(at)
-		if !s.OutboxOldest.Equal(oldest) || s.OutboxWaiting != 3 || s.DeliveriesFailed != 1 || s.DiskFree == nil || *s.DiskFree != 0.25 ||
+		if !s.Outbox.Oldest.Equal(oldest) || s.Outbox.Waiting != 3 || s.Outbox.Failed != 1 || s.DiskFree == nil || *s.DiskFree != 0.25 ||
 			s.AuditRefused == "" || len(s.ReceiverFaults) != 1 || !s.LastEvaluation.Equal(at) || s.Interval != tickEvery {
 			t.Errorf("self %+v", s)
 		}
 		broken.Store(true)
 		time.Sleep(2 * tickEvery)
-		if s := w.Self(time.Now()); s.OutboxWaiting != 3 || s.DiskFree != nil {
+		if s := w.Self(time.Now()); s.Outbox.Waiting != 3 || s.DiskFree != nil {
 			t.Errorf("after an error: %+v; want what was known of the outbox, and nothing of the disk", s)
 		}
 		broken.Store(false)

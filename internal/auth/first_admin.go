@@ -133,23 +133,25 @@ func (f *FirstAdmin) issue() error {
 }
 
 // write replaces the file in one step, so that it is never seen half written nor with the mode of an older one.
-func (f *FirstAdmin) write(link string) error {
+func (f *FirstAdmin) write(link string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write the one-time link: %w", err)
+		}
+	}()
 	fresh := f.file + ".new"
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write the one-time link: %w", err)
+		return err
 	}
 	out, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("write the one-time link: %w", err)
+		return err
 	}
 	_, err = out.WriteString(link + "\n")
 	if err := errors.Join(err, out.Close()); err != nil {
-		return fmt.Errorf("write the one-time link: %w", err)
+		return err
 	}
-	if err := os.Rename(fresh, f.file); err != nil {
-		return fmt.Errorf("write the one-time link: %w", err)
-	}
-	return nil
+	return os.Rename(fresh, f.file)
 }
 
 // finish ends the time of links: an admin exists.

@@ -65,16 +65,26 @@ func HashPassword(password string) (string, error) {
 func hashPassword(password string) string {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt) // never fails (crypto/rand since Go 1.24)
-	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, keyLength)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+	return argonHash{argonMemory, argonTime, argonThreads, salt, make([]byte, keyLength)}.of(password).String()
 }
 
-// argonHash is a parsed argon2id hash.
+// argonHash is an argon2id hash.
 type argonHash struct {
 	memory, time uint32
 	threads      uint8
 	salt, key    []byte
+}
+
+// of returns the hash of a password with the salt and the cost of another one.
+func (h argonHash) of(password string) argonHash {
+	h.key = argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, uint32(len(h.key)))
+	return h
+}
+
+// String writes the hash in PHC notation.
+func (h argonHash) String() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
+		base64.RawStdEncoding.EncodeToString(h.salt), base64.RawStdEncoding.EncodeToString(h.key))
 }
 
 func parseArgon(phc string) (argonHash, error) {
@@ -138,8 +148,7 @@ func verify(hash, password string) bool {
 	if err != nil {
 		return false
 	}
-	key := argon2.IDKey([]byte(password), h.salt, h.time, h.memory, h.threads, uint32(len(h.key)))
-	return subtle.ConstantTimeCompare(key, h.key) == 1
+	return subtle.ConstantTimeCompare(h.of(password).key, h.key) == 1
 }
 
 // ErrBusy means that too many passwords are being checked at once; trying again a little later helps.
@@ -183,8 +192,7 @@ func dummyLike(hash string) string {
 	}
 	_, _ = rand.Read(a.salt)
 	_, _ = rand.Read(a.key)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, a.memory, a.time, a.threads,
-		base64.RawStdEncoding.EncodeToString(a.salt), base64.RawStdEncoding.EncodeToString(a.key))
+	return a.String()
 }
 
 // bcryptText returns n characters of the alphabet of bcrypt.

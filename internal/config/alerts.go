@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,15 +76,12 @@ func (s alertsSection) heartbeat(c *report) notify.HeartbeatConfig {
 }
 
 func (s alertsSection) checkChannels(c *report) []notify.Config {
-	names := map[string]int{}
-	for i, ch := range s.Channels {
-		path := c.entry("alerts.channels", i, ch.Name)
-		c.checkName(path, ch.Name, names, i)
+	checkEntries(c, "alerts.channels", s.Channels, func(ch notify.Config) string { return ch.Name }, func(ch notify.Config) error {
 		if ch.Name == HeartbeatName {
-			c.add(path+".name", "%q is what pages call alerts.heartbeat; choose another name", ch.Name)
+			return errors.Join(fmt.Errorf("name: %q is what pages call alerts.heartbeat; choose another name", ch.Name), ch.Validate())
 		}
-		c.addErr(path, ch.Validate())
-	}
+		return ch.Validate()
+	})
 	return s.Channels
 }
 
@@ -110,17 +108,10 @@ func (s alertsSection) dispatch(c *report) dispatch.Config {
 	if s.Group.By != nil {
 		d.GroupBy = s.Group.By
 	}
-	for _, span := range []struct {
-		to    *time.Duration
-		given *Duration
-	}{{&d.GroupWait, s.Group.Wait}, {&d.GroupInterval, s.Group.Interval}, {&d.Repeat, s.Group.Repeat}} {
-		if span.given != nil {
-			*span.to = time.Duration(*span.given)
-		}
-	}
-	if s.Group.DigestAt != nil {
-		d.DigestAt = *s.Group.DigestAt
-	}
+	override(&d.GroupWait, (*time.Duration)(s.Group.Wait))
+	override(&d.GroupInterval, (*time.Duration)(s.Group.Interval))
+	override(&d.Repeat, (*time.Duration)(s.Group.Repeat))
+	override(&d.DigestAt, s.Group.DigestAt)
 	if !within("alerts.channels", c.unread) { // else each of their names would count as unknown
 		c.addErr("alerts", d.Validate())
 	}

@@ -25,7 +25,7 @@ import (
 	"dedup-dashboard/internal/server"
 )
 
-// maxFile bounds the configuration file, so that a wrong path never fills the memory.
+// maxFile bounds a file in bytes, so that a wrong path never fills the memory.
 const maxFile = 4 << 20
 
 // A Config is a whole, valid configuration.
@@ -75,31 +75,35 @@ type historySection struct {
 
 // Load reads the file at path. Its error is Problems unless the file cannot be read.
 func Load(path string) (*Config, error) {
-	f, err := os.Open(path)
+	text, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, fmt.Errorf("read configuration: %w", err)
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("read configuration: %s is larger than %d MiB", path, maxFile>>20)
 	}
 	return Parse(path, text)
 }
 
+// ReadFile reads a file that somebody wrote, and refuses one that is too large for that.
+func ReadFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d MiB", path, maxFile>>20)
+	}
+	return text, err
+}
+
 // Parse reads a configuration from text; name stands for it in problems.
 func Parse(name string, text []byte) (*Config, error) {
-	c := &report{file: name}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	err := yaml.Unmarshal(text, &doc)
+	c := newReport(name, &doc)
+	if err != nil {
 		c.addYAML(err)
 		return nil, c.err()
-	}
-	if len(doc.Content) > 0 {
-		c.root = doc.Content[0]
 	}
 	raw := file{Server: serverSection{Config: server.DefaultConfig(), DataDir: "./data"}}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -131,7 +135,7 @@ func (f *file) build(c *report) *Config {
 	c.addErr("server", f.Server.Config.Validate())
 	c.addErr("collector", f.Collector.Validate())
 	cfg.History = f.history(c)
-	f.checkBrokers(c)
+	checkEntries(c, "brokers", f.Brokers, func(b broker.Config) string { return b.Name }, broker.Config.Validate)
 	f.checkStores(c)
 	cfg.Stores = f.Stores
 	cfg.Pipelines = f.buildPipelines(c)
@@ -155,28 +159,24 @@ func (f *file) history(c *report) series.Config {
 	return h
 }
 
-func (f *file) checkBrokers(c *report) {
+// checkEntries checks the entries of a list, of which each has a name of its own.
+func checkEntries[T any](c *report, list string, entries []T, name func(T) string, check func(T) error) {
 	names := map[string]int{}
-	for i, b := range f.Brokers {
-		path := c.entry("brokers", i, b.Name)
-		c.checkName(path, b.Name, names, i)
-		c.addErr(path, b.Validate())
+	for i, e := range entries {
+		path := c.entry(list, i, name(e))
+		c.checkName(path, name(e), names, i)
+		c.addErr(path, check(e))
 	}
 }
 
 func (f *file) checkStores(c *report) {
-	names := map[string]int{}
-	for i, s := range f.Stores {
-		path := c.entry("stores", i, s.Name)
-		c.checkName(path, s.Name, names, i)
-		c.addErr(path, kinds.Validate(s))
-	}
+	checkEntries(c, "stores", f.Stores, func(s markers.Config) string { return s.Name }, kinds.Validate)
 	settled, open := kinds.Resolve(f.Stores)
 	f.Stores = settled
 	f.settleInserts(c)
 	for _, err := range open {
-		var o *kinds.Overlap
-		if !errors.As(err, &o) {
+		o, ok := errors.AsType[*kinds.Overlap](err)
+		if !ok {
 			c.addErr("stores", err)
 			continue
 		}

@@ -273,32 +273,29 @@ func (f *file) effectStore(c *report, path string, check *effect.Config) bool {
 	return false
 }
 
+// override puts a value that is set in the place of another one.
+func override[T any](to, set *T) {
+	if set != nil {
+		*to = *set
+	}
+}
+
 // over lays the limits that are set over others.
 func (l limits) over(base dedup.Limits) dedup.Limits {
-	set := func(to *float64, v *Percent) {
-		if v != nil {
-			*to = float64(*v)
-		}
-	}
+	ratio := func(to *float64, v *Percent) { override(to, (*float64)(v)) }
 	seconds := func(to *float64, v *Duration) {
 		if v != nil {
 			*to = time.Duration(*v).Seconds()
 		}
 	}
-	set(&base.DuplicateWarning, l.DuplicateRate.Warning)
-	set(&base.DuplicateSevere, l.DuplicateRate.Severe)
-	set(&base.DuplicateEmergency, l.DuplicateRate.Emergency)
+	ratio(&base.DuplicateWarning, l.DuplicateRate.Warning)
+	ratio(&base.DuplicateSevere, l.DuplicateRate.Severe)
+	ratio(&base.DuplicateEmergency, l.DuplicateRate.Emergency)
 	seconds(&base.LatencyWarning, l.AckLatency.Warning)
 	seconds(&base.LatencySevere, l.AckLatency.Severe)
-	if l.MinMessages != nil {
-		base.MinMessages = *l.MinMessages
-	}
-	if l.MinDuplicates != nil {
-		base.MinDuplicates = *l.MinDuplicates
-	}
-	if l.Window != nil {
-		base.Window = time.Duration(*l.Window)
-	}
+	override(&base.MinMessages, l.MinMessages)
+	override(&base.MinDuplicates, l.MinDuplicates)
+	override(&base.Window, (*time.Duration)(l.Window))
 	return base
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"regexp"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,11 +50,50 @@ func (ps Problems) Error() string {
 // report gathers problems and finds their lines.
 type report struct {
 	file     string
-	root     *yaml.Node
 	problems Problems
+	// places are all values of the file in its order, and at finds one by its path.
+	places []place
+	at     map[string]place
 	// unread are the paths of values that could not be read: what is there is not what the file says, so that anything
 	// else about them would only repeat the mistake.
 	unread []string
+}
+
+// A place is a value of the file. Key is nil for an entry of a list; line is that of the key, or of the entry.
+type place struct {
+	path       string
+	key, value *yaml.Node
+	line       int
+}
+
+func newReport(file string, doc *yaml.Node) *report {
+	c := &report{file: file, at: map[string]place{}}
+	for _, root := range doc.Content {
+		c.index("", root)
+	}
+	return c
+}
+
+// index notes every value below a node.
+func (c *report) index(path string, n *yaml.Node) {
+	note := func(p place) {
+		c.places = append(c.places, p)
+		if _, twice := c.at[p.path]; !twice {
+			c.at[p.path] = p
+		}
+		c.index(p.path, p.value)
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := n.Content[i]
+			note(place{join(path, key.Value), key, n.Content[i+1], key.Line})
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			note(place{fmt.Sprintf("%s[%d]", path, i), nil, item, item.Line})
+		}
+	}
 }
 
 // add records a problem at a path, unless it follows from another one: of a value that could not be read.
@@ -137,21 +176,27 @@ func (c *report) addYAML(err error) {
 		}
 		if m := unitError.FindStringSubmatch(p.Text); m != nil {
 			column, _ := strconv.Atoi(m[1])
-			p.Path = c.pathWhere(func(_, v *yaml.Node) bool { return v.Line == p.Line && v.Column == column })
+			p.Path = c.pathWhere(func(at place) bool { return at.value.Line == p.Line && at.value.Column == column })
 			p.Text = m[2]
 		}
 		if m := wrongType.FindStringSubmatch(p.Text); m != nil {
 			begin := strings.TrimSuffix(m[2], "...") // yaml shortens long scalars
-			p.Path = c.pathOfType(m[3], func(v *yaml.Node) bool {
+			alike := func(at place) bool {
+				v := at.value
 				return v.Line == p.Line && v.ShortTag() == m[1] && strings.HasPrefix(v.Value, begin)
-			})
+			}
+			// A line can hold several values that look alike.
+			p.Path = cmp.Or(c.pathWhere(func(at place) bool {
+				t := typeAt(at.path)
+				return alike(at) && t != nil && t.String() == m[3]
+			}), c.pathWhere(alike))
 			p.Text = "must be " + wanted(m[3])
 		}
 		if p.Path != "" {
 			c.unread = append(c.unread, p.Path)
 		}
 		if m := unknownField.FindStringSubmatch(p.Text); m != nil {
-			p.Path = cmp.Or(c.pathWhere(func(k, _ *yaml.Node) bool { return k != nil && k.Line == p.Line && k.Value == m[1] }), m[1])
+			p.Path = cmp.Or(c.pathWhere(func(at place) bool { return at.key != nil && at.line == p.Line && at.key.Value == m[1] }), m[1])
 			p.Text = "unknown key; see config.example.yaml for the keys that exist"
 			if key := meant(parent(p.Path), m[1]); key != "" {
 				p.Text = "unknown key; did you mean " + key + "?"
@@ -164,11 +209,11 @@ func (c *report) addYAML(err error) {
 
 // addEmpty records entries of lists that hold nothing: the decoder takes them for entries of which nothing is known, or for none.
 func (c *report) addEmpty() {
-	c.walk(func(path string, key, value *yaml.Node) {
-		if key == nil && value.ShortTag() == "!!null" {
-			c.add(path, "is empty; remove the entry, or write what it is")
+	for _, p := range c.places {
+		if p.key == nil && p.value.ShortTag() == "!!null" {
+			c.add(p.path, "is empty; remove the entry, or write what it is")
 		}
-	})
+	}
 }
 
 // unitError matches what readUnit says.
@@ -202,25 +247,18 @@ func (c *report) err() error {
 	if len(c.problems) == 0 {
 		return nil
 	}
-	sort.SliceStable(c.problems, func(i, j int) bool { return c.problems[i].Line < c.problems[j].Line })
+	slices.SortStableFunc(c.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return c.problems
 }
 
 // line returns the line of the value at a path, or of the deepest part of the path that the file has.
 func (c *report) line(path string) int {
-	node := c.root
-	if node == nil {
-		return 0
-	}
-	line := 0
-	for _, step := range steps(path) {
-		next, at := child(node, step)
-		if next == nil {
-			break
+	for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+		if p, there := c.at[path]; there {
+			return p.line
 		}
-		node, line = next, at
 	}
-	return line
+	return 0
 }
 
 // steps splits pipelines[2].store into pipelines, 2, store.
@@ -228,45 +266,13 @@ func steps(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }
 
-// child returns the value below a node and the line of its key.
-func child(node *yaml.Node, step string) (*yaml.Node, int) {
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == step {
-				return node.Content[i+1], node.Content[i].Line
-			}
-		}
-	case yaml.SequenceNode:
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Content) {
-			return node.Content[i], node.Content[i].Line
-		}
-	}
-	return nil, 0
-}
-
-// pathOfType returns the path of the value for which match holds and that is read into a Go type, else of the first for
-// which match holds: a line can hold several values that look alike.
-func (c *report) pathOfType(goType string, match func(*yaml.Node) bool) string {
-	first, exact := "", ""
-	c.walk(func(path string, _, value *yaml.Node) {
-		if !match(value) {
-			return
-		}
-		first = cmp.Or(first, path)
-		if t := typeAt(path); exact == "" && t != nil && t.String() == goType {
-			exact = path
-		}
-	})
-	return cmp.Or(exact, first)
-}
-
 // entry returns the path of the entry of a list that was decoded as the i-th and has a name. The decoder leaves out
 // entries that it cannot read.
 func (c *report) entry(list string, i int, name string) string {
 	for at, found := range c.names(list) {
 		if at >= i && found == name && name != "" {
-			return fmt.Sprintf("%s[%d]", list, at)
+			i = at
+			break
 		}
 	}
 	return fmt.Sprintf("%s[%d]", list, i)
@@ -274,59 +280,24 @@ func (c *report) entry(list string, i int, name string) string {
 
 // names returns the names of the entries of a list as the file has them.
 func (c *report) names(list string) []string {
-	if c.root == nil {
-		return nil
-	}
-	node := c.root
-	for _, step := range steps(list) {
-		if node, _ = child(node, step); node == nil {
-			return nil
+	var names []string
+	for {
+		entry := fmt.Sprintf("%s[%d]", list, len(names))
+		if _, there := c.at[entry]; !there {
+			return names
 		}
-	}
-	if node.Kind != yaml.SequenceNode {
-		return nil
-	}
-	names := make([]string, len(node.Content))
-	for i, entry := range node.Content {
-		if name, _ := child(entry, "name"); name != nil {
-			names[i] = name.Value
+		name := ""
+		if p, named := c.at[entry+".name"]; named {
+			name = p.value.Value
 		}
+		names = append(names, name)
 	}
-	return names
 }
 
-// pathWhere returns the path of the first value in the file for which match holds; empty when there is none. The key is
-// nil for an entry of a list.
-func (c *report) pathWhere(match func(key, value *yaml.Node) bool) string {
-	found := ""
-	c.walk(func(path string, key, value *yaml.Node) {
-		if found == "" && match(key, value) {
-			found = path
-		}
-	})
-	return found
-}
-
-// walk visits every value below the root with its path, and with its key where it has one.
-func (c *report) walk(visit func(path string, key, value *yaml.Node)) {
-	var down func(n *yaml.Node, path string)
-	down = func(n *yaml.Node, path string) {
-		switch n.Kind {
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				at := join(path, n.Content[i].Value)
-				visit(at, n.Content[i], n.Content[i+1])
-				down(n.Content[i+1], at)
-			}
-		case yaml.SequenceNode:
-			for i, item := range n.Content {
-				at := fmt.Sprintf("%s[%d]", path, i)
-				visit(at, nil, item)
-				down(item, at)
-			}
-		}
+// pathWhere returns the path of the first value in the file for which match holds; empty when there is none.
+func (c *report) pathWhere(match func(place) bool) string {
+	if i := slices.IndexFunc(c.places, match); i >= 0 {
+		return c.places[i].path
 	}
-	if c.root != nil {
-		down(c.root, "")
-	}
+	return ""
 }

@@ -168,8 +168,8 @@ func nothingJudged(name string, builtIn []string) string {
 
 // place returns where in the file a mistake of a rule stands, and the mistake without the name of the rule.
 func (s alertsSection) place(c *report, err error) (string, error) {
-	var wrong *rule.Error
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*rule.Error](err)
+	if !ok {
 		return "alerts.rules", err
 	}
 	for i, r := range s.Rules {
@@ -214,12 +214,8 @@ func (r ruleSection) build(c *report, path string, unit dedup.Unit) rule.Rule {
 		}
 		*l.to = &v
 	}
-	if r.Limits.Leave != nil {
-		built.Limits.Leave = float64(*r.Limits.Leave)
-	}
-	if r.MinCount != nil {
-		built.MinCount = *r.MinCount
-	}
+	override(&built.Limits.Leave, (*float64)(r.Limits.Leave))
+	override(&built.MinCount, r.MinCount)
 	r.check(c, path)
 	return built
 }

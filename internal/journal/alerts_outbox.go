@@ -251,7 +251,7 @@ const tellsOnlyOf = `(
 	FROM json_each(CASE WHEN json_valid(o.body) THEN o.body ELSE '{}' END, '$.Alerts') a)`
 
 // Backlog returns how the outbox stands. The channels are those that are configured: of one that is not, nothing is expected any more.
-func (a *Alerts) Backlog(ctx context.Context, channels ...string) (alerts.Backlog, error) {
+func (a *Alerts) Backlog(ctx context.Context, channels ...string) (rule.Backlog, error) {
 	b, err := a.waiting(ctx)
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
@@ -282,8 +282,8 @@ func (a *Alerts) Backlog(ctx context.Context, channels ...string) (alerts.Backlo
 	return b, rows.Err()
 }
 
-func (a *Alerts) waiting(ctx context.Context) (alerts.Backlog, error) {
-	var b alerts.Backlog
+func (a *Alerts) waiting(ctx context.Context) (rule.Backlog, error) {
+	var b rule.Backlog
 	if err := a.read.QueryRowContext(ctx, "SELECT count(*) FROM alert_outbox WHERE done_at IS NULL").Scan(&b.Waiting); err != nil || b.Waiting == 0 {
 		return b, err
 	}

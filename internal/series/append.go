@@ -26,7 +26,7 @@ const maxLabelBytes = 1024
 // samples that could be written are kept. It may be called again with the next round: it heals by itself. Label values
 // are stored as valid UTF-8. NaN is refused: a value that is not known must be left out.
 func (db *DB) Append(ctx context.Context, at time.Time, samples []Sample) error {
-	return db.write(ctx, at, samples, func(app storage.Appender, l labels.Labels, s Sample) error {
+	return db.write(ctx, samples, func(app storage.Appender, l labels.Labels, s Sample) error {
 		if math.IsNaN(s.Value) {
 			return errors.New("the value is not a number")
 		}
@@ -39,7 +39,7 @@ func (db *DB) Append(ctx context.Context, at time.Time, samples []Sample) error 
 // Series that do not exist are passed over.
 func (db *DB) MarkStale(ctx context.Context, at time.Time, samples []Sample) error {
 	marker := math.Float64frombits(value.StaleNaN)
-	return db.write(ctx, at, samples, func(app storage.Appender, l labels.Labels, _ Sample) error {
+	return db.write(ctx, samples, func(app storage.Appender, l labels.Labels, _ Sample) error {
 		refs, ok := app.(storage.GetRef)
 		if !ok {
 			return nil
@@ -56,7 +56,7 @@ func (db *DB) MarkStale(ctx context.Context, at time.Time, samples []Sample) err
 // An adder puts one sample into a commit that is being prepared.
 type adder func(storage.Appender, labels.Labels, Sample) error
 
-func (db *DB) write(ctx context.Context, at time.Time, samples []Sample, add adder) error {
+func (db *DB) write(ctx context.Context, samples []Sample, add adder) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}

@@ -26,8 +26,8 @@ func TestOneRefusedSampleDoesNotTakeTheOthersWithIt(t *testing.T) {
 			if db.Err() == nil {
 				t.Error("Err is silent")
 			}
-			wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": "before"}), start, 1)
-			wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": "after"}), start, 2)
+			wantValue(t, db, selector(StoreKeys, "pipeline", "before"), start, 1)
+			wantValue(t, db, selector(StoreKeys, "pipeline", "after"), start, 2)
 			mustAppend(t, db, round(1), sample(StoreKeys, 3))
 			if err := db.Err(); err != nil {
 				t.Errorf("Err after a good round: %v", err)
@@ -46,7 +46,7 @@ func TestASecondRoundAtTheSameTimeIsRefusedWhereItDiffers(t *testing.T) {
 		t.Errorf("want one of three refused, got %v", err)
 	}
 	for pipeline, want := range map[string]float64{"a": 1, "b": 2, "c": 3} {
-		wantValue(t, db, Selector(StoreKeys, map[string]string{"pipeline": pipeline}), start, want)
+		wantValue(t, db, selector(StoreKeys, "pipeline", pipeline), start, want)
 	}
 }
 

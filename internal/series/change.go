@@ -25,27 +25,34 @@ func (db *DB) Changes(ctx context.Context, counter string, at time.Time, window 
 	if window < time.Millisecond {
 		return nil, invalid("The window of a change must be at least 1 ms")
 	}
-	t, release, err := db.use()
+	ctx, t, done, err := db.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	ctx, stop := db.bound(ctx)
-	defer stop()
+	defer done()
 
 	s := scan{ctx: ctx, tsdb: t, metric: counter}
 	end, start := at.UnixMilli(), at.Add(-window).UnixMilli()
 	lookback := db.cfg.Lookback().Milliseconds()
-	last, err := s.readings(end-lookback+1, end, current)
-	if err != nil {
+	last, base := map[string]reading{}, map[string]reading{}
+	if err := s.add(last, end-lookback+1, end, current, anySeries); err != nil {
 		return nil, err
 	}
-	base, err := s.readings(start-lookback+1, start, current)
-	if err != nil {
+	if err := s.add(base, start-lookback+1, start, current, anySeries); err != nil {
 		return nil, err
 	}
-	if err := s.addBorn(base, last, start+1, end); err != nil {
-		return nil, err
+	born := func(key string) bool { // it has no sample before the window
+		_, now := last[key]
+		_, before := base[key]
+		return now && !before
+	}
+	for key := range last {
+		if born(key) {
+			if err := s.add(base, start+1, end, first, born); err != nil {
+				return nil, err
+			}
+			break
+		}
 	}
 	return changes(base, last), nil
 }
@@ -85,48 +92,10 @@ type scan struct {
 	metric string
 }
 
-// readings returns the sample that pick chooses from each series, between two times, both included.
-func (s scan) readings(from, to int64, pick picker) (map[string]reading, error) {
-	found := make(map[string]reading)
-	err := s.each(from, to, func(key string, series storage.Series, it chunkenc.Iterator) (chunkenc.Iterator, error) {
-		it = series.Iterator(it)
-		if at, v, ok := pick(it); ok {
-			found[key] = reading{labels: series.Labels(), at: at, value: v}
-		}
-		return it, it.Err()
-	})
-	return found, err
-}
+func anySeries(string) bool { return true }
 
-// addBorn adds to base the first sample in the window of those series of last that have none before it.
-func (s scan) addBorn(base, last map[string]reading, from, to int64) error {
-	missing := false
-	for key := range last {
-		if _, ok := base[key]; !ok {
-			missing = true
-			break
-		}
-	}
-	if !missing {
-		return nil
-	}
-	return s.each(from, to, func(key string, series storage.Series, it chunkenc.Iterator) (chunkenc.Iterator, error) {
-		if _, wanted := last[key]; !wanted {
-			return it, nil
-		}
-		if _, have := base[key]; have {
-			return it, nil
-		}
-		it = series.Iterator(it)
-		if at, v, ok := first(it); ok {
-			base[key] = reading{labels: series.Labels(), at: at, value: v}
-		}
-		return it, it.Err()
-	})
-}
-
-// each visits the series of the metric. It hands on the iterator that visit returns, to be used again.
-func (s scan) each(from, to int64, visit func(key string, series storage.Series, it chunkenc.Iterator) (chunkenc.Iterator, error)) error {
+// add adds to found the sample that pick chooses of each series that is wanted, between two times, both included.
+func (s scan) add(found map[string]reading, from, to int64, pick picker, wanted func(key string) bool) error {
 	q, err := s.tsdb.Querier(from, to)
 	if err != nil {
 		return fmt.Errorf("read the history of %s: %w", s.metric, err)
@@ -143,7 +112,14 @@ func (s scan) each(from, to int64, visit func(key string, series storage.Series,
 		}
 		series := set.At()
 		key = series.Labels().Bytes(key[:0])
-		if it, err = visit(string(key), series, it); err != nil {
+		if !wanted(string(key)) {
+			continue
+		}
+		it = series.Iterator(it)
+		if at, v, ok := pick(it); ok {
+			found[string(key)] = reading{labels: series.Labels(), at: at, value: v}
+		}
+		if err := it.Err(); err != nil {
 			return fmt.Errorf("read the history of %s: %w", s.metric, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -45,25 +46,18 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	c = c.withDefaults()
-	if c.Dir == "" {
-		errs = append(errs, errors.New("history directory: is empty; name a directory that this process may write"))
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if c.Retention < minRetention || c.Retention > maxRetention {
-		errs = append(errs, fmt.Errorf("history retention: %s is outside %s to 10 years; the default is %s",
-			c.Retention, minRetention, DefaultRetention))
-	}
-	if c.MaxBytes < minMaxBytes {
-		errs = append(errs, fmt.Errorf("history size: %d bytes is less than %d MiB; the default is %d MiB",
-			c.MaxBytes, minMaxBytes>>20, DefaultMaxBytes>>20))
-	}
-	if c.Interval < minInterval || c.Interval > maxInterval {
-		errs = append(errs, fmt.Errorf("interval: %s is outside %s to %s; the default is %s",
-			c.Interval, minInterval, maxInterval, DefaultInterval))
-	}
-	if c.MinFree < 0 {
-		errs = append(errs, fmt.Errorf("history free space: %d bytes is negative; the default is %d MiB",
-			c.MinFree, DefaultMinFree>>20))
-	}
+	refuse(c.Dir == "", "history directory: is empty; name a directory that this process may write")
+	refuse(c.Retention < minRetention || c.Retention > maxRetention, "history retention: %s is outside %s to 10 years; the default is %s",
+		c.Retention, minRetention, DefaultRetention)
+	refuse(c.MaxBytes < minMaxBytes, "history size: %d bytes is less than %d MiB; the default is %d MiB", c.MaxBytes, minMaxBytes>>20, DefaultMaxBytes>>20)
+	refuse(c.Interval < minInterval || c.Interval > maxInterval, "interval: %s is outside %s to %s; the default is %s",
+		c.Interval, minInterval, maxInterval, DefaultInterval)
+	refuse(c.MinFree < 0, "history free space: %d bytes is negative; the default is %d MiB", c.MinFree, DefaultMinFree>>20)
 	return errors.Join(errs...)
 }
 
@@ -71,17 +65,7 @@ func (c Config) Validate() error {
 func (c Config) Lookback() time.Duration { return lookbackIntervals * c.withDefaults().Interval }
 
 func (c Config) withDefaults() Config {
-	if c.Retention == 0 {
-		c.Retention = DefaultRetention
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.Interval == 0 {
-		c.Interval = DefaultInterval
-	}
-	if c.MinFree == 0 {
-		c.MinFree = DefaultMinFree
-	}
+	c.Retention, c.MaxBytes = cmp.Or(c.Retention, DefaultRetention), cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Interval, c.MinFree = cmp.Or(c.Interval, DefaultInterval), cmp.Or(c.MinFree, DefaultMinFree)
 	return c
 }

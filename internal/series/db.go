@@ -182,11 +182,15 @@ func (db *DB) use() (*tsdb.DB, func(), error) {
 	return nil, nil, ErrStarting
 }
 
-// bound returns a context that also ends when the DB is closed.
-func (db *DB) bound(ctx context.Context) (context.Context, func()) {
+// read is use for a reading, with a context that also ends when the DB is closed.
+func (db *DB) read(ctx context.Context) (context.Context, *tsdb.DB, func(), error) {
+	t, release, err := db.use()
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(db.ctx, func() { cancel(ErrClosed) })
-	return ctx, func() { stop(); cancel(nil) }
+	return ctx, t, func() { stop(); cancel(nil); release() }, nil
 }
 
 func (db *DB) faultOf(f fault) error {

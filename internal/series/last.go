@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
@@ -26,18 +25,13 @@ const recent = 10 * time.Minute
 //
 // Nearly every series is found in the newest minutes. Of the others only the last chunk that has a value is read.
 func (db *DB) Last(ctx context.Context, metric string) ([]Value, error) {
-	t, release, err := db.use()
+	ctx, t, done, err := db.read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	ctx, stop := db.bound(ctx)
-	defer stop()
+	defer done()
 
-	pick := latest
-	if isCounter(metric) {
-		pick = largest
-	}
+	pick := newest(isCounter(metric))
 	s := scan{ctx: ctx, tsdb: t, metric: metric}
 	found := make(map[string]reading)
 	if err := s.addFromHead(found, pick); err != nil {
@@ -70,17 +64,8 @@ func (s scan) addFromHead(found map[string]reading, pick picker) error {
 		span, oldest = outOfOrderWindow, min(oldest, head.MinOOOTime())
 	}
 	for _, from := range []int64{newest - span.Milliseconds(), oldest} {
-		err := s.each(from, newest, func(key string, series storage.Series, it chunkenc.Iterator) (chunkenc.Iterator, error) {
-			if _, have := found[key]; have {
-				return it, nil
-			}
-			it = series.Iterator(it)
-			if at, v, ok := pick(it); ok {
-				found[key] = reading{labels: series.Labels(), at: at, value: v}
-			}
-			return it, it.Err()
-		})
-		if err != nil {
+		missing := func(key string) bool { _, have := found[key]; return !have }
+		if err := s.add(found, from, newest, pick, missing); err != nil {
 			return err
 		}
 	}
@@ -168,22 +153,16 @@ func lastChunk(r tsdb.ChunkReader, metas []chunks.Meta, pick picker) (at int64, 
 	return 0, 0, false, nil
 }
 
-func latest(it chunkenc.Iterator) (at int64, v float64, ok bool) {
-	for it.Next() == chunkenc.ValFloat {
-		if t, f := it.At(); !math.IsNaN(f) {
-			at, v, ok = t, f, true
+// newest chooses the last value, of a counter the largest.
+func newest(counter bool) picker {
+	return func(it chunkenc.Iterator) (at int64, v float64, ok bool) {
+		for it.Next() == chunkenc.ValFloat {
+			if t, f := it.At(); !math.IsNaN(f) && (!ok || !counter || f >= v) {
+				at, v, ok = t, f, true
+			}
 		}
+		return at, v, ok
 	}
-	return at, v, ok
-}
-
-func largest(it chunkenc.Iterator) (at int64, v float64, ok bool) {
-	for it.Next() == chunkenc.ValFloat {
-		if t, f := it.At(); !math.IsNaN(f) && (!ok || f >= v) {
-			at, v, ok = t, f, true
-		}
-	}
-	return at, v, ok
 }
 
 func isCounter(metric string) bool {

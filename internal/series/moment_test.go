@@ -31,7 +31,7 @@ func plainly(t *testing.T, db *DB, promql string, at time.Time) []Value {
 	if res.Err != nil {
 		t.Fatalf("%s: %v", promql, res.Err)
 	}
-	vs, err := values(res.Value)
+	vs, err := values(res)
 	if err != nil {
 		t.Fatal(err)
 	}

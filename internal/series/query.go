@@ -11,64 +11,51 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb"
 )
 
 // Query evaluates a PromQL expression at one time. Series that are stale, and results that are not a number, as 0/0, are
 // left out. Labels come without the metric name. An expression that cannot be evaluated is an error of kind invalid.
-func (db *DB) Query(ctx context.Context, promql string, at time.Time) ([]Value, error) {
-	return db.query(ctx, promql, at, func(t *tsdb.DB) storage.Queryable { return t })
+func (db *DB) Query(ctx context.Context, expr string, at time.Time) ([]Value, error) {
+	return db.query(ctx, expr, at, func(t *tsdb.DB) storage.Queryable { return t })
 }
 
 // query evaluates an expression over what is made of the TSDB.
-func (db *DB) query(ctx context.Context, promql string, at time.Time, over func(*tsdb.DB) storage.Queryable) ([]Value, error) {
-	t, release, err := db.use()
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	ctx, stop := db.bound(ctx)
-	defer stop()
-	q, err := db.engine.NewInstantQuery(ctx, over(t), nil, promql, at)
-	if err != nil {
-		return nil, queryError(err)
-	}
-	defer q.Close()
-	res := q.Exec(ctx)
-	if res.Err != nil {
-		return nil, queryError(res.Err)
-	}
-	return values(res.Value)
+func (db *DB) query(ctx context.Context, expr string, at time.Time, over func(*tsdb.DB) storage.Queryable) ([]Value, error) {
+	return evaluate(ctx, db, values, func(ctx context.Context, t *tsdb.DB) (promql.Query, error) {
+		return db.engine.NewInstantQuery(ctx, over(t), nil, expr, at)
+	})
 }
 
 // QueryRange evaluates a PromQL expression at every step from from to to. Results that are not a number are left out.
-func (db *DB) QueryRange(ctx context.Context, promql string, from, to time.Time, step time.Duration) ([]Line, error) {
+func (db *DB) QueryRange(ctx context.Context, expr string, from, to time.Time, step time.Duration) ([]Line, error) {
 	if err := checkRange(from, to, step); err != nil {
 		return nil, err
 	}
-	t, release, err := db.use()
+	return evaluate(ctx, db, lines, func(ctx context.Context, t *tsdb.DB) (promql.Query, error) {
+		return db.engine.NewRangeQuery(ctx, t, nil, expr, from, to, step)
+	})
+}
+
+// evaluate opens a query, and reads its result while it is open.
+func evaluate[T any](ctx context.Context, db *DB, read func(*promql.Result) (T, error), open func(context.Context, *tsdb.DB) (promql.Query, error)) (T, error) {
+	var none T
+	ctx, t, done, err := db.read(ctx)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	defer release()
-	ctx, stop := db.bound(ctx)
-	defer stop()
-	q, err := db.engine.NewRangeQuery(ctx, t, nil, promql, from, to, step)
+	defer done()
+	q, err := open(ctx, t)
 	if err != nil {
-		return nil, queryError(err)
+		return none, queryError(err)
 	}
 	defer q.Close()
 	res := q.Exec(ctx)
 	if res.Err != nil {
-		return nil, queryError(res.Err)
+		return none, queryError(res.Err)
 	}
-	m, err := res.Matrix()
-	if err != nil {
-		return nil, queryError(err)
-	}
-	return lines(m), nil
+	return read(res)
 }
 
 func checkRange(from, to time.Time, step time.Duration) error {
@@ -83,8 +70,8 @@ func checkRange(from, to time.Time, step time.Duration) error {
 	return nil
 }
 
-func values(v parser.Value) ([]Value, error) {
-	switch v := v.(type) {
+func values(res *promql.Result) ([]Value, error) {
+	switch v := res.Value.(type) {
 	case promql.Scalar:
 		if math.IsNaN(v.V) {
 			return nil, nil
@@ -103,7 +90,11 @@ func values(v parser.Value) ([]Value, error) {
 	}
 }
 
-func lines(m promql.Matrix) []Line {
+func lines(res *promql.Result) ([]Line, error) {
+	m, err := res.Matrix()
+	if err != nil {
+		return nil, queryError(err)
+	}
 	out := make([]Line, 0, len(m))
 	for _, s := range m {
 		points := make([]dedup.Point, 0, len(s.Floats))
@@ -116,7 +107,7 @@ func lines(m promql.Matrix) []Line {
 			out = append(out, Line{Labels: identity(s.Metric), Points: points})
 		}
 	}
-	return out
+	return out, nil
 }
 
 // queryError says whose fault it is: the expression's, the caller's deadline's, or the history's.

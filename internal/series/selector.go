@@ -1,7 +1,7 @@
 package series
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,48 +13,69 @@ import (
 // nameLabel is the label under which Prometheus keeps the name of a metric.
 const nameLabel = "__name__"
 
+// maxQueryBytes bounds the text of one expression: nobody can read a longer one.
+const maxQueryBytes = 16 << 10
+
 // Quote returns a label value as a PromQL string literal, whatever the value holds.
 func Quote(v string) string {
 	// PromQL takes the replacement character for broken text, unless it is escaped.
 	return strings.ReplaceAll(strconv.Quote(labelValue(v)), "\uFFFD", `\ufffd`)
 }
 
-// Selector returns the PromQL selector of the series with this metric name and these labels, in a stable order:
-// dedup_dead_letters{pipeline="orders",queue="orders.dlq"}. Names and values are quoted as needed, so they may come from
-// anywhere. An empty value selects the series without that label.
-func Selector(name string, with map[string]string) string {
-	var parts []string
-	if !isIdentifier(name) {
-		parts, name = append(parts, Quote(name)), ""
+// CheckQuery reports what is wrong with a PromQL expression that Query is to evaluate, as an error of kind invalid: its syntax, with
+// line and column, and whether it gives one value per series at one time.
+func CheckQuery(promql string) error {
+	if len(promql) > maxQueryBytes {
+		return invalid(fmt.Sprintf("The PromQL expression has %d bytes, more than %d", len(promql), maxQueryBytes))
 	}
-	for _, l := range slices.Sorted(maps.Keys(with)) {
-		key := l
-		if !isIdentifier(l) {
-			key = Quote(l)
+	expr, err := parse(promql)
+	if err != nil {
+		return err
+	}
+	switch t := expr.Type(); t {
+	case parser.ValueTypeVector, parser.ValueTypeScalar:
+		return nil
+	default:
+		return invalid("The PromQL expression gives a " + parser.DocumentedType(t) +
+			"; it must give one value per series at one time, as rate, delta or max_over_time do of a range")
+	}
+}
+
+// Unstored returns the names that selectors of a PromQL expression ask for and that nobody stores, sorted: they never have a value.
+// An expression that is wrong has none.
+func Unstored(promql string) []string {
+	all, _ := matchers(promql)
+	var names []string
+	for _, m := range slices.Concat(all...) {
+		if m.Name == nameLabel && m.Type == labels.MatchEqual && !slices.Contains(Stored(), m.Value) {
+			names = append(names, m.Value)
 		}
-		parts = append(parts, key+"="+Quote(with[l]))
 	}
-	if len(parts) == 0 {
-		return name
-	}
-	return name + "{" + strings.Join(parts, ",") + "}"
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Selects reports whether some selector of a PromQL expression takes series of this name, whatever labels they have. Its error is
 // that of an expression that is wrong, of kind invalid.
 func Selects(promql, name string) (bool, error) {
+	all, err := matchers(promql)
+	refuses := func(m *labels.Matcher) bool { return m.Name == nameLabel && !m.Matches(name) }
+	return slices.ContainsFunc(all, func(selector []*labels.Matcher) bool { return !slices.ContainsFunc(selector, refuses) }), err
+}
+
+// matchers returns those of each selector of a PromQL expression.
+func matchers(promql string) ([][]*labels.Matcher, error) {
+	expr, err := parse(promql)
+	if err != nil {
+		return nil, err
+	}
+	return parser.ExtractSelectors(expr), nil
+}
+
+func parse(promql string) (parser.Expr, error) {
 	expr, err := newParser().ParseExpr(promql)
 	if err != nil {
-		return false, invalid("The PromQL expression is wrong: " + err.Error())
+		return nil, invalid("The PromQL expression is wrong: " + err.Error())
 	}
-	found := false
-	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-		if s, ok := n.(*parser.VectorSelector); ok && !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool {
-			return m.Name == nameLabel && !m.Matches(name)
-		}) {
-			found = true
-		}
-		return nil
-	})
-	return found, nil
+	return expr, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -192,27 +193,19 @@ func atClock(day time.Time, c clock, zone *time.Location) Moment {
 		return Moment{At: time.Date(y, m, d, c.hour, c.minute, c.second, c.nano, c.zone)}
 	}
 	var found []time.Time
-	var skipped time.Time
-	// No clock is a day and more away from UTC, and a zone is walked through from change to change of its offset.
-	for at, last := shown.Add(-28*time.Hour).In(zone), shown.Add(28*time.Hour); !at.After(last); {
-		_, offset := at.Zone()
-		begins, ends := at.ZoneBounds()
-		candidate := shown.Add(-time.Duration(offset) * time.Second)
-		switch {
-		case !ends.IsZero() && !candidate.Before(ends):
-		case begins.IsZero() || !candidate.Before(begins):
-			found = append(found, candidate.In(zone))
-		case skipped.IsZero():
-			skipped = begins.In(zone) // it is before this offset began, and was after the one before it ended
+	var at time.Time
+	// No clock is a day and more away from UTC, so that it has one of the offsets of before and after.
+	for _, near := range []time.Duration{-28 * time.Hour, 28 * time.Hour} {
+		_, offset := shown.Add(near).In(zone).Zone()
+		at = shown.Add(-time.Duration(offset) * time.Second).In(zone)
+		if _, then := at.Zone(); then == offset && !slices.ContainsFunc(found, at.Equal) {
+			found = append(found, at)
 		}
-		if ends.IsZero() {
-			break
-		}
-		at = ends
 	}
 	switch len(found) {
-	case 0:
-		return Moment{At: skipped, Skipped: true}
+	case 0: // by the later offset it would be before the clocks are put forward
+		_, skips := at.ZoneBounds()
+		return Moment{At: skips.In(zone), Skipped: true}
 	case 1:
 		return Moment{At: found[0]}
 	}

@@ -209,7 +209,7 @@ func (o *opened) work(ctx context.Context, db *series.DB, end time.Time) (err er
 	if err != nil {
 		return err
 	}
-	one := series.Selector(series.BrokerAcks, map[string]string{"pipeline": pipelineName(7)})
+	one := series.BrokerAcks + "{pipeline=" + series.Quote(pipelineName(7)) + "}"
 	o.Chart, err = median(3, func() error {
 		lines, err := db.QueryRange(ctx, one, at.Add(-historyDays*24*time.Hour), at, historyDays*24*time.Hour/500)
 		if err == nil && (len(lines) != 1 || len(lines[0].Points) < 490) {

@@ -2,11 +2,9 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
@@ -45,8 +43,5 @@ func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipe
 		}
 		report(fmt.Sprintf("take messages from %q", t.Name), mover.MayTake(ctx, dedup.QueueRef{Vhost: p.Vhost, Name: t.Name}))
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, ", "))
-	}
-	return nil
+	return mending(failed)
 }

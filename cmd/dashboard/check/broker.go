@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -45,10 +44,7 @@ func printBroker(w io.Writer, name string, r broker.Report) error {
 	if err := printNodes(w, r.Sample); err != nil {
 		failed = append(failed, err.Error())
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, ", "))
-	}
-	return nil
+	return mending(failed)
 }
 
 // passing reports whether a problem of a broker is none of its configuration: one that passes, or queues that are hidden,

@@ -2,6 +2,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,6 +123,14 @@ func amount[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// mending is the error of what failed; nil where nothing did.
+func mending(failed []string) error {
+	if len(failed) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(failed, ", "))
+}
+
 func needs(n int) string {
 	if n == 1 {
 		return "1 thing needs"
@@ -130,8 +139,5 @@ func needs(n int) string {
 }
 
 func orNone(s string) string {
-	if s == "" {
-		return "none told"
-	}
-	return s
+	return cmp.Or(s, "none told")
 }

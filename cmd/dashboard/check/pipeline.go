@@ -1,7 +1,6 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -38,10 +37,7 @@ func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 		}
 		fmt.Fprintf(w, "  %s %s: %s\n    %s\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, ", "))
-	}
-	return nil
+	return mending(failed)
 }
 
 // printQueue reports one queue, and whether the broker shows it.

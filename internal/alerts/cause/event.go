@@ -8,29 +8,45 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// causeOf is the cause that an event of a kind may be; empty for events that make no duplicates, such as a source that is lost
-// to us, and for those of a store, which make double effects.
-func causeOf(kind string) Kind {
+// A happening is what events of a kind say: the cause that they may be, and what happened.
+type happening struct {
+	cause Kind
+	said  string
+}
+
+// happeningOf is that of a kind of events; without a cause for events that make no duplicates, such as a source that is lost to us, and for
+// those of a store, which make double effects.
+func happeningOf(kind string) happening {
 	switch kind {
 	case "consumer_restart":
-		return Restart
+		return happening{Restart, "consumers restarted"}
 	case "ack_timeout":
-		return AckTimeout
-	case "broker_restart", "failover", "node_down", "partition", "alarm", "channels_closed":
-		return Broker
+		return happening{AckTimeout, "acks timed out"}
+	case "broker_restart":
+		return happening{Broker, "the broker was restarted"}
+	case "failover":
+		return happening{Broker, "a queue failed over"}
+	case "node_down":
+		return happening{Broker, "a node of the broker went down"}
+	case "partition":
+		return happening{Broker, "the broker was partitioned"}
+	case "alarm":
+		return happening{Broker, "the broker raised an alarm"}
+	case "channels_closed":
+		return happening{Broker, "channels of the broker were closed"}
 	case "job":
-		return OwnJob
+		return happening{OwnJob, "a job of this dashboard ran"}
 	case "mark":
-		return Deploy
+		return happening{Deploy, "a deploy was marked"}
 	}
-	return ""
+	return happening{said: "this happened"}
 }
 
 // ofCause returns the events that may be a cause. Of the broker's, what tells most stands alone: a restart closes channels too.
 func ofCause(events []dedup.Event, cause Kind) []dedup.Event {
 	var all, strong []dedup.Event
 	for _, e := range events {
-		if causeOf(e.Kind) != cause {
+		if happeningOf(e.Kind).cause != cause {
 			continue
 		}
 		all = append(all, e)
@@ -56,33 +72,11 @@ func happened(events []dedup.Event) string {
 			n += e.Happenings()
 		}
 	}
-	times := ""
-	if n > 1 {
-		times = " " + rule.Figured(float64(n), "time")
+	said := happeningOf(last).said
+	if n > 1 && last != "channels_closed" { // it counts channels
+		said += " " + rule.Figured(float64(n), "time")
 	}
-	switch last {
-	case "consumer_restart":
-		return "consumers restarted" + times
-	case "ack_timeout":
-		return "acks timed out" + times
-	case "broker_restart":
-		return "the broker was restarted" + times
-	case "failover":
-		return "a queue failed over" + times
-	case "node_down":
-		return "a node of the broker went down" + times
-	case "partition":
-		return "the broker was partitioned" + times
-	case "alarm":
-		return "the broker raised an alarm" + times
-	case "channels_closed":
-		return "channels of the broker were closed"
-	case "job":
-		return "a job of this dashboard ran" + times
-	case "mark":
-		return "a deploy was marked" + times
-	}
-	return "this happened" + times
+	return said
 }
 
 // quoted is what an event says of itself, within a sentence.

@@ -34,11 +34,10 @@ func (d *Dispatcher) planChannel(at time.Time, channel string, all []candidate) 
 			continue
 		}
 		it := d.on(channel, c)
-		b := batches[c.group]
-		if b == nil {
-			b = &batch{name: c.group, labels: c.groupLabels}
-			batches[c.group] = b
+		if batches[c.group] == nil {
+			batches[c.group] = &batch{name: c.group, labels: c.groupLabels}
 		}
+		b := batches[c.group]
 		if it.was() > dedup.Normal && it.told.At.After(b.told) {
 			b.told = it.told.At
 		}
@@ -144,7 +143,8 @@ func (d *Dispatcher) watchdog(at time.Time, channel string, c *candidate) []aler
 		return nil
 	}
 	d.put(alerts.Sent{Channel: channel, Key: c.alert.Key, Tier: c.tier, At: at, Began: c.alert.State.FiredAt})
-	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyWatchdog, At: at, Text: c.alert.Last.Why, ExternalURL: d.cfg.ExternalURL}
+	n := d.message(at, channel, alerts.NotifyWatchdog)
+	n.Text = c.alert.Last.Why
 	n.Group, _ = groupOf([]string{rule.LabelRule}, map[string]string{rule.LabelRule: alerts.RuleWatchdog}) // so that it waits for no other, and none for it
 	n.ID = identity(n, []item{it})
 	return []alerts.Notification{n}

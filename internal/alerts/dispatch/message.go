@@ -25,9 +25,8 @@ func (d *Dispatcher) notify(at time.Time, channel string, kind alerts.Notificati
 	if kind != alerts.NotifyEdges {
 		listed = min(listed, digestLists)
 	}
-	n := alerts.Notification{
-		Channel: channel, Kind: kind, Group: b.name, GroupLabels: b.labels, At: at, LeftOut: len(b.news) - listed, ExternalURL: d.cfg.ExternalURL,
-	}
+	n := d.message(at, channel, kind)
+	n.Group, n.GroupLabels, n.LeftOut = b.name, b.labels, len(b.news)-listed
 	for i, it := range b.news {
 		if i < listed {
 			n.Alerts = append(n.Alerts, d.words(at, it))
@@ -101,17 +100,26 @@ func (d *Dispatcher) link(k rule.Key) string {
 // identity returns the ID of a message: the same when a plan that could not be kept, or seemed not to be, is made again later, and another
 // one for every other message. So it says what each alert was before, and not when it is told.
 func identity(n alerts.Notification, items []item) string {
-	h := sha256.New()
-	// What is hashed is never read again, so that quoting is all it needs. A hash cannot fail.
-	_, _ = fmt.Fprintf(h, "%q %q %q", n.Channel, n.Kind, n.Group)
+	text := fmt.Appendf(nil, "%q %q %q", n.Channel, n.Kind, n.Group)
 	for _, it := range items {
 		began := it.alert.State.FiredAt
 		if began.IsZero() {
 			began = it.told.Began
 		}
-		_, _ = fmt.Fprintf(h, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flaps))
+		text = fmt.Appendf(text, " %q %q %d %d %d %d", it.alert.Key.String(), it.edge, it.tier, keptMillis(began), keptMillis(it.told.At), keptMillis(it.flaps))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return hashed(text)
+}
+
+// hashed makes an ID of a text that is never read again, so that quoting is all it needs.
+func hashed(text []byte) string {
+	h := sha256.Sum256(text)
+	return hex.EncodeToString(h[:16])
+}
+
+// message begins a notification.
+func (d *Dispatcher) message(at time.Time, channel string, kind alerts.NotificationKind) alerts.Notification {
+	return alerts.Notification{Channel: channel, Kind: kind, At: at, ExternalURL: d.cfg.ExternalURL}
 }
 
 // keptMillis returns a time as precisely as it is kept, and 0 for none.

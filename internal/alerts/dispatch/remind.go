@@ -2,9 +2,8 @@ package dispatch
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -69,16 +68,16 @@ func (d *Dispatcher) reminderOf(at time.Time, channel string, quiet []*candidate
 		return cmp.Or(cmp.Compare(b.tier, a.tier), a.alert.Key.Compare(b.alert.Key))
 	})
 	s := quiet[0].hush
-	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyReminder, At: at, Text: d.reminderText(at, s, quiet), ExternalURL: d.cfg.ExternalURL}
+	n := d.message(at, channel, alerts.NotifyReminder)
+	n.Text = reminderText(at, s, quiet)
 	n.Group, n.GroupLabels = groupOf([]string{silenceLabel}, map[string]string{silenceLabel: s.ID})
 	// Whatever the alerts are then: the outbox has it once, also when it is planned again after a restart.
-	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", n.Channel, n.Kind, s.ID))
-	n.ID = hex.EncodeToString(h[:16])
+	n.ID = hashed(fmt.Appendf(nil, "%q %q %q", n.Channel, n.Kind, s.ID))
 	return n
 }
 
 // reminderText says what counts in its first line, and the rest in the second.
-func (d *Dispatcher) reminderText(at time.Time, s *alerts.Silence, quiet []*candidate) string {
+func reminderText(at time.Time, s *alerts.Silence, quiet []*candidate) string {
 	var names, matchers []string
 	for _, c := range quiet[:min(len(quiet), remindNames)] {
 		k := c.alert.Key
@@ -106,9 +105,5 @@ func (d *Dispatcher) forget(at time.Time, silences []alerts.Silence) {
 	for _, s := range silences {
 		holds[s.ID] = !s.Expired(at)
 	}
-	for r := range d.reminded {
-		if !holds[r.silence] {
-			delete(d.reminded, r)
-		}
-	}
+	maps.DeleteFunc(d.reminded, func(r reminder, _ bool) bool { return !holds[r.silence] })
 }

@@ -55,12 +55,9 @@ func (c Config) Validate() error {
 			}
 		}
 	}
-	for _, wait := range []struct {
-		key  string
-		span time.Duration
-	}{{"wait", c.GroupWait}, {"interval", c.GroupInterval}, {"repeat", c.Repeat}} {
-		if wait.span < 0 {
-			fault("group.%s: must not be negative, but is %s", wait.key, wait.span)
+	for i, wait := range []time.Duration{c.GroupWait, c.GroupInterval, c.Repeat} {
+		if wait < 0 {
+			fault("group.%s: must not be negative, but is %s", []string{"wait", "interval", "repeat"}[i], wait)
 		}
 	}
 	if c.DigestAt < 0 {
@@ -179,7 +176,7 @@ func (d *Dispatcher) knownTier(k rule.Key) dedup.Tier {
 }
 
 func firingTier(s alerts.State) dedup.Tier {
-	if s.Phase == alerts.PhaseFiring || s.Phase == alerts.PhaseRecovering {
+	if s.Fires() {
 		return max(s.Tier, dedup.Normal)
 	}
 	return dedup.Normal

@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"time"
@@ -83,7 +81,7 @@ func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []cand
 		return nil
 	}
 	d.stand.said[channel] = at
-	n := alerts.Notification{Channel: channel, Kind: alerts.NotifyStanding, At: at, ExternalURL: d.cfg.ExternalURL}
+	n := d.message(at, channel, alerts.NotifyStanding)
 	n.Group, _ = groupOf([]string{standing}, map[string]string{standing: channel})
 	for i := range all {
 		n.Alerts = append(n.Alerts, d.restated(at, channel, &all[i])...)
@@ -91,8 +89,7 @@ func (d *Dispatcher) restate(at time.Time, channel string, news bool, all []cand
 	if len(n.Alerts) == 0 {
 		return nil
 	}
-	h := sha256.Sum256(fmt.Appendf(nil, "%q %q %d", n.Channel, n.Kind, keptMillis(at)))
-	n.ID = hex.EncodeToString(h[:16])
+	n.ID = hashed(fmt.Appendf(nil, "%q %q %d", n.Channel, n.Kind, keptMillis(at)))
 	return []alerts.Notification{n}
 }
 

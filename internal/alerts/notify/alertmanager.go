@@ -127,32 +127,30 @@ func (m *member) knows(one *alerts.NotifiedAlert, n alerts.Notification) bool {
 	return n.Kind == alerts.NotifyStanding && !one.Firing && one.EndsAt.Add(endsAgain).UnixMilli() < m.took.Load()
 }
 
-func checkAlertmanager(c Config) []error {
-	var problems []error
+func checkAlertmanager(c Config, p *problems) {
 	const example = "http://alertmanager:9093"
 	if len(c.URLs) == 0 {
-		problems = append(problems, errors.New("urls: is missing; list the address of every member of the cluster, e.g. "+example))
+		p.add("urls: is missing; list the address of every member of the cluster, e.g. %s", example)
 	}
 	if len(c.URLs) > maxManagers {
-		problems = append(problems, fmt.Errorf("urls: must be at most %d", maxManagers))
+		p.add("urls: must be at most %d", maxManagers)
 	}
 	for i, u := range c.URLs {
 		key := fmt.Sprintf("urls[%d]", i)
-		problems = append(problems, checkURL(key, u, example)...)
+		checkURL(p, key, u, example)
 		if strings.Contains(u.Reveal(), "/api/v") {
-			problems = append(problems, fmt.Errorf("%s: must not hold /api/v2, which is added to it, e.g. %s", key, example))
+			p.add("%s: must not hold /api/v2, which is added to it, e.g. %s", key, example)
 		}
 	}
 	if !c.Token.IsZero() && c.Username != "" {
-		problems = append(problems, errors.New("token: cannot be together with username; keep one of them"))
+		p.add("token: cannot be together with username; keep one of them")
 	}
 	if c.Username == "" && given(c.Password) {
-		problems = append(problems, errors.New("username: is missing; the password is sent with it"))
+		p.add("username: is missing; the password is sent with it")
 	}
 	if c.EndsAfter < 0 || c.EndsAfter > 0 && c.EndsAfter < 10*time.Minute || c.EndsAfter > 7*24*time.Hour {
-		problems = append(problems, fmt.Errorf("ends_after: must be between 10m and 168h, or 0s, which means %s", defaultEndsAfter))
+		p.add("ends_after: must be between 10m and 168h, or 0s, which means %s", defaultEndsAfter)
 	}
-	return problems
 }
 
 func openAlertmanager(c Config) (Channel, error) {

@@ -1,12 +1,14 @@
 package notify
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -60,54 +62,54 @@ type SMTP struct {
 	TLS string `yaml:"tls"`
 }
 
+// problems are what is wrong with a configuration; each begins with the key that is at fault.
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
 // Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it. None repeats a secret.
 func (c Config) Validate() error {
-	var problems []error
+	var p problems
 	if c.Name == "" {
-		problems = append(problems, errors.New("name: must not be empty"))
+		p.add("name: must not be empty")
 	}
 	k, ok := kinds()[c.Type]
 	if !ok {
-		return errors.Join(append(problems, fmt.Errorf("type: must be one of %s", strings.Join(Types(), ", ")))...)
+		p.add("type: must be one of %s", strings.Join(Types(), ", "))
+		return errors.Join(p...)
 	}
 	for _, key := range c.set() {
 		if !slices.Contains(k.keys, key) {
-			problems = append(problems, fmt.Errorf("%s: means nothing to a channel of type %s; remove it", key, c.Type))
+			p.add("%s: means nothing to a channel of type %s; remove it", key, c.Type)
 		}
 	}
-	problems = append(problems, k.check(c)...)
+	k.check(c, &p)
 	if c.Timeout < 0 || c.Timeout > maxTimeout {
-		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout))
+		p.add("timeout: must be between 0s (which means %s) and %s", defaultTimeout, maxTimeout)
 	}
-	problems = append(problems, c.checkWay()...)
-	return errors.Join(append(problems, c.unfit()...)...)
+	c.checkWay(&p)
+	return errors.Join(p...)
 }
 
-// checkWay returns what is wrong with the way to the receiver: whom to trust, and through which proxy.
-func (c Config) checkWay() []error {
-	var problems []error
+// checkWay checks the way to the receiver: whom to trust, through which proxy, and whether the secrets are fit for it.
+func (c Config) checkWay(p *problems) {
 	if _, err := c.roots(); err != nil {
-		problems = append(problems, fmt.Errorf("ca_file: %w", err))
+		p.add("ca_file: %w", err)
 	}
 	if _, err := c.proxy(); err != nil {
-		problems = append(problems, fmt.Errorf("proxy: %w", err))
+		p.add("proxy: %w", err)
 	}
-	return problems
+	c.unfit(p)
 }
 
 // set returns those keys with a value that not every type reads.
 func (c Config) set() []string {
 	var keys []string
-	for _, k := range []struct {
-		key string
-		set bool
-	}{
-		{"url", given(c.URL)}, {"urls", len(c.URLs) > 0}, {"token", given(c.Token)}, {"secret", given(c.Secret)},
-		{"username", c.Username != ""}, {"password", given(c.Password)}, {"smtp", c.SMTP != SMTP{}}, {"from", c.From != ""},
-		{"to", len(c.To) > 0}, {"ends_after", c.EndsAfter != 0}, {"proxy", given(c.Proxy)},
-	} {
-		if k.set {
-			keys = append(keys, k.key)
+	for field, v := range reflect.ValueOf(c).Fields() {
+		key := field.Tag.Get("yaml")
+		everyType := slices.Contains([]string{"name", "type", "timeout", "ca_file"}, key)
+		if empty := v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0; !everyType && !empty {
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -116,19 +118,18 @@ func (c Config) set() []string {
 // given tells whether a secret was written, whether or not it could be read.
 func given(s secret.Secret) bool { return !s.IsZero() || s.Err() != nil }
 
-// unfit returns why secrets could not be read from their environment variables or files, and which hold what no address or header can: it
+// unfit notes why secrets could not be read from their environment variables or files, and which hold what no address or header can: it
 // came with them by mistake, and would be found with the first message only.
-func (c Config) unfit() []error {
-	var problems []error
+func (c Config) unfit(p *problems) {
 	unread := func(key string, s secret.Secret) {
 		if s.Err() != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", key, s.Err()))
+			p.add("%s: %w", key, s.Err())
 		}
 	}
 	add := func(key string, s secret.Secret) {
 		unread(key, s)
 		if why := stray(s); why != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", key, why))
+			p.add("%s: %w", key, why)
 		}
 	}
 	add("url", c.URL)
@@ -139,7 +140,6 @@ func (c Config) unfit() []error {
 	add("secret", c.Secret)
 	unread("password", c.Password)
 	unread("proxy", c.Proxy)
-	return problems
 }
 
 // stray says what is in a secret that cannot be part of it. It never repeats the secret.
@@ -162,19 +162,9 @@ func (c Config) Standing() (every, believed time.Duration) {
 	return sayAgain, c.endsAfter()
 }
 
-func (c Config) endsAfter() time.Duration {
-	if c.EndsAfter == 0 {
-		return defaultEndsAfter
-	}
-	return c.EndsAfter
-}
+func (c Config) endsAfter() time.Duration { return cmp.Or(c.EndsAfter, defaultEndsAfter) }
 
-func (c Config) timeout() time.Duration {
-	if c.Timeout == 0 {
-		return defaultTimeout
-	}
-	return c.Timeout
-}
+func (c Config) timeout() time.Duration { return cmp.Or(c.Timeout, defaultTimeout) }
 
 // roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
 func (c Config) roots() (*x509.CertPool, error) {
@@ -207,23 +197,24 @@ func (c Config) proxy() (*url.URL, error) {
 	return u, nil
 }
 
-// checkURL returns what is wrong with an address. Its error never repeats it.
-func checkURL(key string, s secret.Secret, example string) []error {
+// checkURL checks an address. What it says never repeats it.
+func checkURL(p *problems, key string, s secret.Secret, example string) {
 	if s.Err() != nil || stray(s) != nil {
-		return nil // unfit tells
+		return // unfit tells
 	}
 	if s.IsZero() {
-		return []error{fmt.Errorf("%s: is missing; give an address as a value, {env: NAME} or {file: PATH}, e.g. %s", key, example)}
+		p.add("%s: is missing; give an address as a value, {env: NAME} or {file: PATH}, e.g. %s", key, example)
+		return
 	}
 	u, err := parseURL(s)
 	if err != nil {
-		return []error{fmt.Errorf("%s: %w, e.g. %s", key, err, example)}
+		p.add("%s: %w, e.g. %s", key, err, example)
+		return
 	}
 	// Through a proxy it would not be us who connects to it.
 	if ip, err := netip.ParseAddr(strings.TrimSuffix(u.Hostname(), ".")); err == nil && linkLocal(ip) {
-		return []error{fmt.Errorf("%s: is a link-local address, where no receiver is; give the receiver's own, e.g. %s", key, example)}
+		p.add("%s: is a link-local address, where no receiver is; give the receiver's own, e.g. %s", key, example)
 	}
-	return nil
 }
 
 // parseURL parses the address of a receiver. Its error never repeats it.

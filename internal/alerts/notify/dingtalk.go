@@ -35,33 +35,27 @@ const (
 
 // dingTalk posts as a custom robot of a DingTalk group.
 type dingTalk struct {
-	*client
-	target *url.URL
-	key    secret.Secret
+	*poster
+	key secret.Secret
 	// pace is kept by what the outbox sends, and trials by tests, which nobody waits for who has a message.
 	pace, trials pace
 }
 
-func checkDingTalk(c Config) []error {
+func checkDingTalk(c Config, p *problems) {
 	const example = "https://oapi.dingtalk.com/robot/send?access_token=TOKEN"
-	problems := checkURL("url", c.URL, example)
+	checkURL(p, "url", c.URL, example)
 	if u, err := parseURL(c.URL); err == nil && u.Query().Get("access_token") == "" {
-		problems = append(problems, errors.New("url: has no access_token; copy the whole address of the robot, e.g. "+example))
+		p.add("url: has no access_token; copy the whole address of the robot, e.g. %s", example)
 	}
-	return problems
 }
 
 func openDingTalk(c Config) (Channel, error) {
-	target, err := parseURL(c.URL)
-	if err != nil {
-		return nil, err
-	}
-	client, err := newClient(c)
+	to, err := openPoster(c)
 	if err != nil {
 		return nil, err
 	}
 	d := &dingTalk{
-		client: client, target: target, key: c.Secret,
+		poster: to, key: c.Secret,
 		pace:   pace{most: dingTalkMost - dingTalkTrials, length: dingTalkSpan},
 		trials: pace{most: dingTalkTrials, length: dingTalkSpan},
 	}
@@ -76,10 +70,7 @@ func (d *dingTalk) Patience() time.Duration { return dingTalkSpan + d.client.Pat
 
 // Send posts one message, and waits before it while the robot has posted as many as it may, or may have.
 func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
-	body, err := fit(n, dingTalkBody, func(body []byte) bool { return len(body) <= dingTalkBytes })
-	if err != nil {
-		return d.permanent("the message cannot be written")
-	}
+	body := fit(n, dingTalkBody, func(body []byte) bool { return len(body) <= dingTalkBytes })
 	turn := &d.pace
 	if n.Kind == alerts.NotifyTest {
 		turn = &d.trials
@@ -87,7 +78,7 @@ func (d *dingTalk) Send(ctx context.Context, n alerts.Notification) error {
 	if err := turn.wait(ctx); err != nil {
 		return d.waited(err)
 	}
-	answer, err := d.post(ctx, d.signed(time.Now()), jsonHeader(), body)
+	answer, err := d.client.post(ctx, d.signed(time.Now()), jsonHeader(), body)
 	if err != nil {
 		return err
 	}
@@ -158,45 +149,20 @@ func (d *dingTalk) security(text string) string {
 }
 
 // dingTalkBody writes a message of type markdown. Nobody is mentioned.
-func dingTalkBody(w words) ([]byte, error) {
-	var b strings.Builder
-	b.WriteString("### " + dingTalkEscape(w.subject) + "\n\n")
-	for _, l := range w.intro {
-		b.WriteString(dingTalkEscape(l) + "\n\n")
-	}
-	single := len(w.told) == 1 && w.told[0].headline == w.subject
-	for _, t := range w.told {
-		dingTalkAlert(&b, t, single)
-	}
-	for _, l := range w.outro {
-		b.WriteString(dingTalkEscape(l) + "\n\n")
-	}
-	b.WriteString("dedup-dashboard")
+func dingTalkBody(w words) []byte {
+	text := w.text(markup{
+		escape: dingTalkEscape, subject: "### %s\n\n", headline: "**%s**\n\n", line: "- **%s:** %s\n",
+		alert: "- [Open the alert](%s)\n", runbook: "- [Runbook](%s)\n",
+	}) + "dedup-dashboard"
 	if w.link != "" {
-		b.WriteString(" · [Open the dashboard](" + w.link + ")")
+		text += " · [Open the dashboard](" + w.link + ")"
 	}
-	return json.Marshal(map[string]any{
+	body, _ := json.Marshal(map[string]any{ // of strings it cannot fail
 		"msgtype":  "markdown",
-		"markdown": map[string]string{"title": dingTalkEscape(w.subject), "text": b.String()},
+		"markdown": map[string]string{"title": dingTalkEscape(w.subject), "text": text},
 		"at":       map[string]any{"isAtAll": false},
 	})
-}
-
-// dingTalkAlert writes one alert as a list, without the headline where it is that of the message.
-func dingTalkAlert(b *strings.Builder, t told, single bool) {
-	if !single {
-		b.WriteString("**" + dingTalkEscape(t.headline) + "**\n\n")
-	}
-	for _, l := range t.lines {
-		b.WriteString("- **" + l.name + ":** " + dingTalkEscape(l.text) + "\n")
-	}
-	if t.link != "" {
-		b.WriteString("- [Open the alert](" + t.link + ")\n")
-	}
-	if t.runbook != "" && len(t.lines) > 0 {
-		b.WriteString("- [Runbook](" + t.runbook + ")\n")
-	}
-	b.WriteString("\n")
+	return body
 }
 
 // dingTalkEscape puts full-width characters in the place of those that make markup or mentions: not every client of DingTalk knows a

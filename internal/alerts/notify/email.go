@@ -49,33 +49,30 @@ type email struct {
 	settled map[string]map[string]bool
 }
 
-func checkEmail(c Config) []error {
-	var problems []error
-	fault := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func checkEmail(c Config, p *problems) {
 	if c.SMTP.Host == "" || strings.ContainsAny(c.SMTP.Host, "/:@ \r\n") && net.ParseIP(c.SMTP.Host) == nil {
-		fault("smtp.host: must be the name or address of the mail server alone, e.g. mail.example.org")
+		p.add("smtp.host: must be the name or address of the mail server alone, e.g. mail.example.org")
 	}
 	if c.SMTP.Port < 0 || c.SMTP.Port > 65535 {
-		fault("smtp.port: must be between 1 and 65535, or 0, which means 587, and 465 with implicit TLS")
+		p.add("smtp.port: must be between 1 and 65535, or 0, which means 587, and 465 with implicit TLS")
 	}
 	if !slices.Contains([]string{"", tlsStart, tlsOpportunistic, tlsImplicit, tlsNone}, c.SMTP.TLS) {
-		fault("smtp.tls: must be %s, %s, %s or %s", tlsStart, tlsOpportunistic, tlsImplicit, tlsNone)
+		p.add("smtp.tls: must be %s, %s, %s or %s", tlsStart, tlsOpportunistic, tlsImplicit, tlsNone)
 	}
 	if c.Username == "" && given(c.Password) || c.Username != "" && !given(c.Password) {
-		fault("username: needs a password, and a password needs a username")
+		p.add("username: needs a password, and a password needs a username")
 	}
 	if _, err := mail.ParseAddress(c.From); err != nil {
-		fault("from: must be an address, e.g. Dashboard <alerts@example.org>")
+		p.add("from: must be an address, e.g. Dashboard <alerts@example.org>")
 	}
 	if len(c.To) == 0 || len(c.To) > maxRecipients {
-		fault("to: must be 1 to %d addresses; use a mailing list for more", maxRecipients)
+		p.add("to: must be 1 to %d addresses; use a mailing list for more", maxRecipients)
 	}
 	for i, text := range c.To {
 		if _, err := mail.ParseAddress(text); err != nil {
-			fault("to[%d]: must be an address, e.g. oncall@example.org", i)
+			p.add("to[%d]: must be an address, e.g. oncall@example.org", i)
 		}
 	}
-	return problems
 }
 
 func openEmail(c Config) (Channel, error) {
@@ -124,19 +121,11 @@ func (e *email) Send(ctx context.Context, n alerts.Notification) error {
 	if len(open) == 0 {
 		return nil
 	}
-	message, err := e.compose(n)
-	if err != nil {
-		return e.permanent("the message cannot be written: %s", e.say(err.Error()))
-	}
-	conversation := &conversation{}
-	defer conversation.hangUp()
-	stop := context.AfterFunc(ctx, conversation.hangUp)
-	defer stop()
-	server, err := e.dial(ctx, conversation)
+	server, err := e.dial(ctx)
 	if err != nil {
 		return e.explain(ctx, err)
 	}
-	got, refusals, err := deliver(server, message, e.from.Address, open)
+	got, refusals, err := deliver(server, e.compose(n), e.from.Address, open)
 	if err != nil {
 		return doubted(e.explain(ctx, err), errors.Is(err, errUnanswered))
 	}
@@ -240,22 +229,22 @@ func deliver(server *smtp.Client, message *gomail.Msg, from string, to []string)
 // angled writes an address as SMTP takes it.
 func angled(address string) string { return (&mail.Address{Address: address}).String() }
 
-// dial connects, encrypts and logs in.
-func (e *email) dial(ctx context.Context, conversation *conversation) (*smtp.Client, error) {
+// dial connects, encrypts and logs in. The connection ends with the context, whatever waits on it.
+func (e *email) dial(ctx context.Context) (*smtp.Client, error) {
 	options := []gomail.Option{
 		gomail.WithPort(e.port()), gomail.WithTimeout(e.config.timeout()), gomail.WithTLSConfig(e.tls),
-		gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-			raw, err := newDialer().DialContext(ctx, network, address)
+		gomail.WithDialContextFunc(func(dialing context.Context, network, address string) (net.Conn, error) {
+			raw, err := newDialer().DialContext(dialing, network, address)
 			if err != nil {
 				return nil, err
 			}
+			context.AfterFunc(ctx, func() { _ = raw.Close() })
 			bounded := &boundedConn{Conn: raw, left: maxMailAnswers}
-			conversation.begin(bounded)
 			if e.config.SMTP.TLS != tlsImplicit {
 				return bounded, nil
 			}
 			secured := tls.Client(bounded, e.tls)
-			return secured, secured.HandshakeContext(ctx)
+			return secured, secured.HandshakeContext(dialing)
 		}),
 	}
 	switch e.config.SMTP.TLS {
@@ -281,8 +270,7 @@ func (e *email) dial(ctx context.Context, conversation *conversation) (*smtp.Cli
 
 // code returns the code that the server answered with, 0 where it did not answer.
 func code(err error) int {
-	var answer *textproto.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*textproto.Error](err); ok {
 		return answer.Code
 	}
 	return 0
@@ -328,29 +316,4 @@ func (c *boundedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p[:min(len(p), c.left)])
 	c.left -= n
 	return n, err
-}
-
-// A conversation is a connection that can be ended from outside at any time, also before it has begun.
-type conversation struct {
-	mu    sync.Mutex
-	conn  net.Conn
-	ended bool
-}
-
-func (c *conversation) begin(conn net.Conn) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.conn = conn
-	if c.ended {
-		_ = conn.Close()
-	}
-}
-
-func (c *conversation) hangUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	if c.conn != nil {
-		_ = c.conn.Close()
-	}
 }

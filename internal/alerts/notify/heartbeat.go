@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"dedup-dashboard/internal/secret"
@@ -31,13 +30,13 @@ func (c HeartbeatConfig) Validate() error {
 	if !c.On() && c.Timeout == 0 && c.CAFile == "" && !given(c.Proxy) {
 		return nil
 	}
-	problems := checkURL("url", c.URL, "https://heartbeats.example.org/ping/dashboard")
+	var p problems
+	checkURL(&p, "url", c.URL, "https://heartbeats.example.org/ping/dashboard")
 	if c.Timeout < 0 || c.Timeout > defaultTimeout {
-		problems = append(problems, fmt.Errorf("timeout: must be between 0s (which means %s) and %s", defaultTimeout, defaultTimeout))
+		p.add("timeout: must be between 0s (which means %s) and %s", defaultTimeout, defaultTimeout)
 	}
-	channel := c.channel()
-	problems = append(problems, channel.checkWay()...)
-	return errors.Join(append(problems, channel.unfit()...)...)
+	c.channel().checkWay(&p)
+	return errors.Join(p...)
 }
 
 // channel returns the same as a channel, which is reached in the same way.
@@ -46,30 +45,23 @@ func (c HeartbeatConfig) channel() Config {
 }
 
 // A Heartbeat tells somebody outside that the dashboard lives. It is safe for concurrent use.
-type Heartbeat struct {
-	client *client
-	target *url.URL
-}
+type Heartbeat struct{ to *poster }
 
 // OpenHeartbeat returns the heartbeat that the configuration describes. It connects to nothing; the errors are those of Validate.
 func OpenHeartbeat(c HeartbeatConfig) (*Heartbeat, error) {
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("open the heartbeat: %w", err)
 	}
-	target, err := parseURL(c.URL)
-	if err != nil {
-		return nil, fmt.Errorf("open the heartbeat: url: %w", err)
-	}
-	client, err := newClient(c.channel())
+	to, err := openPoster(c.channel())
 	if err != nil {
 		return nil, fmt.Errorf("open the heartbeat: %w", err)
 	}
-	client.who = "heartbeat"
-	return &Heartbeat{client: client, target: target}, nil
+	to.who = "heartbeat"
+	return &Heartbeat{to}, nil
 }
 
 // Beat tells it once. Every answer with 2xx takes it; any other is an *alerts.DeliveryError, which holds no secret.
 func (h *Heartbeat) Beat(ctx context.Context) error {
-	_, err := h.client.post(ctx, h.target, http.Header{}, nil)
+	_, err := h.to.post(ctx, http.Header{}, nil)
 	return err
 }

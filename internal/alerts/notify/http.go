@@ -126,6 +126,28 @@ func (c *client) post(ctx context.Context, target *url.URL, header http.Header, 
 	return text, nil
 }
 
+// A poster is a client of one address.
+type poster struct {
+	*client
+	target *url.URL
+}
+
+func openPoster(c Config) (*poster, error) {
+	target, err := parseURL(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	client, err := newClient(c)
+	if err != nil {
+		return nil, err
+	}
+	return &poster{client, target}, nil
+}
+
+func (p *poster) post(ctx context.Context, header http.Header, body []byte) ([]byte, error) {
+	return p.client.post(ctx, p.target, header, body)
+}
+
 // jsonHeader returns the headers of a request with a body in JSON.
 func jsonHeader() http.Header {
 	return http.Header{"Content-Type": {"application/json; charset=utf-8"}}
@@ -274,45 +296,43 @@ func (v voice) again(after time.Duration, format string, args ...any) error {
 
 // doubted marks a failure as one after which the message may have arrived, if it is.
 func doubted(err error, doubtful bool) error {
-	var d *alerts.DeliveryError
-	if errors.As(err, &d) {
+	if d, ok := errors.AsType[*alerts.DeliveryError](err); ok {
 		d.Doubtful = doubtful
 	}
 	return err
 }
 
+// is reports whether an error is, or wraps, one of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // unreached words why there is no answer. All but a link-local address may be better later.
 func (v voice) unreached(ctx context.Context, host string, err error) error {
-	var (
-		authority x509.UnknownAuthorityError
-		name      x509.HostnameError
-		invalid   x509.CertificateInvalidError
-		record    tls.RecordHeaderError
-		lookup    *net.DNSError
-		address   *url.Error
-		timeout   net.Error
-	)
-	if errors.As(err, &address) {
+	if address, ok := errors.AsType[*url.Error](err); ok {
 		err = address.Err // its text holds the address
 	}
+	invalid, expired := errors.AsType[x509.CertificateInvalidError](err)
+	timeout, timed := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, errLocal):
 		return v.permanent("%s leads to a link-local address, where no receiver is; correct its address", host)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return v.again(0, "%s had not answered when we were stopped", host)
-	case errors.As(err, &authority):
+	case is[x509.UnknownAuthorityError](err):
 		return v.again(0, "%s showed a certificate of an unknown authority; set ca_file to the authority that signed it", host)
-	case errors.As(err, &name):
+	case is[x509.HostnameError](err):
 		return v.again(0, "%s showed a certificate for another name; use the name in the certificate", host)
-	case errors.As(err, &invalid):
+	case expired:
 		return v.again(0, "%s showed a certificate that is not valid: %s", host, v.say(invalid.Error()))
-	case errors.As(err, &record):
+	case is[tls.RecordHeaderError](err):
 		return v.again(0, "%s does not speak TLS on this port; see its scheme and port", host)
-	case errors.As(err, &lookup):
+	case is[*net.DNSError](err):
 		return v.again(0, "the name %s cannot be resolved; see that it is right and that the name server answers", host)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return v.again(0, "%s refuses connections; see that it runs and that its port is right", host)
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded), timed && timeout.Timeout():
 		return v.again(0, "%s did not answer in time; it is down or slow, or a firewall drops packets", host)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return v.again(0, "%s closed the connection without an answer", host)

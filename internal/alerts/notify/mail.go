@@ -12,7 +12,7 @@ import (
 )
 
 // compose writes the message in plain text and HTML. The same notification has the same Message-ID, so that a mailbox can tell it again.
-func (e *email) compose(n alerts.Notification) (*gomail.Msg, error) {
+func (e *email) compose(n alerts.Notification) *gomail.Msg {
 	w := describe(n, cuts(n)[0])
 	id := hex.EncodeToString(signature("message", n.ID))[:32]
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("part-"+id))
@@ -25,7 +25,7 @@ func (e *email) compose(n alerts.Notification) (*gomail.Msg, error) {
 	m.SetGenHeader(gomail.HeaderXAutoResponseSuppress, "All")
 	m.SetBodyString(gomail.TypeTextPlain, plain(w))
 	m.AddAlternativeString(gomail.TypeTextHTML, page(w))
-	return m, nil
+	return m
 }
 
 // domain returns what follows the @ of an address.
@@ -35,32 +35,9 @@ func domain(address string) string {
 
 // plain writes a message without markup, one thing to a line.
 func plain(w words) string {
-	var b strings.Builder
-	b.WriteString(w.subject + "\n\n")
-	for _, l := range w.intro {
-		b.WriteString(l + "\n\n")
-	}
-	single := len(w.told) == 1 && w.told[0].headline == w.subject
-	for _, t := range w.told {
-		if !single {
-			b.WriteString(t.headline + "\n")
-		}
-		for _, l := range t.lines {
-			b.WriteString(l.name + ": " + l.text + "\n")
-		}
-		if t.link != "" {
-			b.WriteString("Alert: " + t.link + "\n")
-		}
-		if t.runbook != "" && len(t.lines) > 0 {
-			b.WriteString("Runbook: " + t.runbook + "\n")
-		}
-		b.WriteString("\n")
-	}
-	for _, l := range w.outro {
-		b.WriteString(l + "\n\n")
-	}
-	b.WriteString(strings.TrimSpace("-- \ndedup-dashboard "+w.link) + "\n")
-	return b.String()
+	return w.text(markup{
+		escape: func(s string) string { return s }, subject: "%s\n\n", headline: "%s\n", line: "%s: %s\n", alert: "Alert: %s\n", runbook: "Runbook: %s\n",
+	}) + strings.TrimSpace("-- \ndedup-dashboard "+w.link) + "\n"
 }
 
 // page writes a message in HTML that needs nothing from elsewhere: no image, no script, no font.
@@ -72,9 +49,8 @@ func page(w words) string {
 	for _, l := range w.intro {
 		b.WriteString("<p>" + esc(l) + "</p>\n")
 	}
-	single := len(w.told) == 1 && w.told[0].headline == w.subject
 	for _, t := range w.told {
-		if !single {
+		if !w.single() {
 			b.WriteString("<h2 style=\"font-size:15px;color:" + colour(t.tier) + "\">" + esc(t.headline) + "</h2>\n")
 		}
 		pageAlert(&b, t)
@@ -95,11 +71,7 @@ func pageAlert(b *strings.Builder, t told) {
 		}
 		b.WriteString("</table>\n")
 	}
-	links := anchor("", t.link, "Open the alert")
-	if len(t.lines) > 0 {
-		links += anchor(" · ", t.runbook, "Runbook")
-	}
-	if links != "" {
+	if links := anchor("", t.link, "Open the alert") + anchor(" · ", t.runbook, "Runbook"); links != "" {
 		b.WriteString("<p>" + strings.TrimPrefix(links, " · ") + "</p>\n")
 	}
 }

@@ -1,3 +1,7 @@
+// Package notify delivers notifications to people: one file for each type of channel, over one hardened HTTP client and one mailer.
+//
+// A channel tries once. Whether and when to try again is for the outbox, which reads it off the *alerts.DeliveryError. What a channel
+// says is decided in text.go for all of them alike; a channel adds its own markup, after it has escaped the words for it.
 package notify
 
 import (
@@ -22,8 +26,8 @@ type Channel interface {
 type kind struct {
 	// keys are those of the configuration that it reads, beside the ones that every channel has.
 	keys []string
-	// check returns what is wrong with them; each message begins with the key that is at fault.
-	check func(Config) []error
+	// check notes what is wrong with them.
+	check func(Config, *problems)
 	open  func(Config) (Channel, error)
 	// groups is true where the receiver groups alerts by itself.
 	groups bool

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -20,38 +19,24 @@ const (
 )
 
 // slack posts to an incoming webhook of Slack, or of a chat that takes the same messages.
-type slack struct {
-	*client
-	target *url.URL
-}
+type slack struct{ *poster }
 
-func checkSlack(c Config) []error {
-	return checkURL("url", c.URL, "https://hooks.slack.com/services/T000/B000/TOKEN")
+func checkSlack(c Config, p *problems) {
+	checkURL(p, "url", c.URL, "https://hooks.slack.com/services/T000/B000/TOKEN")
 }
 
 func openSlack(c Config) (Channel, error) {
-	target, err := parseURL(c.URL)
-	if err != nil {
-		return nil, err
-	}
-	client, err := newClient(c)
-	if err != nil {
-		return nil, err
-	}
-	return &slack{client: client, target: target}, nil
+	to, err := openPoster(c)
+	return &slack{to}, err
 }
 
 // Send posts one message.
 func (s *slack) Send(ctx context.Context, n alerts.Notification) error {
-	message, err := fit(n, func(w words) (slackMessage, error) { return newSlackMessage(w), nil }, slackMessage.fits)
+	body, err := json.Marshal(fit(n, newSlackMessage, slackMessage.fits))
 	if err != nil {
 		return s.permanent("the message cannot be written")
 	}
-	body, err := json.Marshal(message)
-	if err != nil {
-		return s.permanent("the message cannot be written")
-	}
-	answer, err := s.post(ctx, s.target, jsonHeader(), body)
+	answer, err := s.post(ctx, jsonHeader(), body)
 	if err != nil {
 		return err
 	}
@@ -170,7 +155,7 @@ func slackAlert(t told) string {
 	if t.link != "" {
 		links = append(links, slackLink(t.link, "Open the alert"))
 	}
-	if t.runbook != "" && len(t.lines) > 0 {
+	if t.runbook != "" {
 		links = append(links, slackLink(t.runbook, "Runbook"))
 	}
 	if len(links) > 0 {

@@ -30,8 +30,7 @@ type told struct {
 	// headline says tier, subject and value against limit in one line.
 	headline string
 	tier     dedup.Tier
-	firing   bool
-	// lines say the rest; empty where only the headline is told.
+	// lines say the rest, and runbook where to read more; empty where only the headline is told.
 	lines         []line
 	link, runbook string
 }
@@ -53,15 +52,51 @@ func cuts(n alerts.Notification) []cut {
 }
 
 // fit renders a notification as whole as the channel takes it; fits decides.
-func fit[T any](n alerts.Notification, render func(words) (T, error), fits func(T) bool) (T, error) {
-	var out T
-	var err error
+func fit[T any](n alerts.Notification, render func(words) T, fits func(T) bool) (out T) {
 	for _, c := range cuts(n) {
-		if out, err = render(describe(n, c)); err != nil || fits(out) {
+		if out = render(describe(n, c)); fits(out) {
 			break
 		}
 	}
-	return out, err
+	return out
+}
+
+// A markup is how a channel writes the parts of a message as text: formats of what escape has made fit.
+type markup struct {
+	escape                                  func(string) string
+	subject, headline, line, alert, runbook string
+}
+
+// single reports whether the first line of a message says the same as that of its only alert.
+func (w words) single() bool { return len(w.told) == 1 && w.told[0].headline == w.subject }
+
+// text writes a message up to its last line, which is each channel's own.
+func (w words) text(m markup) string {
+	var b strings.Builder
+	put := func(format string, texts ...any) { fmt.Fprintf(&b, format, texts...) }
+	put(m.subject, m.escape(w.subject))
+	for _, l := range w.intro {
+		put("%s\n\n", m.escape(l))
+	}
+	for _, t := range w.told {
+		if !w.single() {
+			put(m.headline, m.escape(t.headline))
+		}
+		for _, l := range t.lines {
+			put(m.line, l.name, m.escape(l.text))
+		}
+		if t.link != "" {
+			put(m.alert, t.link)
+		}
+		if t.runbook != "" {
+			put(m.runbook, t.runbook)
+		}
+		put("\n")
+	}
+	for _, l := range w.outro {
+		put("%s\n\n", m.escape(l))
+	}
+	return b.String()
 }
 
 // describe puts a notification into words.
@@ -199,13 +234,14 @@ func intro(n alerts.Notification, listed, left int) []string {
 
 // tell puts one alert into words.
 func tell(a *alerts.NotifiedAlert, at time.Time, full bool) told {
-	t := told{headline: headline(a, at), tier: a.Tier, firing: a.Firing, link: safeLink(a.Link), runbook: safeLink(a.Runbook)}
+	t := told{headline: headline(a, at), tier: a.Tier, link: safeLink(a.Link)}
 	if !a.Firing {
 		t.tier = dedup.Normal
 	}
 	if !full {
 		return t
 	}
+	t.runbook = safeLink(a.Runbook)
 	add := func(name, text string) {
 		if text != "" {
 			t.lines = append(t.lines, line{name, text})

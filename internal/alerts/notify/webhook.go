@@ -1,12 +1,12 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -24,31 +24,22 @@ const (
 )
 
 type webhook struct {
-	*client
-	name   string
-	target *url.URL
+	*poster
 	config Config
 }
 
-func checkWebhook(c Config) []error {
-	return checkURL("url", c.URL, "https://hooks.example.org/dedup")
+func checkWebhook(c Config, p *problems) {
+	checkURL(p, "url", c.URL, "https://hooks.example.org/dedup")
 }
 
 func openWebhook(c Config) (Channel, error) {
-	target, err := parseURL(c.URL)
-	if err != nil {
-		return nil, err
-	}
-	client, err := newClient(c)
-	if err != nil {
-		return nil, err
-	}
-	return &webhook{client: client, name: c.Name, target: target, config: c}, nil
+	to, err := openPoster(c)
+	return &webhook{to, c}, err
 }
 
 // Send posts the notification as Alertmanager posts to a webhook; every answer with 2xx takes it.
 func (w *webhook) Send(ctx context.Context, n alerts.Notification) error {
-	body, err := json.Marshal(newMessage(n, w.name))
+	body, err := json.Marshal(newMessage(n, w.config.Name))
 	if err != nil {
 		return w.permanent("the message cannot be written")
 	}
@@ -62,7 +53,7 @@ func (w *webhook) Send(ctx context.Context, n alerts.Notification) error {
 		header.Set(headerTimestamp, at)
 		header.Set(headerSignature, "sha256="+hex.EncodeToString(signature(w.config.Secret.Reveal(), at+"."+string(body))))
 	}
-	_, err = w.post(ctx, w.target, header, body)
+	_, err = w.post(ctx, header, body)
 	return err
 }
 
@@ -130,27 +121,16 @@ func newMessageAlert(a *alerts.NotifiedAlert, n alerts.Notification) messageAler
 		GeneratorURL: safeLink(a.Link), Fingerprint: fingerprint(a.Key),
 	}
 	if !a.Firing {
-		out.Status, out.EndsAt = "resolved", endOf(a, n.At)
+		out.Status, out.EndsAt = "resolved", cmp.Or(a.EndsAt, n.At).UTC()
 	}
 	return out
 }
 
-// endOf returns when an alert that is resolved ended.
-func endOf(a *alerts.NotifiedAlert, at time.Time) time.Time {
-	if a.EndsAt.IsZero() {
-		return at.UTC()
-	}
-	return a.EndsAt.UTC()
-}
-
 // standIn is the alert of a notification that has none, so that a receiver that goes through the alerts has something to tell.
 func standIn(n alerts.Notification) messageAlert {
-	name := map[alerts.NotificationKind]string{
+	name := cmp.Or(map[alerts.NotificationKind]string{
 		alerts.NotifyTest: "test_notification", alerts.NotifyReminder: "silence_expires", alerts.NotifyWatchdog: "watchdog",
-	}[n.Kind]
-	if name == "" {
-		name = "notification"
-	}
+	}[n.Kind], "notification")
 	w := describe(n, cut{})
 	labels := labelSet(n.GroupLabels) // which tell two reminders apart
 	labels["alertname"], labels["severity"], labels["kind"] = name, dedup.Warning.String(), string(rule.OfDashboard)

@@ -7,28 +7,16 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// byFindings judges each pipeline by its findings of the kinds of a rule, each at its own tier: one alert per pipeline, with the
+// ofFindings judges each pipeline by its findings of the kinds of a rule, each at its own tier: one alert per pipeline, with the
 // worst finding as its reason and the others as evidence. What its sources that are down would show cannot be told.
-func byFindings(in *Round, r Rule) []Judgement {
-	why := in.Stale()
-	out := make([]Judgement, 0, len(in.Snapshot.Pipelines))
-	for i := range in.Snapshot.Pipelines {
-		p, labels := &in.Snapshot.Pipelines[i], in.labels[i]
-		if !r.Covers(labels) {
-			continue
-		}
-		j := in.judgement(r, OfPipeline, p.Pipeline.Name, labels)
-		if why != "" {
-			out = append(out, j.Unjudged(HealthError, why))
-			continue
-		}
-		rests := []string{"broker", "store", "reported"}
-		if !slices.Contains(r.Findings, EveryOtherFinding) {
-			rests = findingSources(r.Findings)
-		}
-		out = append(out, judgeFindings(j, p, r.findingsOf(p, labels), rests).withDown(p.Down, rests))
+func ofFindings(kinds []string) measure {
+	rests := []string{"broker", "store", "reported"}
+	if !slices.Contains(kinds, EveryOtherFinding) {
+		rests = findingSources(kinds)
 	}
-	return out
+	return ofPipeline(func(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+		return judgeFindings(j, p, r.findingsOf(p, j.Labels), rests)
+	}, rests...)
 }
 
 // findingsOf returns the findings of a pipeline that the rule judges.

@@ -1,7 +1,9 @@
 package rule
 
 import (
+	"cmp"
 	"math"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -25,17 +27,14 @@ func (l Limits) leave(limit float64) float64 {
 	return limit * l.Leave
 }
 
+// all are the limits of warning, severe and emergency.
+func (l *Limits) all() [3]**float64 { return [3]**float64{&l.Warning, &l.Severe, &l.Emergency} }
+
 func (l Limits) of(t dedup.Tier) *float64 {
-	switch t {
-	case dedup.Warning:
-		return l.Warning
-	case dedup.Severe:
-		return l.Severe
-	case dedup.Emergency:
-		return l.Emergency
-	default:
+	if t < dedup.Warning {
 		return nil
 	}
+	return *l.all()[t-dedup.Warning]
 }
 
 func (l Limits) any() bool { return l.Warning != nil || l.Severe != nil || l.Emergency != nil }
@@ -119,17 +118,56 @@ func (l Limits) check(say func(string, ...any), disabled bool) {
 
 // with returns the limits with those that another one gives.
 func (l Limits) with(o Limits) Limits {
-	if o.Warning != nil {
-		l.Warning = o.Warning
+	for i, given := range o.all() {
+		if *given != nil {
+			*l.all()[i] = *given
+		}
 	}
-	if o.Severe != nil {
-		l.Severe = o.Severe
-	}
-	if o.Emergency != nil {
-		l.Emergency = o.Emergency
-	}
-	if o.Leave != 0 {
-		l.Leave = o.Leave
-	}
+	l.Leave = cmp.Or(o.Leave, l.Leave)
 	return l
+}
+
+// AtOnce, as a span of a custom rule's Timing, is no time at all: there, 0 says that nothing was given.
+const AtOnce time.Duration = -1
+
+// Timing says how long a tier must be reached before it fires, and how long what holds it must be gone before it falls.
+type Timing struct {
+	Warning, Severe, Emergency time.Duration
+	KeepFiring                 time.Duration
+}
+
+// DefaultTiming is that of a rule that gives none.
+func DefaultTiming() Timing {
+	return Timing{Warning: 2 * time.Minute, Severe: 2 * time.Minute, Emergency: time.Minute, KeepFiring: 5 * time.Minute}
+}
+
+// For returns how long the tier must be reached before it fires.
+func (t Timing) For(tier dedup.Tier) time.Duration {
+	switch tier {
+	case dedup.Emergency:
+		return t.Emergency
+	case dedup.Severe:
+		return t.Severe
+	default:
+		return t.Warning
+	}
+}
+
+// with returns the timing with the spans that another one gives.
+func (t Timing) with(o Timing) Timing {
+	t.Warning, t.Severe = given(o.Warning, t.Warning), given(o.Severe, t.Severe)
+	t.Emergency, t.KeepFiring = given(o.Emergency, t.Emergency), given(o.KeepFiring, t.KeepFiring)
+	return t
+}
+
+// given returns the span that a rule gives, or else the one that holds.
+func given(span, otherwise time.Duration) time.Duration {
+	switch span {
+	case 0:
+		return otherwise
+	case AtOnce:
+		return 0
+	default:
+		return span
+	}
 }

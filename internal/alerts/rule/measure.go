@@ -3,26 +3,25 @@ package rule
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"dedup-dashboard/internal/dedup"
 )
 
-// A MeasureFunc judges every subject of a round that the rule covers by one measure of the snapshot.
-type MeasureFunc func(in *Round, r Rule) []Judgement
-
-// Measure returns the measure of a name, and false where there is none.
-func Measure(name string) (MeasureFunc, bool) {
-	m, ok := measures()[name]
-	return m.judge, ok
+// IsMeasure reports whether there is a measure of a name.
+func IsMeasure(name string) bool {
+	_, ok := measures()[name]
+	return ok
 }
 
 // A measure is a figure of the snapshot that rules judge.
 type measure struct {
 	// kind is what it judges; empty where it names the kind of each subject.
-	kind  SubjectKind
-	judge MeasureFunc
+	kind SubjectKind
+	// judge fills value, tiers, health and why into the judgement of one subject.
+	judge func(in *Round, s *Subject, r Rule, j Judgement) Judgement
+	// rests are the kinds of sources that it rests on, of those that the subject has.
+	rests []string
 	// findings are the kinds of findings that it judges along.
 	findings []string
 	// tiers are those that it reaches by what is no limit of a rule: limits of the pipeline, intervals without an answer, and findings,
@@ -32,7 +31,22 @@ type measure struct {
 	limits string
 }
 
-func measureNames() []string { return slices.Sorted(maps.Keys(measures())) }
+// ofPipeline is a measure of pipelines that rests on sources of these kinds.
+func ofPipeline(judge func(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement, rests ...string) measure {
+	return measure{kind: OfPipeline, rests: rests, judge: func(_ *Round, s *Subject, r Rule, j Judgement) Judgement { return judge(s.pipeline, r, j) }}
+}
+
+// reaching returns a measure that reaches tiers by what is no limit of a rule, by findings of these kinds among others.
+func (m measure) reaching(tiers []dedup.Tier, findings ...string) measure {
+	m.tiers, m.findings = tiers, findings
+	return m
+}
+
+// refusing returns a measure whose rules take no limits.
+func (m measure) refusing(limits string) measure {
+	m.limits = limits
+	return m
+}
 
 // measures returns the measures by name.
 func measures() map[string]measure {
@@ -41,79 +55,41 @@ func measures() map[string]measure {
 	type tiers = []dedup.Tier
 	warning, severe, emergency := dedup.Warning, dedup.Severe, dedup.Emergency
 	return map[string]measure{
-		"duplicate_rate": {kind: OfPipeline, judge: byPipeline(duplicateRate, broker, store, reported),
-			tiers: tiers{warning, severe, emergency}, limits: ofThePage},
-		"ack_latency": {kind: OfPipeline, judge: byPipeline(ackLatency, broker, reported),
-			tiers: tiers{warning, severe}, limits: ofThePage},
-		"dead_letters":       {kind: OfPipeline, judge: byPipeline(deadLetters, broker), findings: []string{"dead_letters_wait"}},
-		"dead_letter_inflow": {kind: OfPipeline, judge: byPipeline(deadLetterInflow, broker)},
-		"stuck_markers": {kind: OfPipeline, judge: byPipeline(stuckMarkers, broker, store),
-			tiers: tiers{warning, severe}, findings: []string{"stuck_markers"}},
-		"markers_without_expiry": {kind: OfPipeline, judge: byPipeline(markersWithoutExpiry, store),
-			tiers: tiers{warning, severe}, findings: []string{"marker_without_expiry"}},
-		"looping": {kind: OfPipeline, judge: byPipeline(looping, broker, store, reported),
-			tiers: tiers{severe}, findings: []string{"looping"}},
-		"unacked_without_ack": {kind: OfPipeline, judge: byPipeline(unackedWithoutAck, broker)},
-		"lost_messages": {kind: OfPipeline, judge: byPipeline(lostMessages, broker, store, reported),
-			tiers: tiers{warning, severe, emergency}, findings: lossKinds()},
-		"double_effects": {kind: OfPipeline, judge: byPipeline(doubleEffects, broker, store),
-			tiers: tiers{warning, emergency}, findings: []string{"double_effects"}},
-		"failure_rate":              {kind: OfPipeline, judge: byPipeline(failureRate, store, reported)},
-		"ack_timeouts":              {kind: OfPipeline, judge: byPipeline(ackTimeouts, broker)},
-		"ready":                     {kind: OfPipeline, judge: byPipeline(readyMessages, broker)},
-		"consumer_restarts":         {kind: OfPipeline, judge: byPipeline(consumerRestarts, broker)},
-		"shared_dead_letters":       {kind: OfQueue, judge: byQueue(sharedDeadLetters)},
-		"shared_dead_letter_inflow": {kind: OfQueue, judge: byQueue(sharedInflow)},
-		"broker_alarm":              {kind: OfBroker, judge: byBroker(nodesInAlarm)},
-		"node_down":                 {kind: OfBroker, judge: byBroker(nodesDown)},
-		"partition":                 {kind: OfBroker, judge: byBroker(nodesCutOff)},
-		"minority":                  {kind: OfBroker, judge: byBroker(queuesWithoutService)},
-		"source_unreachable":        {judge: sourcesUnreachable, tiers: tiers{warning}},
-		"watchdog": {kind: OfDashboard, judge: bySelf(watchdog),
-			tiers: tiers{warning}, limits: "the watchdog always fires at warning; leave the limits out"},
-		"evaluation_late":   {kind: OfDashboard, judge: bySelf(evaluationLate)},
-		"outbox_age":        {kind: OfDashboard, judge: bySelf(outboxAge)},
-		"disk_used":         {kind: OfDashboard, judge: bySelf(diskUsed)},
-		"deliveries_failed": {kind: OfDashboard, judge: bySelf(deliveriesFailed)},
-		"receiver_faults":   {kind: OfDashboard, judge: bySelf(receiverFaults)},
-		"audit_refused":     {kind: OfDashboard, judge: bySelf(auditRefused)},
-	}
-}
-
-// A pipelineMeasure fills value, tiers, health and why into the judgement of one pipeline.
-type pipelineMeasure func(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement
-
-// byPipeline judges each pipeline by a measure that rests on sources of these kinds.
-func byPipeline(measure pipelineMeasure, rests ...string) MeasureFunc {
-	return func(in *Round, r Rule) []Judgement {
-		why := in.Stale()
-		out := make([]Judgement, 0, len(in.Snapshot.Pipelines))
-		for i := range in.Snapshot.Pipelines {
-			p := &in.Snapshot.Pipelines[i]
-			if !r.Covers(in.labels[i]) {
-				continue
-			}
-			j := in.judgement(r, OfPipeline, p.Pipeline.Name, in.labels[i])
-			if why != "" {
-				out = append(out, j.Unjudged(HealthError, why))
-				continue
-			}
-			out = append(out, measure(in, p, r, j).withDown(p.Down, rests))
-		}
-		return out
+		"duplicate_rate":            ofPipeline(duplicateRate, broker, store, reported).reaching(tiers{warning, severe, emergency}).refusing(ofThePage),
+		"ack_latency":               ofPipeline(ackLatency, broker, reported).reaching(tiers{warning, severe}).refusing(ofThePage),
+		"dead_letters":              ofPipeline(deadLetters, broker).reaching(nil, "dead_letters_wait"),
+		"dead_letter_inflow":        ofPipeline(hourly("dead letter", func(w *dedup.WindowFigures) dedup.Figure { return w.DeadLetterInflow }), broker),
+		"stuck_markers":             ofPipeline(stuckMarkers, broker, store).reaching(tiers{warning, severe}, "stuck_markers"),
+		"markers_without_expiry":    ofPipeline(markersWithoutExpiry, store).reaching(tiers{warning, severe}, "marker_without_expiry"),
+		"looping":                   ofPipeline(looping, broker, store, reported).reaching(tiers{severe}, "looping"),
+		"unacked_without_ack":       ofPipeline(unackedWithoutAck, broker),
+		"lost_messages":             ofPipeline(lostMessages, broker, store, reported).reaching(tiers{warning, severe, emergency}, lossKinds()...),
+		"double_effects":            ofPipeline(doubleEffects, broker, store).reaching(tiers{warning, emergency}, "double_effects"),
+		"failure_rate":              ofPipeline(failureRate, store, reported),
+		"ack_timeouts":              ofPipeline(hourly("ack timeout", func(w *dedup.WindowFigures) dedup.Figure { return w.AckTimeouts }), broker),
+		"ready":                     ofPipeline(readyMessages, broker),
+		"consumer_restarts":         ofPipeline(hourly("consumer restart", func(w *dedup.WindowFigures) dedup.Figure { return w.ConsumerRestarts }), broker),
+		"shared_dead_letters":       ofQueue(sharedDeadLetters),
+		"shared_dead_letter_inflow": ofQueue(sharedInflow),
+		"broker_alarm":              ofBroker(nodesInAlarm),
+		"node_down":                 ofBroker(nodesDown),
+		"partition":                 ofBroker(nodesCutOff),
+		"minority":                  ofBroker(queuesWithoutService),
+		"source_unreachable":        measure{judge: unreachable}.reaching(tiers{warning}),
+		"watchdog":                  ofSelf(watchdog).reaching(tiers{warning}).refusing("the watchdog always fires at warning; leave the limits out"),
+		"evaluation_late":           ofSelf(evaluationLate),
+		"outbox_age":                ofSelf(outboxAge),
+		"disk_used":                 ofSelf(diskUsed),
+		"deliveries_failed":         ofSelf(deliveriesFailed),
+		"receiver_faults":           ofSelf(receiverFaults),
+		"audit_refused":             ofSelf(auditRefused),
 	}
 }
 
 // withDown weighs that sources are down, as the page does: a tier above normal that others show stays true, and nothing falls;
 // otherwise nothing can be told.
 func (j Judgement) withDown(down []dedup.SourceHealth, rests []string) Judgement {
-	var missing []dedup.SourceHealth
-	tried := false
-	for _, h := range down {
-		if slices.Contains(rests, h.Kind) {
-			missing, tried = append(missing, h), tried || h.Tried
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(down), func(h dedup.SourceHealth) bool { return !slices.Contains(rests, h.Kind) })
 	switch {
 	case len(missing) == 0:
 		return j
@@ -121,14 +97,16 @@ func (j Judgement) withDown(down []dedup.SourceHealth, rests []string) Judgement
 		j.Holds = dedup.Emergency
 		j.Evidence = append(slices.Clone(j.Evidence), downSentence(missing))
 		return j
-	case tried:
-		return j.unread(HealthError, missing)
 	}
-	return j.unread(HealthNoData, missing)
+	return j.unread(missing...)
 }
 
 // unread says that nothing can be told because of sources that cannot be read, or were not yet.
-func (j Judgement) unread(h Health, down []dedup.SourceHealth) Judgement {
+func (j Judgement) unread(down ...dedup.SourceHealth) Judgement {
+	h := HealthNoData
+	if slices.ContainsFunc(down, func(source dedup.SourceHealth) bool { return source.Tried }) {
+		h = HealthError
+	}
 	j = j.Unjudged(h, downSentence(down))
 	for _, source := range down {
 		if source.Tried {

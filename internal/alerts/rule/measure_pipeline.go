@@ -20,7 +20,7 @@ func withLeave(l dedup.Limits, leave func(float64) float64) dedup.Limits {
 }
 
 // duplicateRate judges as the page does.
-func duplicateRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func duplicateRate(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	l := p.Pipeline.Limits
 	enters, holds := judgeDuplicates(p.Windows, l), judgeDuplicates(p.Windows, withLeave(l, r.Limits.leave))
 	limits := Limits{Warning: &l.DuplicateWarning, Severe: &l.DuplicateSevere, Emergency: &l.DuplicateEmergency}
@@ -28,7 +28,7 @@ func duplicateRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judge
 }
 
 // ackLatency judges as the page does.
-func ackLatency(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func ackLatency(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	l := p.Pipeline.Limits
 	enters, holds := judgeLatency(p.Windows, l), judgeLatency(p.Windows, withLeave(l, r.Limits.leave))
 	value := enters.figure.Low
@@ -52,30 +52,31 @@ func (j Judgement) asPage(enters, holds judgement, value float64, l Limits) Judg
 }
 
 // deadLetters counts the dead letters that are surely the pipeline's, beyond those that were acknowledged.
-func deadLetters(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	if why := usable(p.DeadLetters); why != "" {
-		return j.Unjudged(HealthNoData, "dead letters unknown: "+why)
-	}
-	fresh, beside := p.FreshDeadLetters(), ""
-	if known := p.OwnAcknowledged(); known > 0 {
-		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(known)))
-	}
-	if p.DeadLetters.IsInterval() {
+func deadLetters(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+	j = j.waiting(r, p.DeadLetters, p.FreshDeadLetters(), p.OwnAcknowledged())
+	if j.Health == HealthOK && p.DeadLetters.IsInterval() {
 		j.Evidence = append(j.Evidence, p.DeadLetters.Why+". A rule of its own judges the queue.")
 	}
-	return j.judged(r, Figured(fresh, "dead letter")+beside, fresh)
+	return j
 }
 
-func deadLetterInflow(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(windowOf(p, time.Hour).DeadLetterInflow, r, "dead letter")
+// waiting judges dead letters beyond those that were acknowledged.
+func (j Judgement) waiting(r Rule, f dedup.Figure, fresh float64, acknowledged int64) Judgement {
+	if why := usable(f); why != "" {
+		return j.Unjudged(HealthNoData, "dead letters unknown: "+why)
+	}
+	what := Figured(fresh, "dead letter")
+	if acknowledged > 0 {
+		what += fmt.Sprintf(" beside %s acknowledged", Number(float64(acknowledged)))
+	}
+	return j.judged(r, what, fresh)
 }
 
-func ackTimeouts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(windowOf(p, time.Hour).AckTimeouts, r, "ack timeout")
-}
-
-func consumerRestarts(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
-	return j.hourly(windowOf(p, time.Hour).ConsumerRestarts, r, "consumer restart")
+// hourly judges a figure of the last hour.
+func hourly(word string, pick func(*dedup.WindowFigures) dedup.Figure) func(*dedup.PipelineStatus, Rule, Judgement) Judgement {
+	return func(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+		return j.hourly(pick(windowOf(p, time.Hour)), r, word)
+	}
 }
 
 // hourly judges what was counted in the last hour. Where the history is shorter it is what was counted since it began, and not that per
@@ -115,7 +116,7 @@ func windowOf(p *dedup.PipelineStatus, d time.Duration) *dedup.WindowFigures {
 
 // stuckMarkers judges how many markers are stuck. The finding also tells of those that are overdue and of which nothing is known,
 // which no figure counts.
-func stuckMarkers(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func stuckMarkers(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	why := usable(p.Stuck)
 	if why == "" && p.Stuck.Low >= 1 {
 		return j.judged(r, "stuck markers: "+CountText(p.Stuck), p.Stuck.Low)
@@ -127,7 +128,7 @@ func stuckMarkers(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgem
 }
 
 // markersWithoutExpiry judges markers that never expire, where the finding says that the scheme gives them an expiry.
-func markersWithoutExpiry(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func markersWithoutExpiry(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	const kind = "marker_without_expiry"
 	f := p.MarkersNoExpiry
 	if why := usable(f); why != "" {
@@ -141,7 +142,7 @@ func markersWithoutExpiry(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement
 }
 
 // looping judges redeliveries of messages that cannot proceed, by their count and by the finding.
-func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func looping(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	const over = 15 * time.Minute
 	f := windowOf(p, over).Looping
 	j.Window = seenOf(over, f)
@@ -156,14 +157,14 @@ func looping(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 
 // unackedWithoutAck judges for how long nothing was acked while deliveries are out. Work that honestly takes longer than the
 // lowest limit raises the limits.
-func unackedWithoutAck(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func unackedWithoutAck(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	if why := usable(p.Gauges[dedup.Unacked]); why != "" {
 		return j.Unjudged(HealthNoData, "unacked messages unknown: "+why)
 	}
 	if p.Gauges[dedup.Unacked].Low <= 0 {
 		return j.judged(r, "no message is unacked", 0)
 	}
-	quiet, known := sinceAck(in, p)
+	quiet, known := sinceAck(j.At, p)
 	if !known {
 		return j.Unjudged(HealthNoData, "when a message was last acked is not known yet")
 	}
@@ -173,9 +174,9 @@ func unackedWithoutAck(in *Round, p *dedup.PipelineStatus, r Rule, j Judgement) 
 }
 
 // sinceAck returns for how many seconds nothing was acked. Where no ack was ever seen it is as long as that has been watched.
-func sinceAck(in *Round, p *dedup.PipelineStatus) (float64, bool) {
+func sinceAck(now time.Time, p *dedup.PipelineStatus) (float64, bool) {
 	if !p.LastActivity.IsZero() {
-		return max(0, in.Now.Sub(p.LastActivity).Seconds()), true
+		return max(0, now.Sub(p.LastActivity).Seconds()), true
 	}
 	for i := len(p.Windows) - 1; i >= 0; i-- {
 		if f := p.Windows[i].Messages; usable(f) == "" && f.High == 0 && !f.AtLeast {
@@ -187,7 +188,7 @@ func sinceAck(in *Round, p *dedup.PipelineStatus) (float64, bool) {
 
 // atLeast returns the limits with none of them below a value.
 func (l Limits) atLeast(least float64) Limits {
-	for _, limit := range []**float64{&l.Warning, &l.Severe, &l.Emergency} {
+	for _, limit := range l.all() {
 		if *limit != nil && **limit < least {
 			*limit = &least
 		}
@@ -200,7 +201,7 @@ func lossKinds() []string { return []string{"messages_given_up", "failed_and_ack
 
 // lostMessages judges the messages of the last hour that were acked although their work was not done, and those that were given
 // up. Where consumers may publish what they give up to a queue that is listed, the finding alone can say whether it is lost.
-func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func lostMessages(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	w := windowOf(p, time.Hour)
 	j.Window = time.Hour
 	var parts, whys []string
@@ -239,7 +240,7 @@ func lostMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgem
 }
 
 // doubleEffects judges work that was done twice in the last 24 hours. That of before is told by the finding, at its tier.
-func doubleEffects(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func doubleEffects(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	const over = 24 * time.Hour
 	f := windowOf(p, over).DoubleEffects
 	j.Window = seenOf(over, f)
@@ -256,7 +257,7 @@ func doubleEffects(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judge
 }
 
 // failureRate judges the share of attempts that failed, over the first window with enough of them.
-func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func failureRate(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	l := dedup.Limits{Window: 15 * time.Minute, MinMessages: r.MinCount}
 	f, w, why := firstJudgeable(p.Windows, l, func(w *dedup.WindowFigures) dedup.Figure { return w.FailureRate })
 	if w == nil {
@@ -271,7 +272,7 @@ func failureRate(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgeme
 	return j.sentenced(r, "failure rate "+percentRange(f), rests)
 }
 
-func readyMessages(_ *Round, p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
+func readyMessages(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	if why := usable(p.Gauges[dedup.Ready]); why != "" {
 		return j.Unjudged(HealthNoData, "backlog unknown: "+why)
 	}

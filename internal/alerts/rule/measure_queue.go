@@ -7,27 +7,12 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// byQueue judges each shared dead-letter queue by a measure. What was read of a broker that is down is old, and says nothing.
-func byQueue(measure func(q *dedup.SharedQueue, r Rule, j Judgement) Judgement) MeasureFunc {
-	return func(in *Round, r Rule) []Judgement {
-		why := in.Stale()
-		var out []Judgement
-		for i := range in.Snapshot.SharedQueues {
-			q := &in.Snapshot.SharedQueues[i]
-			labels := labelsOfQueue(in.Snapshot, q)
-			if !r.Covers(labels) {
-				continue
-			}
-			j := in.judgement(r, OfQueue, q.Subject(), labels)
-			if why != "" {
-				out = append(out, j.Unjudged(HealthError, why))
-				continue
-			}
-			j.Evidence = []string{shared(q)}
-			out = append(out, measure(q, r, j).withDown(q.Down, []string{"broker"}))
-		}
-		return out
-	}
+// ofQueue is a measure of shared dead-letter queues. What was read of a broker that is down is old, and says nothing.
+func ofQueue(judge func(q *dedup.SharedQueue, r Rule, j Judgement) Judgement) measure {
+	return measure{kind: OfQueue, rests: []string{"broker"}, judge: func(_ *Round, s *Subject, r Rule, j Judgement) Judgement {
+		j.Evidence = []string{shared(s.queue)}
+		return judge(s.queue, r, j)
+	}}
 }
 
 // shared says whose the messages of a queue may be.
@@ -53,14 +38,7 @@ func shared(q *dedup.SharedQueue) string {
 
 // sharedDeadLetters counts the messages of a shared queue beyond those that somebody acknowledged.
 func sharedDeadLetters(q *dedup.SharedQueue, r Rule, j Judgement) Judgement {
-	if why := usable(q.Depth); why != "" {
-		return j.Unjudged(HealthNoData, "dead letters unknown: "+why)
-	}
-	fresh, beside := max(0, q.Depth.Low-float64(q.Acknowledged)), ""
-	if q.Acknowledged > 0 {
-		beside = fmt.Sprintf(" beside %s acknowledged", Number(float64(q.Acknowledged)))
-	}
-	return j.judged(r, Figured(fresh, "dead letter")+beside, fresh)
+	return j.waiting(r, q.Depth, max(0, q.Depth.Low-float64(q.Acknowledged)), q.Acknowledged)
 }
 
 func sharedInflow(q *dedup.SharedQueue, r Rule, j Judgement) Judgement {

@@ -78,7 +78,7 @@ func TestASharedQueueWhoseBrokerIsDownIsUnknown(t *testing.T) {
 	in := sharedRound()
 	q := &in.Snapshot.SharedQueues[0]
 	q.Depth, q.Down = dedup.Unknown(dedup.Count, "broker main cannot be read"), []dedup.SourceHealth{{Name: "broker main", Kind: "broker", Tried: true, Err: "refused"}}
-	if j := judgedBy(t, in)["shared_dead_letters"][0]; j.Health != HealthError || len(j.Unread) != 1 {
+	if j := judgedBy(t, NewRound(readAt, in.Snapshot, Self{}))["shared_dead_letters"][0]; j.Health != HealthError || len(j.Unread) != 1 {
 		t.Errorf("%+v; want an error that names the broker", j)
 	}
 }

@@ -9,57 +9,50 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// bySelf judges the dashboard itself.
-func bySelf(measure func(in *Round, r Rule, j Judgement) Judgement) MeasureFunc {
-	return func(in *Round, r Rule) []Judgement {
-		labels := map[string]string{}
-		if !r.Covers(labels) {
-			return nil
-		}
-		return []Judgement{measure(in, r, in.judgement(r, OfDashboard, "", labels))}
-	}
+// ofSelf is a measure of the dashboard itself.
+func ofSelf(judge func(self Self, r Rule, j Judgement) Judgement) measure {
+	return measure{kind: OfDashboard, judge: func(in *Round, _ *Subject, r Rule, j Judgement) Judgement { return judge(in.Self, r, j) }}
 }
 
 // watchdog always fires: what is amiss is that it does not arrive.
-func watchdog(_ *Round, _ Rule, j Judgement) Judgement {
+func watchdog(_ Self, _ Rule, j Judgement) Judgement {
 	j.Enters, j.Holds, j.Value = dedup.Warning, dedup.Warning, 1
 	j.Why = "the dashboard evaluates its rules; this alert always fires, and is missed when it does not arrive"
 	return j
 }
 
 // evaluationLate judges how long ago the rules were evaluated before. No limit is below three intervals.
-func evaluationLate(in *Round, r Rule, j Judgement) Judgement {
-	if in.Self.LastEvaluation.IsZero() {
+func evaluationLate(self Self, r Rule, j Judgement) Judgement {
+	if self.LastEvaluation.IsZero() {
 		return j.Unjudged(HealthNoData, "rules are evaluated for the first time")
 	}
-	r.Limits = r.Limits.atLeast(3 * in.Self.Interval.Seconds())
-	late := max(0, in.Now.Sub(in.Self.LastEvaluation).Seconds())
+	r.Limits = r.Limits.atLeast(3 * self.Interval.Seconds())
+	late := max(0, j.At.Sub(self.LastEvaluation).Seconds())
 	return j.judged(r, "the last evaluation of the rules was "+secondsText(late)+" ago", late)
 }
 
-func outboxAge(in *Round, r Rule, j Judgement) Judgement {
-	s := in.Self
-	if s.OutboxOldest.IsZero() {
+func outboxAge(self Self, r Rule, j Judgement) Judgement {
+	if self.Outbox.Oldest.IsZero() {
 		return j.judged(r, "no notification waits for its delivery", 0)
 	}
-	age := max(0, in.Now.Sub(s.OutboxOldest).Seconds())
-	what := "the oldest notification has waited for its delivery for " + secondsText(age)
-	if s.OutboxChannel != "" {
-		what = "the oldest notification has waited for its delivery to " + s.OutboxChannel + " for " + secondsText(age)
+	age := max(0, j.At.Sub(self.Outbox.Oldest).Seconds())
+	to := ""
+	if self.Outbox.Channel != "" {
+		to = " to " + self.Outbox.Channel
 	}
-	if s.OutboxWaiting > 1 {
-		j.Evidence = []string{Number(float64(s.OutboxWaiting)) + " notifications wait"}
+	if self.Outbox.Waiting > 1 {
+		j.Evidence = []string{Number(float64(self.Outbox.Waiting)) + " notifications wait"}
 	}
-	j = j.judged(r, what, age)
-	if s.OutboxError != "" {
-		j.Why += ": " + inShort(s.OutboxError)
+	j = j.judged(r, "the oldest notification has waited for its delivery"+to+" for "+secondsText(age), age)
+	if self.Outbox.Error != "" {
+		j.Why += ": " + inShort(self.Outbox.Error)
 	}
 	return j
 }
 
 // diskUsed judges the share of the file system of the data directory that is taken.
-func diskUsed(in *Round, r Rule, j Judgement) Judgement {
-	free := in.Self.DiskFree
+func diskUsed(self Self, r Rule, j Judgement) Judgement {
+	free := self.DiskFree
 	if free == nil || !Finite(*free) {
 		return j.Unjudged(HealthNoData, "how full the disk of the data directory is cannot be told")
 	}
@@ -67,8 +60,8 @@ func diskUsed(in *Round, r Rule, j Judgement) Judgement {
 }
 
 // deliveriesFailed names the channels and the first reason in its one line: whoever is told by another channel sees no more than that.
-func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
-	n, errs := float64(in.Self.DeliveriesFailed), in.Self.DeliveryErrors
+func deliveriesFailed(self Self, r Rule, j Judgement) Judgement {
+	n, errs := float64(self.Outbox.Failed), self.Outbox.Errors
 	j.Evidence = errs
 	if n == 0 {
 		return j.judged(r, "every channel took what it was sent, or is still tried", 0)
@@ -87,9 +80,9 @@ func deliveriesFailed(in *Round, r Rule, j Judgement) Judgement {
 
 // receiverFaults judges for how long a receiver took nothing that another one of its channel took: of them all, the longest. Time in which
 // nothing was sent does not count: it may be well since.
-func receiverFaults(in *Round, r Rule, j Judgement) Judgement {
+func receiverFaults(self Self, r Rule, j Judgement) Judgement {
 	lasted := func(f ReceiverFault) float64 { return max(0, f.Last.Sub(f.Since).Seconds()) }
-	longestFirst := slices.SortedStableFunc(slices.Values(in.Self.ReceiverFaults), func(x, y ReceiverFault) int { return cmp.Compare(lasted(y), lasted(x)) })
+	longestFirst := slices.SortedStableFunc(slices.Values(self.ReceiverFaults), func(x, y ReceiverFault) int { return cmp.Compare(lasted(y), lasted(x)) })
 	if len(longestFirst) == 0 {
 		return j.judged(r, "every receiver of a channel takes what it is sent, or none of it does", 0)
 	}
@@ -141,11 +134,11 @@ func inShort(reason string) string {
 	return reason
 }
 
-func auditRefused(in *Round, r Rule, j Judgement) Judgement {
-	if in.Self.AuditRefused == "" {
+func auditRefused(self Self, r Rule, j Judgement) Judgement {
+	if self.AuditRefused == "" {
 		return j.judged(r, "the audit log takes entries", 0)
 	}
 	j = j.judged(r, "", 1)
-	j.Why = "the audit log takes no entry, and nothing can be acted on: " + inShort(in.Self.AuditRefused)
+	j.Why = "the audit log takes no entry, and nothing can be acted on: " + inShort(self.AuditRefused)
 	return j
 }

@@ -9,32 +9,14 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// byBroker judges each broker by a measure. What was read of a broker that is down is old, and says nothing.
-func byBroker(measure func(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement) MeasureFunc {
-	return func(in *Round, r Rule) []Judgement {
-		why := in.Stale()
-		var out []Judgement
-		for i := range in.Snapshot.Brokers {
-			b := &in.Snapshot.Brokers[i]
-			labels := map[string]string{"broker": b.Name}
-			if !r.Covers(labels) {
-				continue
-			}
-			j := in.judgement(r, OfBroker, b.Name, labels)
-			switch {
-			case why != "":
-				j = j.Unjudged(HealthError, why)
-			case !b.Health.OK && b.Health.Tried:
-				j = j.unread(HealthError, []dedup.SourceHealth{b.Health})
-			case !b.Health.OK:
-				j = j.unread(HealthNoData, []dedup.SourceHealth{b.Health})
-			default:
-				j = measure(b, r, j)
-			}
-			out = append(out, j)
+// ofBroker is a measure of brokers. What was read of one that is down is old, and says nothing.
+func ofBroker(judge func(b *dedup.BrokerStatus, r Rule, j Judgement) Judgement) measure {
+	return measure{kind: OfBroker, judge: func(_ *Round, s *Subject, r Rule, j Judgement) Judgement {
+		if !s.source.OK {
+			return j.unread(s.source)
 		}
-		return out
-	}
+		return judge(s.broker, r, j)
+	}}
 }
 
 // byNodes judges the number of a broker's nodes of which a sentence can be said.
@@ -124,41 +106,56 @@ func queueList(refs []dedup.QueueRef) string {
 	return strings.Join(named, ", ")
 }
 
-// sourcesUnreachable judges for how long a broker, a store, or what consumers of a pipeline report could not be read. The warning
-// limit is three intervals unless the rule gives one.
-func sourcesUnreachable(in *Round, r Rule) []Judgement {
-	s := in.Snapshot
-	late := 3 * s.Interval.Seconds()
+// unreachable judges for how long a broker, a store, or what consumers of a pipeline report could not be read. The warning
+// limit is three intervals unless the rule gives one. What fires does not fall by a count that began anew: only an answer tells
+// that it is over.
+func unreachable(in *Round, s *Subject, r Rule, j Judgement) Judgement {
+	late := 3 * in.Snapshot.Interval.Seconds()
 	if r.Limits.Warning == nil && late > 0 {
 		r.Limits = r.Limits.atLeast(late)
 		r.Limits.Warning = &late
 	}
-	var out []Judgement
-	judge := func(kind SubjectKind, subject string, labels map[string]string, h dedup.SourceHealth, notBefore time.Time) {
-		if r.Covers(labels) {
-			since := slices.MaxFunc([]time.Time{in.missedSince(h), notBefore}, time.Time.Compare)
-			out = append(out, in.unreachable(r, in.judgement(r, kind, subject, labels), h, since))
+	h := s.source
+	if h.OK {
+		return j.judged(r, h.Name+" answers", 0)
+	}
+	if !h.Tried {
+		return j.unread(h)
+	}
+	since, quiet := in.missedSince(h), 0.0
+	if s.Kind == OfPipeline {
+		// The store's outage is not told of again while what is reported waits for its turn to be read.
+		if store, known := in.Snapshot.Store(s.pipeline.Pipeline.ReportedStore); known && store.Health.Since.After(since) {
+			since = store.Health.Since
 		}
 	}
-	for i := range s.Brokers {
-		judge(OfBroker, s.Brokers[i].Name, map[string]string{"broker": s.Brokers[i].Name}, s.Brokers[i].Health, time.Time{})
+	if !since.IsZero() {
+		quiet = max(0, in.Now.Sub(since).Seconds())
 	}
-	stores := make(map[string]dedup.SourceHealth)
-	for i := range s.Stores {
-		judge(OfStore, s.Stores[i].Name, map[string]string{"store": s.Stores[i].Name}, s.Stores[i].Health, time.Time{})
-		stores[s.Stores[i].Name] = s.Stores[i].Health
+	j = j.judged(r, h.Name+" unreachable for "+secondsText(quiet), quiet)
+	if h.LastSuccess.IsZero() || !h.Away.IsZero() {
+		j.Holds = dedup.Emergency
 	}
-	for i := range s.Pipelines {
-		p := &s.Pipelines[i]
-		h, reported := sourceOf(s, p, "reported")
-		store, known := stores[p.Pipeline.ReportedStore]
-		if !reported || known && !store.OK { // one alert of a store that is down is enough
-			continue
+	j.Why += in.awayText(h)
+	if h.Err != "" {
+		j.Why += ": " + h.Err
+	}
+	return j
+}
+
+// sources are the subjects that can be unreachable. Of a pipeline it is what its consumers report; one alert of a store that is down is
+// enough.
+func (in *Round) sources() []Subject {
+	all := slices.Concat(in.subjects[OfBroker], in.subjects[OfStore])
+	for _, s := range in.subjects[OfPipeline] {
+		h, reported := sourceOf(in.Snapshot, s.pipeline, "reported")
+		store, known := in.Snapshot.Store(s.pipeline.Pipeline.ReportedStore)
+		if reported && (!known || store.Health.OK) {
+			s.source = h
+			all = append(all, s)
 		}
-		// Nor is it told of again while what is reported waits for its turn to be read.
-		judge(OfPipeline, p.Pipeline.Name, in.labels[i], h, store.Since)
 	}
-	return out
+	return all
 }
 
 // sourceOf finds the source of a kind that a pipeline depends on.
@@ -183,33 +180,6 @@ func (in *Round) missedSince(h dedup.SourceHealth) time.Time {
 	default:
 		return h.Since
 	}
-}
-
-// unreachable judges one source that is missed since a time. What fires does not fall by a count that began anew: only an answer tells
-// that it is over.
-func (in *Round) unreachable(r Rule, j Judgement, h dedup.SourceHealth, since time.Time) Judgement {
-	if why := in.Stale(); why != "" {
-		return j.Unjudged(HealthError, why)
-	}
-	if h.OK {
-		return j.judged(r, h.Name+" answers", 0)
-	}
-	if !h.Tried {
-		return j.unread(HealthNoData, []dedup.SourceHealth{h})
-	}
-	quiet := max(0, in.Now.Sub(since).Seconds())
-	if since.IsZero() {
-		quiet = 0
-	}
-	j = j.judged(r, h.Name+" unreachable for "+secondsText(quiet), quiet)
-	if h.LastSuccess.IsZero() || !h.Away.IsZero() {
-		j.Holds = dedup.Emergency
-	}
-	j.Why += in.awayText(h)
-	if h.Err != "" {
-		j.Why += ": " + h.Err
-	}
-	return j
 }
 
 // awayText says that the dashboard was away in the outage, and when the source was last read; empty where it was not.

@@ -102,7 +102,7 @@ func TestASourceThatNeverAnsweredIsUnreachableSinceItWasFirstAsked(t *testing.T)
 	}
 	h.Tried = false
 	in.Snapshot.Brokers[0].Health = h
-	if j := judgedBy(t, in)["source_unreachable"][0]; j.Health != HealthNoData {
+	if j := judgedBy(t, NewRound(readAt, in.Snapshot, Self{}))["source_unreachable"][0]; j.Health != HealthNoData {
 		t.Errorf("one that was not asked yet is %s because %q", j.Health, j.Why)
 	}
 }
@@ -178,17 +178,17 @@ func TestTheDashboardJudgesItself(t *testing.T) {
 		{"one after a minute is", Self{LastEvaluation: readAt.Add(-time.Minute)}, "evaluation_late", HealthOK, dedup.Warning, "60 s ago, at or above the warning limit of 60 s"},
 		{"not where it is due each half minute", Self{LastEvaluation: readAt.Add(-80 * time.Second), Interval: 30 * time.Second}, "evaluation_late", HealthOK, dedup.Normal, "below the warning limit of 90 s"},
 		{"an empty outbox is normal", Self{}, "outbox_old", HealthOK, dedup.Normal, "no notification waits"},
-		{"a notification of an hour is severe", Self{OutboxOldest: readAt.Add(-time.Hour), OutboxWaiting: 7}, "outbox_old", HealthOK, dedup.Severe, "has waited for its delivery for 1 h"},
+		{"a notification of an hour is severe", Self{Outbox: Backlog{Oldest: readAt.Add(-time.Hour), Waiting: 7}}, "outbox_old", HealthOK, dedup.Severe, "has waited for its delivery for 1 h"},
 		{"a disk of which nothing is known is no data", Self{}, "disk_nearly_full", HealthNoData, 0, "cannot be told"},
 		{"a disk with room is normal", Self{DiskFree: share(0.5)}, "disk_nearly_full", HealthOK, dedup.Normal, "50.00 % full"},
 		{"one with four percent left is severe", Self{DiskFree: share(0.04)}, "disk_nearly_full", HealthOK, dedup.Severe, "96.00 % full, at or above the severe limit of 95.00 %"},
-		{"a delivery that was given up is severe", Self{DeliveriesFailed: 1, DeliveryErrors: []string{"ops: 403"}}, "delivery_failed", HealthOK, dedup.Severe, "1 notification given up by ops, at or above the severe limit of 1: 403"},
-		{"each channel is named, up to three", Self{DeliveriesFailed: 1200, DeliveryErrors: []string{"a: 404: gone", "b: x", "c: y", "d: z"}},
+		{"a delivery that was given up is severe", Self{Outbox: Backlog{Failed: 1, Errors: []string{"ops: 403"}}}, "delivery_failed", HealthOK, dedup.Severe, "1 notification given up by ops, at or above the severe limit of 1: 403"},
+		{"each channel is named, up to three", Self{Outbox: Backlog{Failed: 1200, Errors: []string{"a: 404: gone", "b: x", "c: y", "d: z"}}},
 			"delivery_failed", HealthOK, dedup.Severe, "1,200 notifications given up by a, b and 2 others, at or above the severe limit of 1: 404: gone"},
-		{"a reason of a novel is told in short", Self{DeliveriesFailed: 2, DeliveryErrors: []string{"a: " + strings.Repeat("ü", 5000), "b: x"}},
+		{"a reason of a novel is told in short", Self{Outbox: Backlog{Failed: 2, Errors: []string{"a: " + strings.Repeat("ü", 5000), "b: x"}}},
 			"delivery_failed", HealthOK, dedup.Severe, "2 notifications given up by a and b, at or above the severe limit of 1: " + strings.Repeat("ü", 200) + "…"},
 		{"no failed delivery is normal", Self{}, "delivery_failed", HealthOK, dedup.Normal, "every channel took what it was sent"},
-		{"the channel that takes none is named", Self{OutboxOldest: readAt.Add(-time.Hour), OutboxWaiting: 7, OutboxChannel: "pager", OutboxError: "it answered 503"}, "outbox_old", HealthOK,
+		{"the channel that takes none is named", Self{Outbox: Backlog{Oldest: readAt.Add(-time.Hour), Waiting: 7, Channel: "pager", Error: "it answered 503"}}, "outbox_old", HealthOK,
 			dedup.Severe, "has waited for its delivery to pager for 1 h, at or above the severe limit of 1 h: it answered 503"},
 		{"receivers that all take what they are sent are normal", Self{}, "delivery_in_part", HealthOK, dedup.Normal, "every receiver of a channel takes what it is sent"},
 		{"one that takes nothing is let be for ten minutes", Self{ReceiverFaults: []ReceiverFault{{"pair", "am-2:9093", "it answered 503", readAt.Add(-time.Hour), readAt.Add(-time.Hour + 599*time.Second)}}},

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
 )
@@ -67,61 +69,36 @@ func (x *OverHistory) Judge(ctx context.Context, snapshot *dedup.Snapshot, at ti
 	all := SubjectsOf(snapshot)
 	asked := &answers{ctx: ctx, query: x.history.At(at), at: at, known: make(map[question]*answer)}
 	said := make([][]Judgement, len(x.book.Names))
-	next := make(chan int, len(x.book.Names))
-	for i := range x.book.Names {
-		next <- i
-	}
-	close(next)
-	var running sync.WaitGroup
-	for range min(maxWorkers, runtime.GOMAXPROCS(0), len(x.book.Names)) {
-		running.Go(func() {
-			for i := range next {
-				if ctx.Err() == nil {
-					said[i] = x.judgeRule(x.book.Names[i], all, asked)
-				}
+	var running errgroup.Group
+	running.SetLimit(min(maxWorkers, runtime.GOMAXPROCS(0)))
+	for i, name := range x.book.Names {
+		running.Go(func() error {
+			if ctx.Err() == nil {
+				said[i] = x.judgeRule(name, all, asked)
 			}
+			return nil
 		})
 	}
-	running.Wait()
+	_ = running.Wait()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("evaluate the rules over the history: %w", err)
 	}
 	return slices.Concat(said...), nil
 }
 
-// judgeRule judges the subjects of one rule, by the variant that holds for each.
+// judgeRule judges the subjects of one rule, each by the variant that holds for it.
 func (x *OverHistory) judgeRule(name string, all Subjects, asked *answers) []Judgement {
 	var out []Judgement
 	for _, kind := range []SubjectKind{OfPipeline, OfBroker, OfStore, OfDashboard} {
-		for rule, of := range x.assigned(name, all.ByKind[kind]) {
-			out = append(out, judgeQuery(rule, of, asked)...)
-		}
-	}
-	return out
-}
-
-// assigned yields each variant of a rule with the subjects that it holds for.
-func (x *OverHistory) assigned(name string, of []Subject) func(yield func(*Rule, []*Subject) bool) {
-	var order []*Rule
-	bound := make(map[*Rule][]*Subject)
-	for i := range of {
-		rule, ok := x.book.Find(name, of[i].Kind, of[i].Labels)
-		if !ok || !rule.IsQuery() {
-			continue
-		}
-		if bound[rule] == nil {
-			order = append(order, rule)
-			bound[rule] = make([]*Subject, 0, len(of))
-		}
-		bound[rule] = append(bound[rule], &of[i])
-	}
-	return func(yield func(*Rule, []*Subject) bool) {
-		for _, rule := range order {
-			if !yield(rule, bound[rule]) {
-				return
+		subjects := all.ByKind[kind]
+		for i := range subjects {
+			s := &subjects[i]
+			if r, ok := x.book.Find(name, kind, s.Labels); ok && r.IsQuery() {
+				out = append(out, asked.judge(r, s))
 			}
 		}
 	}
+	return out
 }
 
 // answers are those of the queries of one evaluation: variants of a rule, and ratios of one denominator, ask for the same.
@@ -211,7 +188,9 @@ func (a *answer) value(of *Subject, j Judgement, what string) (float64, Judgemen
 	case a.twice[of.Name] != "":
 		return 0, j.Unjudged(HealthError, fmt.Sprintf("the expression gives two values: %s; add by (%s)", a.twice[of.Name], of.Kind)), false
 	case !have && len(of.down) > 0: // there is none because its source cannot be read: nothing may follow from that
-		return 0, j.unread(HealthError, of.down), false
+		j = j.unread(of.down...)
+		j.Health = HealthError
+		return 0, j, false
 	case !have:
 		return 0, j.Unjudged(HealthNoData, what+" has no value"), false
 	case !Finite(v):
@@ -221,59 +200,33 @@ func (a *answer) value(of *Subject, j Judgement, what string) (float64, Judgemen
 	}
 }
 
-// judgeQuery judges the subjects of one rule.
-func judgeQuery(r *Rule, of []*Subject, asked *answers) []Judgement {
-	out := make([]Judgement, len(of))
-	for i, s := range of {
-		out[i] = Judgement{Key: s.Key(r.Name), At: asked.at, Labels: s.Labels, Unit: r.Unit}
-	}
+// judge judges one subject by a rule.
+func (a *answers) judge(r *Rule, s *Subject) Judgement {
+	j := Judgement{Key: s.Key(r.Name), At: a.at, Labels: s.Labels, Unit: r.Unit}
 	if r.Numerator != "" {
-		judgeRatios(r, of, out, asked)
-		return out
+		return a.judgeRatio(r, s, j)
 	}
-	got := asked.ask(r.Kind, r.Expr, ratioWindows()[0])
-	for i, s := range of {
-		v, j, ok := got.value(s, out[i], "the expression")
-		if ok {
-			j = j.judged(*r, said(r, v), v)
-		}
-		out[i] = j
+	v, j, ok := a.ask(r.Kind, r.Expr, ratioWindows()[0]).value(s, j, "the expression")
+	if ok {
+		j = j.judged(*r, said(r, v), v)
 	}
-	return out
+	return j
 }
 
-// judgeRatios takes the ratio over the first span that holds enough events, for each subject its own. A numerator is asked for only
-// where some subject has enough.
-func judgeRatios(r *Rule, of []*Subject, out []Judgement, asked *answers) {
-	open := make([]int, len(of))
-	for i := range of {
-		open[i] = i
-	}
+// judgeRatio takes the ratio over the first span that holds enough events. A numerator is asked for only where some subject has enough.
+func (a *answers) judgeRatio(r *Rule, s *Subject, fresh Judgement) Judgement {
+	short := fresh
 	for _, window := range ratioWindows() {
-		if len(open) == 0 {
-			return
+		j := denominated(r, s, fresh, window, a.ask(r.Kind, r.Denominator, window))
+		switch j.Health {
+		case HealthOK:
+			return divided(r, s, j, a.ask(r.Kind, r.Numerator, window))
+		case HealthError:
+			return j
 		}
-		below := asked.ask(r.Kind, r.Denominator, window)
-		var short, enough []int
-		for _, i := range open {
-			j := denominated(r, of[i], out[i], window, below)
-			switch j.Health {
-			case HealthOK:
-				enough = append(enough, i)
-			case HealthNoData:
-				short = append(short, i)
-				j = longest(out[i], j)
-			}
-			out[i] = j
-		}
-		if len(enough) > 0 {
-			above := asked.ask(r.Kind, r.Numerator, window)
-			for _, i := range enough {
-				out[i] = divided(r, of[i], out[i], above)
-			}
-		}
-		open = short
+		short = longest(short, j)
 	}
+	return short
 }
 
 // longest keeps what the longest span with events said where a longer one has no value: the history may be younger than it.
@@ -286,7 +239,7 @@ func longest(before, now Judgement) Judgement {
 
 // denominated begins the judgement of one subject over one span: OK with N events where they are enough.
 func denominated(r *Rule, of *Subject, j Judgement, window time.Duration, below *answer) Judgement {
-	j = Judgement{Key: j.Key, At: j.At, Labels: j.Labels, Unit: j.Unit, Window: window}
+	j.Window = window
 	n, j, ok := below.value(of, j, "the denominator")
 	switch n = max(n, 0); {
 	case ok && (n < r.MinCount || n == 0):

@@ -115,15 +115,10 @@ func (r Rule) completed() Rule {
 			r.Kind = m.kind
 		}
 	}
-	if r.Unit == "" {
-		r.Unit = dedup.Count
-		if r.Numerator != "" {
-			r.Unit = dedup.Ratio
-		}
+	if r.Unit == "" && r.Numerator != "" {
+		r.Unit = dedup.Ratio
 	}
-	if r.NoData == "" {
-		r.NoData = NoDataKeep
-	}
+	r.Unit, r.NoData = cmp.Or(r.Unit, dedup.Count), cmp.Or(r.NoData, NoDataKeep)
 	r.Timing = DefaultTiming().with(r.Timing)
 	return r
 }
@@ -148,18 +143,38 @@ func (r Rule) with(o Rule) Rule {
 	if o.Measure != "" || len(o.Findings) > 0 || o.Expr != "" || o.Numerator != "" || o.Denominator != "" {
 		v.Measure, v.Findings, v.Expr, v.Numerator, v.Denominator = o.Measure, o.Findings, o.Expr, o.Numerator, o.Denominator
 	}
-	if o.Kind != "" {
-		v.Kind = o.Kind
-	}
-	if o.Unit != "" {
-		v.Unit = o.Unit
-	}
-	if o.NoData != "" {
-		v.NoData = o.NoData
-	}
-	if o.MinCount != 0 {
-		v.MinCount = o.MinCount
-	}
+	v.Kind, v.Unit, v.NoData, v.MinCount = cmp.Or(o.Kind, r.Kind), cmp.Or(o.Unit, r.Unit), cmp.Or(o.NoData, r.NoData), cmp.Or(o.MinCount, r.MinCount)
 	v.Timing, v.Limits = r.Timing.with(o.Timing), r.Limits.with(o.Limits)
 	return v
+}
+
+// A Book holds the rules by name. Several of one name are variants of one rule for subjects with other labels.
+type Book struct {
+	// Names are in the order of the configuration.
+	Names    []string
+	variants map[string][]Rule
+}
+
+// NewBook returns a book of rules that are resolved.
+func NewBook(rules []Rule) Book {
+	b := Book{variants: make(map[string][]Rule)}
+	for _, r := range rules {
+		if _, have := b.variants[r.Name]; !have {
+			b.Names = append(b.Names, r.Name)
+		}
+		b.variants[r.Name] = append(b.variants[r.Name], r)
+	}
+	return b
+}
+
+// Find returns the rule of a name that holds for a subject: of its variants the last one that covers the labels, unless that one is
+// switched off. A rule without a kind judges subjects of several.
+func (b Book) Find(name string, kind SubjectKind, labels map[string]string) (*Rule, bool) {
+	variants := b.variants[name]
+	for i := len(variants) - 1; i >= 0; i-- {
+		if r := &variants[i]; (r.Kind == kind || r.Kind == "") && r.Covers(labels) {
+			return r, !r.Disabled
+		}
+	}
+	return nil, false
 }

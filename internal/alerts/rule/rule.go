@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,11 +72,10 @@ type Rule struct {
 
 // Tiers are those that it can fire at, the lowest first: those with a limit, and those that its measure or its findings bring.
 func (r Rule) Tiers() []dedup.Tier {
-	limits := []*float64{r.Limits.Warning, r.Limits.Severe, r.Limits.Emergency}
 	brought := measures()[r.Measure].tiers
 	var tiers []dedup.Tier
-	for i, limit := range limits {
-		if t := dedup.Warning + dedup.Tier(i); limit != nil || len(r.Findings) > 0 || slices.Contains(brought, t) {
+	for t := dedup.Warning; t <= dedup.Emergency; t++ {
+		if r.Limits.of(t) != nil || len(r.Findings) > 0 || slices.Contains(brought, t) {
 			tiers = append(tiers, t)
 		}
 	}
@@ -90,15 +90,7 @@ func (r Rule) IsQuery() bool { return r.Expr != "" || r.Numerator != "" }
 
 // Covers reports whether the rule judges a subject with these labels, and no more specific variant of it does.
 func (r Rule) Covers(labels map[string]string) bool {
-	if !carries(labels, r.Match) {
-		return false
-	}
-	for _, more := range r.Except {
-		if carries(labels, more) {
-			return false
-		}
-	}
-	return true
+	return carries(labels, r.Match) && !slices.ContainsFunc(r.Except, func(more map[string]string) bool { return carries(labels, more) })
 }
 
 // carries reports whether each of the wanted labels is there with its value.
@@ -128,17 +120,33 @@ func (r Rule) Evaluation(j Judgement) Evaluation {
 
 // Judge judges every subject of the round that the rule covers, and returns false for a rule that asks the history by PromQL.
 func (r Rule) Judge(in *Round) ([]Judgement, bool) {
-	if r.Measure == "" && len(r.Findings) == 0 {
-		return nil, false
-	}
-	judge, ok := Measure(r.Measure)
+	m, ok := measures()[r.Measure]
 	if len(r.Findings) > 0 {
-		judge, ok = byFindings, true
+		m, ok = ofFindings(r.Findings), true
 	}
 	if !ok || r.Disabled {
-		return nil, true
+		return nil, ok || r.Measure != ""
 	}
-	return judge(in, r), true
+	subjects := in.subjects[m.kind]
+	if m.kind == "" {
+		subjects = in.sources()
+	}
+	why := in.Stale()
+	out := make([]Judgement, 0, len(subjects))
+	for i := range subjects {
+		s := &subjects[i]
+		if !r.Covers(s.Labels) {
+			continue
+		}
+		j := Judgement{Key: s.Key(r.Name), At: in.Now, Labels: s.Labels, Unit: r.Unit}
+		if why != "" && s.Kind != OfDashboard {
+			j = j.Unjudged(HealthError, why)
+		} else {
+			j = m.judge(in, s, r, j).withDown(s.down, m.rests)
+		}
+		out = append(out, j)
+	}
+	return out, true
 }
 
 // ruleName is how rules are named: as everything else in the configuration, and with the underscores of the built-in ones.
@@ -218,7 +226,7 @@ func (r Rule) checkSource(say func(string, ...any)) {
 	m, known := measures()[r.Measure]
 	switch {
 	case r.Measure != "" && !known:
-		say("measure: there is no measure %q; the measures are %s", r.Measure, strings.Join(measureNames(), ", "))
+		say("measure: there is no measure %q; the measures are %s", r.Measure, strings.Join(slices.Sorted(maps.Keys(measures())), ", "))
 		return
 	case r.Measure != "" && m.kind != r.Kind:
 		say("kind: the measure %s judges each %s; write that, or leave it out", r.Measure, cmp.Or(string(m.kind), "source by its own kind"))

@@ -400,7 +400,8 @@ func TestAFindingRaisesARuleToNoTierThatItDoesNotSay(t *testing.T) {
 				p := dedup.PipelineStatus{Pipeline: dedup.Pipeline{Name: "orders", Limits: dedup.DefaultLimits()}, Findings: []dedup.Finding{{Kind: kind, Tier: tier}},
 					MarkersNoExpiry: exactly(1), Stuck: exactly(0), DeadLetters: exactly(0)}
 				rule := Rule{Name: name, Measure: name, Kind: OfPipeline}
-				j := m.judge(NewRound(readAt, &dedup.Snapshot{Round: 1, At: readAt, Pipelines: []dedup.PipelineStatus{p}}, Self{}), rule)[0]
+				js, _ := rule.Judge(NewRound(readAt, &dedup.Snapshot{Round: 1, At: readAt, Pipelines: []dedup.PipelineStatus{p}}, Self{}))
+				j := js[0]
 				if j.Enters > dedup.Normal && !slices.Contains(rule.Tiers(), j.Enters) {
 					t.Errorf("%s raises %s to %s, which is none of %v", kind, name, j.Enters, rule.Tiers())
 				}

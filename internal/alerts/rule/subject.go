@@ -1,7 +1,9 @@
 package rule
 
 import (
+	"cmp"
 	"maps"
+	"strings"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -27,8 +29,11 @@ type Subject struct {
 	Kind   SubjectKind
 	Name   string
 	Labels map[string]string
-	// pipeline is set for a pipeline.
+	// One of these is set for a pipeline, a broker and a queue, and source for a broker and a store.
 	pipeline *dedup.PipelineStatus
+	broker   *dedup.BrokerStatus
+	queue    *dedup.SharedQueue
+	source   dedup.SourceHealth
 	// down are the sources of it that cannot be read now.
 	down []dedup.SourceHealth
 }
@@ -45,32 +50,33 @@ type Subjects struct {
 
 // SubjectsOf lists what rules judge. Before the first round there is the dashboard alone.
 func SubjectsOf(snap *dedup.Snapshot) Subjects {
-	all := Subjects{ByKind: map[SubjectKind][]Subject{OfDashboard: {{Kind: OfDashboard, Labels: map[string]string{}}}}}
 	if snap == nil || snap.Round == 0 {
-		return all
+		snap = &dedup.Snapshot{}
 	}
-	all.queuesKnown = snap.SharedKnown
-	pipelines := make([]Subject, len(snap.Pipelines))
+	return subjectsOf(snap)
+}
+
+func subjectsOf(snap *dedup.Snapshot) Subjects {
+	all := map[SubjectKind][]Subject{}
+	add := func(s Subject) { all[s.Kind] = append(all[s.Kind], s) }
+	add(Subject{Kind: OfDashboard, Labels: map[string]string{}})
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
-		pipelines[i] = Subject{Kind: OfPipeline, Name: p.Pipeline.Name, Labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down}
+		add(Subject{Kind: OfPipeline, Name: p.Pipeline.Name, Labels: labelsOfPipeline(&p.Pipeline), pipeline: p, down: p.Down})
 	}
-	all.ByKind[OfPipeline] = pipelines
 	for i := range snap.SharedQueues {
 		q := &snap.SharedQueues[i]
-		all.ByKind[OfQueue] = append(all.ByKind[OfQueue], Subject{Kind: OfQueue, Name: q.Subject(), Labels: labelsOfQueue(snap, q), down: q.Down})
+		add(Subject{Kind: OfQueue, Name: q.Subject(), Labels: labelsOfQueue(snap, q), queue: q, down: q.Down})
 	}
 	for i := range snap.Brokers {
 		b := &snap.Brokers[i]
-		all.ByKind[OfBroker] = append(all.ByKind[OfBroker],
-			Subject{Kind: OfBroker, Name: b.Name, Labels: map[string]string{LabelBroker: b.Name}, down: downOf(b.Health)})
+		add(Subject{Kind: OfBroker, Name: b.Name, Labels: map[string]string{LabelBroker: b.Name}, broker: b, source: b.Health, down: downOf(b.Health)})
 	}
 	for i := range snap.Stores {
 		s := &snap.Stores[i]
-		all.ByKind[OfStore] = append(all.ByKind[OfStore],
-			Subject{Kind: OfStore, Name: s.Name, Labels: map[string]string{LabelStore: s.Name}, down: downOf(s.Health)})
+		add(Subject{Kind: OfStore, Name: s.Name, Labels: map[string]string{LabelStore: s.Name}, source: s.Health, down: downOf(s.Health)})
 	}
-	return all
+	return Subjects{ByKind: all, queuesKnown: snap.SharedKnown}
 }
 
 // labelsOfQueue are the labels of a shared queue: its own, and those that all its pipelines have alike, so that it goes where theirs go.
@@ -82,12 +88,12 @@ func labelsOfQueue(snap *dedup.Snapshot, q *dedup.SharedQueue) map[string]string
 			continue
 		}
 		if common == nil {
-			common = make(map[string]string, len(p.Pipeline.Labels))
+			common = map[string]string{}
 			maps.Copy(common, p.Pipeline.Labels)
 		}
 		maps.DeleteFunc(common, func(label, value string) bool { return p.Pipeline.Labels[label] != value })
 	}
-	labels := make(map[string]string, len(common)+2)
+	labels := map[string]string{}
 	maps.Copy(labels, common)
 	delete(labels, LabelPipeline)
 	delete(labels, LabelStore)
@@ -109,4 +115,42 @@ func (s Subjects) Known(kind SubjectKind) bool {
 		return s.queuesKnown
 	}
 	return kind == OfDashboard || len(s.ByKind[OfPipeline])+len(s.ByKind[OfBroker])+len(s.ByKind[OfStore]) > 0
+}
+
+// A SubjectKind is what kind of thing an alert is about.
+type SubjectKind string
+
+// The kinds of subjects.
+const (
+	OfPipeline SubjectKind = "pipeline"
+	OfBroker   SubjectKind = "broker"
+	OfStore    SubjectKind = "store"
+	// OfQueue is a dead-letter queue whose messages may be of several pipelines.
+	OfQueue     SubjectKind = "queue"
+	OfDashboard SubjectKind = "dashboard"
+)
+
+// A Key identifies an alert: there is one for each rule and subject.
+type Key struct {
+	Rule string
+	Kind SubjectKind
+	// Subject is the name of the pipeline, broker or store, or the subject of the shared queue; empty for the dashboard itself.
+	Subject string
+}
+
+// String writes the key as rule/kind/subject. Names have no slash, so that it can be parsed again.
+func (k Key) String() string { return k.Rule + "/" + string(k.Kind) + "/" + k.Subject }
+
+// ParseKey parses what String wrote, and returns false for anything else.
+func ParseKey(text string) (Key, bool) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
+		return Key{}, false
+	}
+	return Key{Rule: parts[0], Kind: SubjectKind(parts[1]), Subject: parts[2]}, true
+}
+
+// Compare orders keys by rule, kind and subject.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(strings.Compare(k.Rule, other.Rule), strings.Compare(string(k.Kind), string(other.Kind)), strings.Compare(k.Subject, other.Subject))
 }

@@ -76,7 +76,7 @@ func judgeWide(windows []dedup.WindowFigures, before *dedup.WindowFigures, l ded
 		if w.Window < l.Window || f.Known() || f.Low >= f.High || f.N < l.MinMessages || !Finite(f.Low, f.High, f.N) {
 			continue
 		}
-		j := judgement{tier: DuplicateTier(f.Low, f.N, l), possible: DuplicateTier(f.High, f.N, l), risk: duplicateRisk(f.Low), figure: f}
+		j := judgeRate(f, l)
 		within := fmt.Sprintf("lies within %s and %s (%s messages in %s)", percent(f.Low), percent(f.High), Number(f.N), Seconds(seen(f)))
 		switch {
 		case j.tier > dedup.Normal && j.tier == j.possible:

@@ -100,7 +100,7 @@ func TestAFigureSaysOverWhatItWasCounted(t *testing.T) {
 			t.Errorf("%s of %s is %q, want %q", tt.covered, tt.window, got, tt.want)
 		}
 		w.FailureRate, w.DuplicateRate = f, f
-		j := failureRate(nil, &dedup.PipelineStatus{Windows: []dedup.WindowFigures{*w}}, Rule{MinCount: 50, Limits: Limits{Warning: Limit(0.05)}}, Judgement{})
+		j := failureRate(&dedup.PipelineStatus{Windows: []dedup.WindowFigures{*w}}, Rule{MinCount: 50, Limits: Limits{Warning: Limit(0.05)}}, Judgement{})
 		if said := "(43 of 430 attempts in " + tt.want + ")"; !strings.Contains(j.Why, said) {
 			t.Errorf("it says %q, and not %s", j.Why, said)
 		}

@@ -68,10 +68,8 @@ func tierOf(a *alerts.AlertView) dedup.Tier { return max(a.State.Tier, dedup.Nor
 // String writes what is expected in the words of the file.
 func (e expected) String() string {
 	words := []string{e.tier.String()}
-	if e.pending != nil && *e.pending == dedup.TierUnknown {
-		words = append(words, "pending none")
-	} else if e.pending != nil {
-		words = append(words, "pending "+e.pending.String())
+	if e.pending != nil {
+		words = append(words, "pending "+pendingTier(*e.pending).String())
 	}
 	if e.phase != nil {
 		words = append(words, "phase "+e.phase.String())

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,9 +15,6 @@ import (
 )
 
 const (
-	// MaxFile bounds a file of tests in bytes, so that a wrong path never fills the memory.
-	MaxFile = 4 << 20
-
 	defaultInterval         = 15 * time.Second
 	leastInterval           = time.Second
 	mostInterval            = 5 * time.Minute
@@ -90,11 +88,11 @@ type parser struct {
 
 func (p *parser) file(root *yaml.Node, file *File) {
 	f, ok := p.group(root, "the file", "interval", "tests!")
-	if n := f.of["interval"]; n != nil {
-		switch d, ok := p.span(n, "interval"); {
+	if f.has("interval") {
+		switch d, ok := f.span("interval"); {
 		case !ok:
 		case d < leastInterval || d > mostInterval:
-			p.say(n.Line, "interval: %s is not within %s and %s; leave it out for %s",
+			f.say("interval", "%s is not within %s and %s; leave it out for %s",
 				span(d), span(leastInterval), span(mostInterval), span(defaultInterval))
 		default:
 			file.interval = d
@@ -103,9 +101,9 @@ func (p *parser) file(root *yaml.Node, file *File) {
 	if !ok {
 		return
 	}
-	tests := p.list(f.of["tests"], "tests")
+	tests := f.list("tests")
 	if len(tests) == 0 && len(p.problems) == 0 {
-		p.say(f.of["tests"].Line, "tests: there is none; write at least one")
+		f.say("tests", "there is none; write at least one")
 	}
 	named := make(map[string]int)
 	for _, n := range tests {
@@ -127,13 +125,13 @@ func (p *parser) test(n *yaml.Node, interval time.Duration) (test, bool) {
 	if !ok {
 		return t, false
 	}
-	if t.name = p.text(f.of["name"], "name"); t.name == "" {
-		p.say(f.of["name"].Line, "name: it is empty; say in a sentence what the test shows")
+	if t.name = f.text("name"); t.name == "" {
+		f.say("name", "it is empty; say in a sentence what the test shows")
 	}
-	for _, n := range p.list(f.of["pipelines"], "pipelines") {
+	for _, n := range f.list("pipelines") {
 		p.pipeline(n, &t)
 	}
-	for _, n := range p.list(f.of["series"], "series") {
+	for _, n := range f.list("series") {
 		p.input(n, &t)
 	}
 	t.gather(func(s *[]string, name string) {
@@ -141,9 +139,9 @@ func (p *parser) test(n *yaml.Node, interval time.Duration) (test, bool) {
 			*s = append(*s, name)
 		}
 	})
-	looks := p.list(f.of["expect"], "expect")
+	looks := f.list("expect")
 	if len(looks) == 0 && f.of["expect"].Kind == yaml.SequenceNode {
-		p.say(f.of["expect"].Line, "expect: it is empty; write at least one time, as in {at: 2m, alerts: []}")
+		f.say("expect", "it is empty; write at least one time, as in {at: 2m, alerts: []}")
 	}
 	for _, n := range looks {
 		p.look(n, &t, interval)
@@ -171,17 +169,17 @@ func (p *parser) look(n *yaml.Node, t *test, interval time.Duration) {
 		return
 	}
 	l := look{line: f.line}
-	at, ok := p.span(f.of["at"], "at")
+	at, ok := f.span("at")
 	switch {
 	case !ok:
 	case at/interval >= maxSteps:
-		p.say(f.of["at"].Line, "at: %s is beyond %d evaluations; write an earlier time, or a longer interval", span(at), maxSteps)
+		f.say("at", "%s is beyond %d evaluations; write an earlier time, or a longer interval", span(at), maxSteps)
 	case at%interval != 0:
-		p.say(f.of["at"].Line, "at: rules are evaluated every %s, and not at %s; write %s or %s", span(interval), span(at),
+		f.say("at", "rules are evaluated every %s, and not at %s; write %s or %s", span(interval), span(at),
 			span(at-at%interval), span(at-at%interval+interval))
 	}
 	l.at = at
-	for _, n := range p.list(f.of["alerts"], "alerts") {
+	for _, n := range f.list("alerts") {
 		e, ok := p.expected(n, t)
 		if !ok {
 			continue
@@ -200,62 +198,60 @@ func (p *parser) expected(n *yaml.Node, t *test) (expected, bool) {
 		return expected{}, false
 	}
 	before := len(p.problems)
-	e := expected{line: f.line, key: rule.Key{Rule: p.text(f.of["rule"], "rule")}}
+	e := expected{line: f.line, key: rule.Key{Rule: f.text("rule")}}
 	p.subject(f, &e.key, t)
-	var tier, pending string
-	if tier = p.word(f, "tier", "normal", "warning", "severe", "emergency"); tier != "" {
-		e.tier, _ = dedup.ParseTier(tier)
+	if tier := choose(f, "tier", dedup.Normal, dedup.Warning, dedup.Severe, dedup.Emergency); tier != nil {
+		e.tier = *tier
 	}
-	if pending = p.word(f, "pending", "none", "warning", "severe", "emergency"); pending != "" {
-		known, _ := dedup.ParseTier(pending)
-		e.pending = &known
-	}
-	if word := p.word(f, "phase", "normal", "pending", "firing", "recovering"); word != "" {
-		e.phase = find(word, alerts.PhaseNormal, alerts.PhasePending, alerts.PhaseFiring, alerts.PhaseRecovering)
-	}
-	if word := p.word(f, "health", "ok", "no data", "error"); word != "" {
-		e.health = find(word, rule.HealthOK, rule.HealthNoData, rule.HealthError)
-	}
+	e.pending = (*dedup.Tier)(choose(f, "pending", noTier, pendingTier(dedup.Warning), pendingTier(dedup.Severe), pendingTier(dedup.Emergency)))
+	e.phase = choose(f, "phase", alerts.PhaseNormal, alerts.PhasePending, alerts.PhaseFiring, alerts.PhaseRecovering)
+	e.health = choose(f, "health", rule.HealthOK, rule.HealthNoData, rule.HealthError)
 	return e, len(p.problems) == before
 }
 
-// find returns the one of several values that is written as the word.
-func find[T interface{ String() string }](word string, of ...T) *T {
+// A pendingTier is written none where no tier is pending.
+type pendingTier dedup.Tier
+
+const noTier = pendingTier(dedup.TierUnknown)
+
+// String returns the word of the file.
+func (t pendingTier) String() string {
+	if t == noTier {
+		return "none"
+	}
+	return dedup.Tier(t).String()
+}
+
+// choose reads the word of one of several values; nil where it is missing or another.
+func choose[T fmt.Stringer](f fields, key string, of ...T) *T {
+	if !f.has(key) {
+		return nil
+	}
+	word := f.text(key)
+	var words []string
 	for _, v := range of {
 		if v.String() == word {
 			return &v
 		}
+		words = append(words, v.String())
 	}
+	f.say(key, "%q is none; write %s", clipped(word), strings.Join(words, ", "))
 	return nil
-}
-
-// word reads one of several words; empty where it is missing or another.
-func (p *parser) word(f fields, key string, words ...string) string {
-	n := f.of[key]
-	if n == nil {
-		return ""
-	}
-	word := p.text(n, key)
-	if !slices.Contains(words, word) {
-		p.say(n.Line, "%s: %q is none; write %s", key, clipped(word), strings.Join(words, ", "))
-		return ""
-	}
-	return word
 }
 
 // subject finds whom an alert is about. It must be one that the rule judges and the test has.
 func (p *parser) subject(f fields, key *rule.Key, t *test) {
 	i := slices.IndexFunc(p.setup.Rules, func(r rule.Rule) bool { return r.Name == key.Rule })
 	if i < 0 {
-		p.say(f.of["rule"].Line, "rule: there is no rule %q; the rules are %s", clipped(key.Rule), strings.Join(p.ruleNames(), ", "))
+		f.say("rule", "there is no rule %q; the rules are %s", clipped(key.Rule), strings.Join(p.ruleNames(), ", "))
 		return
 	}
 	kind := p.setup.Rules[i].Kind
 	var given []string
 	for _, of := range []rule.SubjectKind{rule.OfPipeline, rule.OfBroker, rule.OfStore, rule.OfQueue} {
-		if n := f.of[string(of)]; n != nil {
+		if f.has(string(of)) {
 			given = append(given, string(of))
-			key.Kind, key.Subject = of, p.text(n, string(of))
+			key.Kind, key.Subject = of, f.text(string(of))
 		}
 	}
 	switch {

@@ -13,18 +13,16 @@ import (
 	"dedup-dashboard/internal/series"
 )
 
-// A history answers the PromQL of rules during one test.
-type history interface {
-	At(at time.Time) series.Ask
-	// write keeps what the series hold at one step.
-	write(ctx context.Context, t *test, step int, at time.Time) error
-	close() error
+// A history answers the PromQL of rules during one test, from a directory of its own; without a DB it has no series.
+type history struct {
+	*series.DB
+	dir string
 }
 
-// openHistory opens an empty history. Where no rule asks one it is none.
-func openHistory(ctx context.Context, rules []rule.Rule, interval time.Duration) (history, error) {
+// openHistory opens an empty history. Where no rule asks one it has no DB.
+func openHistory(ctx context.Context, rules []rule.Rule, interval time.Duration) (*history, error) {
 	if !slices.ContainsFunc(rules, func(r rule.Rule) bool { return len(queries(r)) > 0 && !r.Disabled }) {
-		return noHistory{}, nil
+		return &history{}, nil
 	}
 	dir, err := os.MkdirTemp("", "dashboard-test-rules-")
 	if err != nil {
@@ -34,7 +32,7 @@ func openHistory(ctx context.Context, rules []rule.Rule, interval time.Duration)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("keep the history of a test: %w", err), os.RemoveAll(dir))
 	}
-	kept := &keptHistory{DB: db, dir: dir}
+	kept := &history{db, dir}
 	select {
 	case <-db.Ready():
 		return kept, nil
@@ -43,18 +41,24 @@ func openHistory(ctx context.Context, rules []rule.Rule, interval time.Duration)
 	}
 }
 
+// At implements rule.History.
+func (h *history) At(at time.Time) series.Ask {
+	if h.DB == nil {
+		return func(context.Context, string) ([]series.Value, error) { return nil, nil }
+	}
+	return h.DB.At(at)
+}
+
 // queries are the PromQL of a rule.
 func queries(r rule.Rule) []string {
 	return slices.DeleteFunc([]string{r.Expr, r.Numerator, r.Denominator}, func(promql string) bool { return promql == "" })
 }
 
-// keptHistory is one in a directory of its own.
-type keptHistory struct {
-	*series.DB
-	dir string
-}
-
-func (h *keptHistory) write(ctx context.Context, t *test, step int, at time.Time) error {
+// write keeps what the series hold at one step.
+func (h *history) write(ctx context.Context, t *test, step int, at time.Time) error {
+	if h.DB == nil {
+		return nil
+	}
 	var held, ended []series.Sample
 	for i := range t.inputs {
 		in := &t.inputs[i]
@@ -74,15 +78,9 @@ func (h *keptHistory) write(ctx context.Context, t *test, step int, at time.Time
 	return nil
 }
 
-func (h *keptHistory) close() error { return errors.Join(h.Close(), os.RemoveAll(h.dir)) }
-
-// noHistory has no series.
-type noHistory struct{}
-
-// At has no values.
-func (noHistory) At(time.Time) series.Ask {
-	return func(context.Context, string) ([]series.Value, error) { return nil, nil }
+func (h *history) close() error {
+	if h.DB == nil {
+		return nil
+	}
+	return errors.Join(h.Close(), os.RemoveAll(h.dir))
 }
-
-func (noHistory) write(context.Context, *test, int, time.Time) error { return nil }
-func (noHistory) close() error                                       { return nil }

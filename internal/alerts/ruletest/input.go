@@ -69,16 +69,16 @@ func (p *parser) input(n *yaml.Node, t *test) {
 	}
 	in := input{line: f.line, n: always(enough)}
 	var err error
-	if in.name, in.labels, err = parseSelector(p.text(f.of["series"], "series")); err != nil {
-		p.say(f.of["series"].Line, "series: %s", err)
+	if in.name, in.labels, err = parseSelector(f.text("series")); err != nil {
+		f.say("series", "%s", err)
 		return
 	}
 	if slices.ContainsFunc(t.inputs, func(o input) bool { return o.name == in.name && maps.Equal(o.labels, in.labels) }) {
 		p.say(in.line, "series: %s stands twice in the test; join the two", in.name)
 	}
 	if !p.measure(&in) {
-		if _, err := parseValues(p.text(f.of["values"], "values")); err != nil {
-			p.say(f.of["values"].Line, "values: %s", err)
+		if _, err := parseValues(f.text("values")); err != nil {
+			f.say("values", "%s", err)
 		}
 		return
 	}
@@ -90,13 +90,12 @@ func (p *parser) input(n *yaml.Node, t *test) {
 // measure finds out what a series sets, and reports false where that cannot be told.
 func (p *parser) measure(in *input) bool {
 	s, settable := p.setters[in.name]
-	_, measured := rule.Measure(in.name)
 	i := slices.IndexFunc(p.setup.Rules, func(r rule.Rule) bool { return r.Name == in.name })
 	switch {
 	case settable:
 		in.setter = &s
 		return p.ofMeasure(in)
-	case measured:
+	case rule.IsMeasure(in.name):
 		p.say(in.line, "series: the measure %s cannot be tested; those that can are %s", in.name, p.measures())
 	case p.asked(in.name):
 		return true
@@ -176,31 +175,30 @@ func (p *parser) readWindow(in *input, rest map[string]string) {
 // values reads the values of a series and how many events they rest on.
 func (p *parser) values(f fields, in *input) {
 	var err error
-	if in.values, err = parseValues(p.text(f.of["values"], "values")); err != nil {
-		p.say(f.of["values"].Line, "values: %s", err)
+	if in.values, err = parseValues(f.text("values")); err != nil {
+		f.say("values", "%s", err)
 	}
 	for _, s := range in.values {
 		if why := in.refuses(s); why != "" {
-			p.say(f.of["values"].Line, "values: %s: %s", s.word, why)
+			f.say("values", "%s: %s", s.word, why)
 		}
 	}
-	n := f.of["n"]
-	if n == nil {
+	if !f.has("n") {
 		return
 	}
 	if in.setter == nil || !in.setter.windows {
-		p.say(n.Line, "n: %s rests on no number of events; leave n out", in.name)
+		f.say("n", "%s rests on no number of events; leave n out", in.name)
 		return
 	}
-	if in.n, err = parseValues(p.text(n, "n")); err != nil {
-		p.say(n.Line, "n: %s", err)
+	if in.n, err = parseValues(f.text("n")); err != nil {
+		f.say("n", "%s", err)
 	}
 	if len(in.n) == 1 && in.n[0].to == 1 && in.n[0].kind == given {
 		in.n[0].to = math.MaxInt // one number holds for all
 	}
 	for _, s := range in.n {
 		if s.kind != given || s.unit != "" || s.least() < 0 {
-			p.say(n.Line, "n: %s: write how many events there are, from 0 on and without a unit", s.word)
+			f.say("n", "%s: write how many events there are, from 0 on and without a unit", s.word)
 		}
 	}
 }

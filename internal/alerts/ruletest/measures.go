@@ -51,11 +51,11 @@ func setters() map[string]setter {
 		"node_down":                 ofNodes(func(n *dedup.Node) { n.Running = false }),
 		"partition":                 ofNodes(func(n *dedup.Node) { n.Partitions = []string{"rabbit@test"} }),
 		"outbox_age": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) {
-			s.OutboxOldest, s.OutboxWaiting = before(at, v), 1
+			s.Outbox.Oldest, s.Outbox.Waiting = before(at, v), 1
 		}),
 		"evaluation_late": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) { s.LastEvaluation = before(at, v) }),
 		"deliveries_failed": ofSelf(dedup.Count, func(s *rule.Self, _ time.Time, v float64) {
-			s.DeliveriesFailed, s.DeliveryErrors = int64(v), []string{"the test says so"}
+			s.Outbox.Failed, s.Outbox.Errors = int64(v), []string{"the test says so"}
 		}),
 		"receiver_faults": ofSelf(dedup.Seconds, func(s *rule.Self, at time.Time, v float64) {
 			if v > 0 {

@@ -15,23 +15,23 @@ func (p *parser) pipeline(n *yaml.Node, t *test) {
 	if !ok {
 		return
 	}
-	name := p.text(f.of["name"], "name")
+	name := f.text("name")
 	if name == "" || t.has(rule.Key{Kind: rule.OfPipeline, Subject: name}) {
 		p.say(f.line, "name: the pipeline has none, or is described twice; give each one its own")
 		return
 	}
 	d := p.configured(name)
-	if n := f.of["broker"]; n != nil {
-		d.Broker = p.text(n, "broker")
+	if f.has("broker") {
+		d.Broker = f.text("broker")
 	}
-	if n := f.of["store"]; n != nil {
-		d.Store = p.text(n, "store")
+	if f.has("store") {
+		d.Store = f.text("store")
 	}
-	if n := f.of["labels"]; n != nil {
-		d.Labels = p.labels(n, "labels")
+	if f.has("labels") {
+		d.Labels = f.labels("labels")
 	}
-	if n := f.of["max_processing"]; n != nil {
-		d.MaxProcessing, _ = p.span(n, "max_processing")
+	if f.has("max_processing") {
+		d.MaxProcessing, _ = f.span("max_processing")
 	}
 	if n := f.of["limits"]; n != nil {
 		p.limits(n, &d.Limits)
@@ -68,30 +68,22 @@ func (p *parser) limits(n *yaml.Node, l *dedup.Limits) {
 	f, _ := p.group(n, "limits", "duplicate_rate", "ack_latency", "min_messages", "min_duplicates", "window")
 	if n := f.of["duplicate_rate"]; n != nil {
 		g, _ := p.group(n, "duplicate_rate", "warning", "severe", "emergency")
-		p.limit(g, "warning", "|%|", "3%", &l.DuplicateWarning)
-		p.limit(g, "severe", "|%|", "3%", &l.DuplicateSevere)
-		p.limit(g, "emergency", "|%|", "3%", &l.DuplicateEmergency)
+		g.number("warning", "|%|", "3%", &l.DuplicateWarning)
+		g.number("severe", "|%|", "3%", &l.DuplicateSevere)
+		g.number("emergency", "|%|", "3%", &l.DuplicateEmergency)
 	}
 	if n := f.of["ack_latency"]; n != nil {
 		g, _ := p.group(n, "ack_latency", "warning", "severe")
-		p.limit(g, "warning", "|s|", "500ms", &l.LatencyWarning)
-		p.limit(g, "severe", "|s|", "500ms", &l.LatencySevere)
+		g.number("warning", "|s|", "500ms", &l.LatencyWarning)
+		g.number("severe", "|s|", "500ms", &l.LatencySevere)
 	}
-	p.limit(f, "min_messages", "||", "50", &l.MinMessages)
-	p.limit(f, "min_duplicates", "||", "3", &l.MinDuplicates)
-	if n := f.of["window"]; n != nil {
-		l.Window, _ = p.span(n, "window")
+	f.number("min_messages", "||", "50", &l.MinMessages)
+	f.number("min_duplicates", "||", "3", &l.MinDuplicates)
+	if f.has("window") {
+		l.Window, _ = f.span("window")
 	}
 	if len(p.problems) > before {
 		return
 	}
 	l.Check(func(field, why string) { p.say(f.line, "limits: %s: %s", field, why) })
-}
-
-func (p *parser) limit(f fields, key, units, example string, to *float64) {
-	if n := f.of[key]; n != nil {
-		if v, ok := p.number(n, key, units, example); ok {
-			*to = v
-		}
-	}
 }

@@ -91,15 +91,22 @@ func (r *reader) document(text []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// fields are the keys of one group.
+// fields are the keys of one group. What its methods say of a value is at its line and begins with its key.
 type fields struct {
-	line int
-	of   map[string]*yaml.Node
+	reader *reader
+	line   int
+	of     map[string]*yaml.Node
+}
+
+func (f fields) has(key string) bool { return f.of[key] != nil }
+
+func (f fields) say(key, format string, args ...any) {
+	f.reader.say(f.of[key].Line, key+": "+format, args...)
 }
 
 // group reads a group of keys, of which the required ones, marked with !, must be there. It reports false for anything else.
 func (r *reader) group(n *yaml.Node, what string, keys ...string) (fields, bool) {
-	f := fields{line: n.Line, of: make(map[string]*yaml.Node)}
+	f := fields{reader: r, line: n.Line, of: make(map[string]*yaml.Node)}
 	if n.Kind != yaml.MappingNode {
 		r.say(n.Line, "%s must be a group of keys: %s%s", what, names(keys), aliasHint(n))
 		return f, false
@@ -129,43 +136,46 @@ func (r *reader) group(n *yaml.Node, what string, keys ...string) (fields, bool)
 func names(keys []string) string { return strings.ReplaceAll(strings.Join(keys, ", "), "!", "") }
 
 // labels reads a group of any keys with text.
-func (r *reader) labels(n *yaml.Node, what string) map[string]string {
-	if n == nil {
-		return nil
-	}
+func (f fields) labels(key string) map[string]string {
+	n := f.of[key]
 	if n.Kind != yaml.MappingNode {
-		r.say(n.Line, "%s must be a group of names and values, as in {team: shop}%s", what, aliasHint(n))
+		f.reader.say(n.Line, "%s must be a group of names and values, as in {team: shop}%s", key, aliasHint(n))
 		return nil
 	}
 	all := make(map[string]string, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i].Value
 		if _, twice := all[name]; twice {
-			r.say(n.Content[i].Line, "%s has %q twice; keep one", what, clipped(name))
+			f.reader.say(n.Content[i].Line, "%s has %q twice; keep one", key, clipped(name))
 		}
-		all[name] = r.text(n.Content[i+1], what)
+		all[name] = f.reader.text(n.Content[i+1], key)
 	}
 	return all
 }
 
 // list reads a list; a missing one is empty.
-func (r *reader) list(n *yaml.Node, what string) []*yaml.Node {
+func (f fields) list(key string) []*yaml.Node {
+	n := f.of[key]
 	if n == nil {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		r.say(n.Line, "%s must be a list; write [] for none%s", what, aliasHint(n))
+		f.reader.say(n.Line, "%s must be a list; write [] for none%s", key, aliasHint(n))
 		return nil
 	}
 	return n.Content
 }
 
 // text reads one value as it is written; a missing one is empty.
-func (r *reader) text(n *yaml.Node, what string) string {
-	switch {
-	case n == nil:
+func (f fields) text(key string) string {
+	if !f.has(key) {
 		return ""
-	case n.Kind != yaml.ScalarNode:
+	}
+	return f.reader.text(f.of[key], key)
+}
+
+func (r *reader) text(n *yaml.Node, what string) string {
+	if n.Kind != yaml.ScalarNode {
 		r.say(n.Line, "%s must be one value%s", what, aliasHint(n))
 		return ""
 	}
@@ -180,8 +190,8 @@ func aliasHint(n *yaml.Node) string {
 }
 
 // span reads a span of time as the configuration has it, and reports false where it cannot be read.
-func (r *reader) span(n *yaml.Node, what string) (time.Duration, bool) {
-	text := r.text(n, what)
+func (f fields) span(key string) (time.Duration, bool) {
+	text := f.text(key)
 	word := text
 	if days, whole := strings.CutSuffix(text, "d"); whole {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
@@ -190,21 +200,21 @@ func (r *reader) span(n *yaml.Node, what string) (time.Duration, bool) {
 	}
 	d, err := time.ParseDuration(word)
 	if err != nil || d < 0 {
-		r.say(n.Line, "%s: %q is no span of time; write it with its unit, as in 15s, 1h30m or 30d", what, clipped(text))
+		f.say(key, "%q is no span of time; write it with its unit, as in 15s, 1h30m or 30d", clipped(text))
 		return 0, false
 	}
 	return d, true
 }
 
-// number reads one number in the notation of values, without repetition. The unit must be one of those allowed.
-func (r *reader) number(n *yaml.Node, what, units, example string) (float64, bool) {
-	v, err := parseValues(r.text(n, what))
-	if err == nil && (len(v) != 1 || v[0].to != 1 || v[0].kind != given || !strings.Contains(units, "|"+v[0].unit+"|") || v[0].first < 0) {
-		err = errors.New("must be one number")
+// number reads one number in the notation of values, without repetition, if there is one. The unit must be one of those allowed.
+func (f fields) number(key, units, example string, to *float64) {
+	if !f.has(key) {
+		return
 	}
-	if err != nil {
-		r.say(n.Line, "%s: write one number, as in %s", what, example)
-		return 0, false
+	v, err := parseValues(f.text(key))
+	if err != nil || len(v) != 1 || v[0].to != 1 || v[0].kind != given || !strings.Contains(units, "|"+v[0].unit+"|") || v[0].first < 0 {
+		f.say(key, "write one number, as in %s", example)
+		return
 	}
-	return v[0].first, true
+	*to = v[0].first
 }

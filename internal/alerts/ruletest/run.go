@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -51,30 +50,29 @@ func (f *File) Run(ctx context.Context) ([]Failure, error) {
 
 // A stage is what one test runs on.
 type stage struct {
-	engine   *alerts.Engine
-	history  history
-	snapshot *dedup.Snapshot
-	own      ownAlerts
+	engine  *alerts.Engine
+	history *history
+	*scene
 }
 
 // Snapshot implements the engine's source of snapshots.
 func (s *stage) Snapshot() *dedup.Snapshot { return s.snapshot }
+
+// Self implements the engine's watch over the dashboard, as Evaluated does.
+func (s *stage) Self(time.Time) rule.Self { return s.self }
+
+// Evaluated does nothing: a test says when rules were evaluated before.
+func (s *stage) Evaluated(time.Time) {}
 
 func (f *File) newStage(ctx context.Context) (*stage, error) {
 	history, err := openHistory(ctx, f.setup.Rules, f.interval)
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{history: history, own: ownAlerts{lives: make(map[rule.Key]*alerts.AlertView)}}
-	var others []rule.Rule
-	for _, r := range f.setup.Rules {
-		if r.Kind == rule.OfDashboard && r.Measure != "" {
-			s.own.rules = append(s.own.rules, r)
-			continue
-		}
-		others = append(others, r)
+	s := &stage{history: history}
+	deps := alerts.EngineDeps{
+		Interval: max(patience, f.interval), Rules: f.setup.Rules, Snapshots: s, History: history, Journal: forgetful{}, Watch: s,
 	}
-	deps := alerts.EngineDeps{Interval: max(patience, f.interval), Rules: others, Snapshots: s, History: history, Journal: forgetful{}}
 	if s.engine, err = alerts.NewEngine(deps); err != nil {
 		return nil, errors.Join(err, history.close())
 	}
@@ -106,11 +104,10 @@ func (f *File) runTest(ctx context.Context, t *test) (failures []Failure, err er
 // evaluate evaluates all rules at one step, and returns the alerts that a page would show.
 func (s *stage) evaluate(ctx context.Context, t *test, step int, since, interval time.Duration) ([]*alerts.AlertView, error) {
 	at := beginning().Add(since)
-	scene := t.scene(step, at, interval)
+	s.scene = t.scene(step, at, interval)
 	if err := s.history.write(ctx, t, step, at); err != nil {
 		return nil, err
 	}
-	s.snapshot = scene.snapshot
 	s.engine.Evaluate(ctx, at)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -119,7 +116,7 @@ func (s *stage) evaluate(ctx context.Context, t *test, step int, since, interval
 	if len(view.Errors) > 0 {
 		return nil, errors.New(strings.Join(view.Errors, "; "))
 	}
-	return slices.Concat(view.Alerts, s.own.evaluate(at, interval, scene)), nil
+	return view.Alerts, nil
 }
 
 // forgetful is a journal for one test.
@@ -127,32 +124,3 @@ type forgetful struct{}
 
 func (forgetful) LoadAlerts(context.Context) ([]alerts.Alert, error) { return nil, nil }
 func (forgetful) CommitTick(context.Context, alerts.Tick) error      { return nil }
-
-// ownAlerts are those of the dashboard itself. The engine asks what is known of it of a watch, which looks at the real disk; so they
-// are led through their lives here, by the same functions.
-type ownAlerts struct {
-	rules []rule.Rule
-	lives map[rule.Key]*alerts.AlertView
-}
-
-func (o *ownAlerts) evaluate(at time.Time, interval time.Duration, s *scene) []*alerts.AlertView {
-	var shown []*alerts.AlertView
-	round := rule.NewRound(at, s.snapshot, s.self)
-	for i := range o.rules {
-		one := &o.rules[i]
-		judgements, _ := one.Judge(round)
-		for _, j := range judgements {
-			before := o.lives[j.Key]
-			if before == nil {
-				before = &alerts.AlertView{}
-			}
-			a := &alerts.AlertView{Alert: alerts.Alert{Key: j.Key, Last: j}, Rule: one}
-			seen := one.Evaluation(j)
-			seen.Interval = interval
-			a.State, _, _ = before.State.Next(seen, one.Timing)
-			o.lives[j.Key] = a
-			shown = append(shown, a)
-		}
-	}
-	return shown
-}

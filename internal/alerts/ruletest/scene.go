@@ -173,8 +173,8 @@ func (s *scene) source(of rule.Key) *dedup.SourceHealth {
 	case rule.OfBroker:
 		return &s.broker(of.Subject).Health
 	case rule.OfStore:
-		i := slices.IndexFunc(s.snapshot.Stores, func(st dedup.StoreStatus) bool { return st.Name == of.Subject })
-		return &s.snapshot.Stores[i].Health
+		store, _ := s.snapshot.Store(of.Subject)
+		return &store.Health
 	default:
 		name := answering("reported", of.Subject, time.Time{}).Name
 		i := slices.IndexFunc(s.snapshot.Sources, func(h dedup.SourceHealth) bool { return h.Name == name })

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // maxSteps bounds the values of a series and the evaluations of a test, so that a slip of the pen never hangs it: at an interval of
@@ -61,10 +63,10 @@ func (v values) at(step int) value {
 		}
 		return 1
 	})
-	if i == len(v) || v[i].kind != given {
-		if i == len(v) {
-			return value{}
-		}
+	switch {
+	case i == len(v):
+		return value{}
+	case v[i].kind != given:
 		return value{kind: v[i].kind}
 	}
 	return value{kind: given, number: v[i].number(step)}
@@ -89,7 +91,7 @@ func parseValues(text string) (values, error) {
 		}
 		s.from, s.to = steps, steps+n
 		steps = s.to
-		if !finite(s.number(s.from)) || !finite(s.number(s.to-1)) {
+		if !rule.Finite(s.number(s.from), s.number(s.to-1)) {
 			return nil, fmt.Errorf("%q leads to no finite number; write a smaller one", clipped(word))
 		}
 		all = append(all, s)
@@ -159,8 +161,6 @@ func parseNumber(text string) (float64, string) {
 	v, _ := strconv.ParseFloat(text, 64)
 	return v, ""
 }
-
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // clipped shortens a word for a message.
 func clipped(word string) string {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/internal/alerts/rule"
 )
 
 // written writes the first steps of a series: a number, _ for none, E for a source that fails, S for the end.
@@ -94,7 +96,7 @@ func FuzzValuesAreBoundedAndFinite(f *testing.F) {
 			}
 			next = s.to
 			for _, step := range []int{s.from, (s.from + s.to) / 2, s.to - 1} {
-				if got := v.at(step); got.kind != s.kind || !finite(got.number) {
+				if got := v.at(step); got.kind != s.kind || !rule.Finite(got.number) {
 					t.Fatalf("%q: step %d is %+v, want kind %d", text, step, got, s.kind)
 				}
 			}
