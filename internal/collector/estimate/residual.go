@@ -49,6 +49,8 @@ type Residual struct {
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
+	// Calmer is true where the last calm reading is a little too old for the end.
+	Calmer bool
 	// Again are the times that a marker of work that was done was written again, or may have been: the work was done again, or each duplicate renews its marker.
 	Again float64
 	// Fell and Rose bound how many more, or fewer, waited for their ack when the time began than when it ended.
@@ -90,11 +92,17 @@ const (
 // the scatter of the differences from reading to reading: of an error that does not last, the covariance of neighbours is minus its variance.
 // What grows or shrinks for as long as it is looked at scatters little: see trend.
 func ResidualOf(readings []Joint, window time.Duration, unacked Unacked) (Residual, bool) {
+	return ResidualUpTo(readings, window, calmReach, unacked)
+}
+
+// ResidualUpTo is a residual that ends less long before the newest reading: a calm one is looked for no further back than reach.
+func ResidualUpTo(readings []Joint, window, reach time.Duration, unacked Unacked) (Residual, bool) {
 	var r Residual
-	kept, first := calmest(readings, window)
+	kept, first, calmer := calmest(readings, window, reach)
 	if len(kept) == 0 {
 		return r, false
 	}
+	r.Calmer = calmer
 	r.To = kept[len(kept)-1].At
 	steps := jointSteps(kept[first:])
 	for _, step := range steps {

@@ -22,6 +22,7 @@ func Choose(out *dedup.WindowFigures) {
 	if held, ok := narrowest(out.Estimates); ok && best >= 0 && out.Estimates[best].Rate.AtMost() && held.Low <= out.Estimates[best].Rate.High && held.High-held.Low < out.Estimates[best].Rate.Width() {
 		best = -1
 	}
+	best = newer(out.Estimates, best, valid)
 	var rest []dedup.Estimate
 	for i, e := range out.Estimates {
 		if i != best {
@@ -51,6 +52,28 @@ func Choose(out *dedup.WindowFigures) {
 		}
 	}
 	out.CrossCheck = cannotTell(out.Window, rest)
+}
+
+// patience is how much older than another rate one may be that is shown because it is narrower.
+const patience = 10 * time.Second
+
+// newer is the narrowest valid estimate that ends well after the best one, where it is narrow enough for the difference to be of no use; else the
+// best one. What consumers report is the best, however old.
+func newer(all []dedup.Estimate, best int, valid func(dedup.Estimate) bool) int {
+	if best < 0 || all[best].Method == dedup.MethodReported {
+		return best
+	}
+	of, out := all[best].Rate, best
+	for i, e := range all {
+		f := e.Rate
+		if !valid(e) || f.AtMost() || f.At.Sub(of.At) <= patience || !rate.Narrow(f) && f.Width()*f.N > rate.LiveWidest {
+			continue
+		}
+		if out == best || f.Width() < all[out].Rate.Width() {
+			out = i
+		}
+	}
+	return out
 }
 
 // cannotTell is the figure of estimates of which none is valid: the reasons of those that could be had, and the narrowest

@@ -67,6 +67,37 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 	}
 }
 
+// TestANarrowRateOfThePresentIsShownInPlaceOfAnOlderOne, which may be narrower still.
+func TestANarrowRateOfThePresentIsShownInPlaceOfAnOlderOne(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	rate := func(source string, q dedup.Quality, age time.Duration, low, high float64) dedup.Figure {
+		return dedup.Figure{Quality: q, Unit: dedup.Ratio, Value: (low + high) / 2, Low: low, High: high, N: 3000, Source: source, At: now.Add(-age)}
+	}
+	bound := rate("live", dedup.Derived, 2*time.Second, 0, 0.001)
+	bound.Value = 0
+	for name, tt := range map[string]struct {
+		hits, live, events dedup.Figure
+		want               string
+	}{
+		"narrow, and well after the other": {rate("hits", dedup.Derived, 4*time.Second, 0, 0.01), rate("live", dedup.Derived, 2*time.Second, 0.0295, 0.031), rate("events", dedup.Measured, 17*time.Second, 0.03, 0.03), "live"},
+		"the narrowest of two":             {rate("hits", dedup.Derived, 4*time.Second, 0.0297, 0.0304), rate("live", dedup.Derived, 2*time.Second, 0.0295, 0.031), rate("events", dedup.Measured, 17*time.Second, 0.03, 0.03), "hits"},
+		"hardly newer":                     {rate("hits", dedup.Derived, 4*time.Second, 0, 0.01), rate("live", dedup.Derived, 2*time.Second, 0.0295, 0.031), rate("events", dedup.Measured, 12*time.Second, 0.03, 0.03), "events"},
+		"wide":                             {rate("hits", dedup.Derived, 4*time.Second, 0, 0.01), rate("live", dedup.Derived, 2*time.Second, 0.0285, 0.032), rate("events", dedup.Measured, 17*time.Second, 0.03, 0.03), "events"},
+		"a bound alone":                    {rate("hits", dedup.Derived, 4*time.Second, 0, 0.01), bound, rate("events", dedup.Measured, 17*time.Second, 0, 0), "events"},
+		"a model":                          {rate("hits", dedup.Derived, 4*time.Second, 0, 0.01), rate("live", dedup.Estimated, 2*time.Second, 0.0295, 0.031), rate("events", dedup.Measured, 17*time.Second, 0.03, 0.03), "events"},
+	} {
+		out := UnknownWindow(5*time.Minute, "nothing")
+		out.Estimates = []dedup.Estimate{{Method: dedup.MethodStoreHits, Rate: tt.hits}, {Method: dedup.MethodLive, Rate: tt.live}, {Method: dedup.MethodStoreEvents, Rate: tt.events}}
+		if Choose(&out); out.DuplicateRate.Source != tt.want || out.CrossCheck.Source == tt.want {
+			t.Errorf("%s: %s is shown and %s its cross-check, want %s", name, out.DuplicateRate.Source, out.CrossCheck.Source, tt.want)
+		}
+		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: rate("reported", dedup.Measured, time.Minute, 0.02, 0.02)}, {Method: dedup.MethodLive, Rate: tt.live}}
+		if Choose(&out); out.DuplicateRate.Source != "reported" {
+			t.Errorf("%s: %s is shown in place of what consumers report", name, out.DuplicateRate.Source)
+		}
+	}
+}
+
 func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
 	out := UnknownWindow(time.Hour, "nobody tells")
 	out.Estimates = []dedup.Estimate{{Method: dedup.MethodResidual, Rate: dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.05, N: 2000, Why: "too wide", Better: "x"}}}

@@ -63,7 +63,7 @@ func TestWhatIsOutIsBoundedByTheSampleBefore(t *testing.T) {
 	n := len(p.Traffic.Flows.Readings)
 	at := func(i int) time.Time { return p.Traffic.Flows.Readings[i].At }
 	for last := n - 25; last < n-2; last++ {
-		begin, end := rate.QuietEnds(p.Traffic.unrest, at, 20, last)
+		begin, end := rate.QuietEnds(p.Traffic.unrest, at, 20, last, rate.QuietReach)
 		for _, i := range []int{begin, end} {
 			if in := math.Mod(at(i).Sub(second(0)).Seconds(), 10); in > 2.5 && in < 6 && p.Traffic.unrest(at(i)) > rate.QuietEnough {
 				t.Errorf("the window of %d to %d has an end %v s after a burst began", begin, end, in-3)
@@ -81,11 +81,11 @@ func TestASteadyWindowEndsAtItsNewestReading(t *testing.T) {
 		p.Traffic.Flows.Readings = append(p.Traffic.Flows.Readings, sample.LiveReading{At: at, Began: at, Ended: at, Delivered: sample.LiveSum{Count: 20 * float64(i)}, Acked: sample.LiveSum{Count: 20 * float64(i)}})
 	}
 	at := func(i int) time.Time { return p.Traffic.Flows.Readings[i].At }
-	if a, b := rate.QuietEnds(p.Traffic.unrest, func(i int) time.Time { return p.Traffic.Flows.Readings[:1][i].At }, 0, 0); a != 0 || b != 0 {
+	if a, b := rate.QuietEnds(p.Traffic.unrest, func(i int) time.Time { return p.Traffic.Flows.Readings[:1][i].At }, 0, 0, rate.QuietReach); a != 0 || b != 0 {
 		t.Errorf("of a single reading: from %d to %d", a, b)
 	}
 	for _, last := range []int{97, 98, 99} { // whether the traffic goes on shows in the next reading
-		if a, b := rate.QuietEnds(p.Traffic.unrest, at, 10, last); a != 10 || b != 97 {
+		if a, b := rate.QuietEnds(p.Traffic.unrest, at, 10, last, rate.QuietReach); a != 10 || b != 97 {
 			t.Errorf("from %d to %d of %d, want 10 to 97", a, b, last)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAWindowInSteadyTrafficMovesOnWithEveryRound(t *testing.T) {
 		p, count, next := &Pipeline{}, 0.0, 0.0
 		newest := func() int {
 			last := len(p.Traffic.Flows.Readings) - 1
-			_, end := rate.QuietEnds(p.Traffic.unrest, func(i int) time.Time { return p.Traffic.Flows.Readings[i].At }, max(0, last-300), last)
+			_, end := rate.QuietEnds(p.Traffic.unrest, func(i int) time.Time { return p.Traffic.Flows.Readings[i].At }, max(0, last-300), last, rate.QuietReach)
 			return end
 		}
 		for i, before := 0, 0; i < 200; i++ {
@@ -133,6 +133,6 @@ func BenchmarkQuieterEnds(b *testing.B) {
 	}
 	at := func(i int) time.Time { return p.Traffic.Flows.Readings[i].At }
 	for b.Loop() {
-		rate.QuietEnds(p.Traffic.unrest, at, 890, 1190)
+		rate.QuietEnds(p.Traffic.unrest, at, 890, 1190, rate.QuietReach)
 	}
 }

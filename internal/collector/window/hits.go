@@ -54,10 +54,29 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 	if source.n == 0 {
 		return refuse(source.why, source.better)
 	}
-	span, gain, ok := h.span(source, w)
+	newest, ok := h.newest(source, w)
 	if !ok {
 		return refuse("the broker was not read often enough yet", rate.BetterReport)
 	}
+	fresh := h.quietEnds(source, newest, h.p.fresh())
+	span, gain := h.spanOf(source, fresh)
+	out := h.of(span, gain, w)
+	if rate.Narrow(out.Rate) {
+		return out
+	}
+	quiet := h.quietEnds(source, newest, rate.QuietReach)
+	if quiet.last == fresh.last {
+		return out
+	}
+	span, gain = h.spanOf(source, quiet)
+	if settled := h.of(span, gain, w); !rate.Fresher(out.Rate, settled.Rate) {
+		return settled
+	}
+	return out
+}
+
+// of is the estimate of one span.
+func (h hits) of(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.HitsResult {
 	if other := h.askingPartner(span); other != "" {
 		return h.judgeShared(span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", text.Name(other)))
 	}
@@ -81,8 +100,24 @@ func (h hits) askingPartner(span rate.HitsSpan) string {
 	return ""
 }
 
-// span returns what the store counted in the newest window on whose both sides the broker was read.
+// A hitsTime is from one reading of a store to another, with what the broker did meanwhile.
+type hitsTime struct {
+	first, last int
+	gain        sample.Gain
+}
+
+// span returns what the store counted in the newest window with quiet ends on whose both sides the broker was read.
 func (h hits) span(s hitsSource, w time.Duration) (rate.HitsSpan, sample.Gain, bool) {
+	newest, ok := h.newest(s, w)
+	if !ok {
+		return rate.HitsSpan{}, sample.Gain{}, false
+	}
+	span, gain := h.spanOf(s, h.quietEnds(s, newest, rate.QuietReach))
+	return span, gain, true
+}
+
+// newest is the newest window on whose both sides the broker was read.
+func (h hits) newest(s hitsSource, w time.Duration) (hitsTime, bool) {
 	for j := s.n - 1; j > 0 && j >= s.n-hitsEnds; j-- {
 		if n := len(h.traffic.Joints.Readings); n > 0 && j > s.n-3 && h.traffic.Joints.Readings[n-1].At.Before(s.at(j)) {
 			continue // soon it can be held against acks and completions, too
@@ -93,25 +128,35 @@ func (h hits) span(s hitsSource, w time.Duration) (rate.HitsSpan, sample.Gain, b
 		}
 		for ; i < j; i++ {
 			if gain, ok := h.traffic.between(s.at(i), s.at(j)); ok {
-				if gain.Live {
-					begin, end := rate.QuietEnds(h.traffic.unrest, s.at, i, j)
-					if quiet, ok := h.traffic.between(s.at(begin), s.at(end)); ok && quiet.Live {
-						i, j, gain = begin, end, quiet
-					}
-				}
-				span := s.between(i, j)
-				h.widenByAnswers(&gain, span)
-				if span.OfServer && span.Why == "" {
-					h.withinServer(s, &span, i, j, gain)
-				}
-				return span, gain, true
+				return hitsTime{i, j, gain}, true
 			}
 			if j-i > hitsEnds { // the broker may have been read for less long than the store
 				i += (j - i) / 4
 			}
 		}
 	}
-	return rate.HitsSpan{}, sample.Gain{}, false
+	return hitsTime{}, false
+}
+
+// quietEnds are the quiet ends of a window where live counts tell of them, the last one no earlier than late before its own.
+func (h hits) quietEnds(s hitsSource, t hitsTime, late time.Duration) hitsTime {
+	if t.gain.Live {
+		begin, end := rate.QuietEnds(h.traffic.unrest, s.at, t.first, t.last, late)
+		if quiet, ok := h.traffic.between(s.at(begin), s.at(end)); ok && quiet.Live {
+			return hitsTime{begin, end, quiet}
+		}
+	}
+	return t
+}
+
+// spanOf is what the store counted in a window.
+func (h hits) spanOf(s hitsSource, t hitsTime) (rate.HitsSpan, sample.Gain) {
+	span := s.between(t.first, t.last)
+	h.widenByAnswers(&t.gain, span)
+	if span.OfServer && span.Why == "" {
+		h.withinServer(s, &span, t.first, t.last, t.gain)
+	}
+	return span, t.gain
 }
 
 // widenByAnswers bounds what the broker did between two counts of the store, of which each may be as old as its answer took.

@@ -25,10 +25,32 @@ func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
 	if why, better := l.refusal(); why != "" {
 		return rate.LiveResult{Rate: rate.Refused(w, rate.LiveSource, rate.LiveFormula, why, better)}
 	}
+	near := l.ends(w, l.p.fresh())
+	fresh, calmer := l.between(near, w, auto)
+	if rate.Narrow(fresh.Rate) {
+		return fresh
+	}
+	far := l.ends(w, rate.QuietReach)
+	if far.last == near.last && !calmer {
+		return fresh
+	}
+	if quiet, _ := l.between(far, w, auto); !rate.Fresher(fresh.Rate, quiet.Rate) {
+		return quiet
+	}
+	return fresh
+}
+
+// between is the estimate of a window with the ends given. It reports whether one that ends a little earlier has a calmer end.
+func (l live) between(t liveEnds, w time.Duration, auto sample.Increase) (rate.LiveResult, bool) {
+	waiting := l.traffic.waitingAcks(l.view.Now.Add(-w), l.view.Scheme, l.view.Several)
+	r, ok := l.residual(t, w, waiting)
+	return l.judge(r, ok, waiting, w, auto), r.Calmer
+}
+
+// judge turns a residual into the interval of the rate.
+func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w time.Duration, auto sample.Increase) rate.LiveResult {
 	f := dedup.Figure{Unit: dedup.Ratio, Source: rate.LiveSource, Formula: rate.LiveFormula, Window: w, Better: rate.BetterReport}
 	e := l.view.Stats.Events
-	waiting := l.traffic.waitingAcks(l.view.Now.Add(-w), l.view.Scheme, l.view.Several)
-	r, ok := l.residual(w, waiting)
 	switch {
 	case ok && l.view.Now.Sub(r.To) > sample.LiveStale:
 		f.Why = text.Reasons("broker and store were not counted together since "+text.Clock(r.To, l.view.Now), l.view.Live.Why)
@@ -109,19 +131,34 @@ func (l live) refusal() (why, better string) {
 	return l.view.Live.Down, l.view.Live.Better
 }
 
-// residual is the residual of the newest window whose ends are quiet.
-func (l live) residual(w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
+// liveEnds are the joint readings at which a window begins and ends. A calm one is looked for no further back than calm before the last.
+type liveEnds struct {
+	first, last int
+	calm        time.Duration
+}
+
+// ends are quiet ends of the newest window, the last one no earlier than late before the newest reading.
+func (l live) ends(w, late time.Duration) liveEnds {
 	readings := l.traffic.Joints.Readings
 	last := len(readings) - 1
 	if last < 0 {
-		return estimate.Residual{}, false
+		return liveEnds{last: last}
 	}
 	at := func(i int) time.Time { return readings[i].At }
-	first := sample.FirstSince(len(readings), at, readings[last].At.Add(-w))
-	if begin, end := rate.QuietEnds(l.traffic.unrest, at, first, last); begin < end {
+	earliest, first := at(last).Add(-late), sample.FirstSince(len(readings), at, at(last).Add(-w))
+	if begin, end := rate.QuietEnds(l.traffic.unrest, at, first, last, late); begin < end {
 		first, last = begin, end
 	}
-	return estimate.ResidualOf(readings[:last+1], min(w, at(last).Sub(at(first))), waiting)
+	return liveEnds{first, last, at(last).Sub(earliest)}
+}
+
+// residual is the residual between ends.
+func (l live) residual(t liveEnds, w time.Duration, waiting estimate.Unacked) (estimate.Residual, bool) {
+	readings := l.traffic.Joints.Readings
+	if t.last < 0 {
+		return estimate.Residual{}, false
+	}
+	return estimate.ResidualUpTo(readings[:t.last+1], min(w, readings[t.last].At.Sub(readings[t.first].At)), t.calm, waiting)
 }
 
 // busyPartner names a pipeline with the same store that may have written there in the time; empty where none has: one to whose consumers

@@ -34,6 +34,15 @@ func (p *Pipeline) exported(v View) exportFigures {
 	return exportFigures{p, &p.Exports, p.Store, v}
 }
 
+// betweenLive is the time between two readings of live counts, which tell when something happened.
+const betweenLive = time.Second
+
+// fresh is how long before the newest reading a window may end so that it ends later in every round: two rounds' newest readings lie nearly an
+// interval apart.
+func (p *Pipeline) fresh() time.Duration {
+	return min(max(0, p.Interval-2*betweenLive), rate.QuietReach)
+}
+
 // Several says how it is known of the pipeline's consumers that they work on several deliveries at once; empty where it is not, and where the
 // scheme does not say otherwise.
 func (p *Pipeline) Several(s dedup.Scheme) string {
