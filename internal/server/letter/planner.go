@@ -78,7 +78,7 @@ func (p Planner) offerFewer(r *web.Request, many *move.TooMany) web.Response {
 }
 
 // FewerWord is the button that plans a move of fewer messages.
-func FewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
+func FewerWord(n int64) string { return "Take " + templates.Number(n) + " at most" }
 
 // WholeNumber reads a whole number of a form between two bounds, and what stands otherwise where there is none.
 func WholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {

@@ -47,7 +47,7 @@ func (g LostGroup) Names() string {
 		}
 	}
 	if more := len(words) - LostNames; more > 0 {
-		words = append(words[:LostNames], templates.Number(float64(more))+" more")
+		words = append(words[:LostNames], templates.Number(more)+" more")
 	}
 	return Listed(words)
 }

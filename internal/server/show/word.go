@@ -20,7 +20,7 @@ func Counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return templates.Number(float64(n)) + " " + thing + "s"
+	return templates.Number(n) + " " + thing + "s"
 }
 
 // Plural is the word for a number of things.
@@ -177,7 +177,7 @@ func OfThem(shares []Share) string {
 	of := " of them"
 	for _, s := range shares {
 		if s.N > 0 {
-			parts = append(parts, templates.Number(float64(s.N))+of+s.Word)
+			parts = append(parts, templates.Number(s.N)+of+s.Word)
 			of = ""
 		}
 	}

@@ -35,7 +35,7 @@ func (s Site) EntryLines(r *Request, entries []admin.Entry, now time.Time, whole
 			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*show.KeyLimit), Detail: templates.Sentence(show.ReadableTimes(entryText(e), now)),
 		}
 		if e.Number > 0 {
-			l.Number = templates.Number(float64(e.Number))
+			l.Number = templates.Number(e.Number)
 		}
 		if store, key, ok := admin.MarkerOf(e.Target); ok && whole && admin.KindOf(e.Action).Step {
 			l.TargetHref = MarkerAddress(s.Base, store, key)

@@ -50,7 +50,7 @@ func MarkerLine(m JudgedMarker, base string, offset time.Duration, now time.Time
 		l.Changed = changeView(*m.Changed, base, now)
 	}
 	if m.Attempts != nil {
-		l.Attempts = templates.Number(float64(*m.Attempts))
+		l.Attempts = templates.Number(*m.Attempts)
 	}
 	return l
 }

@@ -187,7 +187,7 @@ func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsVie
 
 func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	row := templates.ChannelRow{
-		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
+		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(c.Waiting),
 		Oldest: show.Moment(c.Oldest, now), Success: show.Moment(c.LastSuccess, now), ErrAt: show.Moment(c.LastErrorAt, now),
 		Tier: dedup.Normal.String(), Word: "delivers",
 	}

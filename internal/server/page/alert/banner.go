@@ -26,7 +26,7 @@ func Banner(view *alerts.View, base string, now time.Time) (text string, tier de
 	q := query{states: []string{stateFiring}}
 	switch {
 	case emergency > 0 && severe > 0:
-		text = show.Counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"
+		text = show.Counted(emergency, "alert") + " in emergency, " + templates.Number(severe) + " severe"
 		q.tiers = []dedup.Tier{dedup.Emergency, dedup.Severe}
 	case emergency > 0:
 		text = show.Counted(emergency, "alert") + " in emergency"
@@ -42,7 +42,7 @@ func Banner(view *alerts.View, base string, now time.Time) (text string, tier de
 	href = q.address(base)
 	text += c.attended()
 	if recovering > 0 {
-		text += ", " + templates.Number(float64(recovering)) + " more recovering"
+		text += ", " + templates.Number(recovering) + " more recovering"
 	}
 	if emergency+severe == 1 && recovering == 0 {
 		text += ": " + show.Within(show.AlertTitle(oldest)) + ", " + show.Within(subjectOf(oldest.Key))

@@ -116,7 +116,7 @@ func evaluationRows(a *alerts.AlertView, now time.Time) []templates.AlertEvaluat
 		row := evaluationRow(&a.History[i], a.Last.Unit, now)
 		if n := len(rows); n > 0 && sameEvaluation(rows[n-1], row) {
 			times++
-			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(float64(times))+" times the same"
+			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(times)+" times the same"
 			continue
 		}
 		rows, times = append(rows, row), 1

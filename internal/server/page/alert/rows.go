@@ -61,9 +61,9 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		sorted.order, sorted.page = o, 1
 		return sorted.address(base)
 	})
-	v.Count = templates.Number(float64(all)) + " of " + show.Counted(admitted, "alert")
+	v.Count = templates.Number(all) + " of " + show.Counted(admitted, "alert")
 	if at.Of > 1 {
-		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
+		v.Count += ", page " + templates.Number(at.Number) + " of " + templates.Number(at.Of)
 	}
 	v.Newer, v.Older = at.Beside(func(n int) string {
 		link := q
@@ -85,7 +85,7 @@ func alertTabs(view *alerts.View, q query, base string) []templates.AlertTab {
 				n++
 			}
 		}
-		return templates.AlertTab{Label: label, Count: templates.Number(float64(n)), Href: link.address(base), Current: slices.Equal(q.states, states)}
+		return templates.AlertTab{Label: label, Count: templates.Number(n), Href: link.address(base), Current: slices.Equal(q.states, states)}
 	}
 	labels := map[string]string{stateAcked: "acknowledged", stateUnknown: "cannot tell"}
 	first := "need eyes"
@@ -146,7 +146,7 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 	text := show.Counted(on, "rule") + " " + show.Plural(int64(on), "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
 		show.Counted(len(snap.Brokers), "broker") + " and " + show.Counted(len(snap.Stores), "store")
 	if off > 0 {
-		text += "; " + templates.Number(float64(off)) + " more " + show.Plural(int64(off), "is", "are") + " switched off"
+		text += "; " + templates.Number(off) + " more " + show.Plural(int64(off), "is", "are") + " switched off"
 	}
 	return text + "."
 }
@@ -188,7 +188,7 @@ func alertSummary(view *alerts.View) string {
 	var parts []string
 	for _, t := range []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning} {
 		if n := counts[t]; n > 0 {
-			parts = append(parts, templates.Number(float64(n))+" "+t.String())
+			parts = append(parts, templates.Number(n)+" "+t.String())
 		}
 	}
 	if len(parts) == 0 {

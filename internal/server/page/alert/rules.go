@@ -78,7 +78,7 @@ func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(int64(c.firing), "fires", "fire")
 	}
 	if c.pending > 0 {
-		row.Pending = templates.Number(float64(c.pending)) + " pending"
+		row.Pending = templates.Number(c.pending) + " pending"
 	}
 	return row
 }

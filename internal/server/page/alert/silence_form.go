@@ -151,7 +151,7 @@ func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame)
 		rows = append(rows, alerts.Matcher{Op: alerts.MatchEqual})
 	}
 	for i, m := range rows {
-		v.Rows = append(v.Rows, templates.MatcherRow{Number: templates.Number(float64(i + 1)), Label: m.Name, Value: m.Value, Ops: opChoices(m.Op)})
+		v.Rows = append(v.Rows, templates.MatcherRow{Number: templates.Number(i + 1), Label: m.Name, Value: m.Value, Ops: opChoices(m.Op)})
 	}
 	return v
 }

@@ -237,14 +237,14 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	}
 	c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + show.Counted(len(found.Subjects), "pipeline, broker or store")
 	if n := len(found.Subjects); n != 1 {
-		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
+		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(n) + " pipelines, brokers and stores"
 	}
 	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
 		c.Subjects = append(c.Subjects, templates.Plain(name, 2*show.NameLimit))
 	}
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
-		c.More = "And " + templates.Number(float64(more)) + " more."
+		c.More = "And " + templates.Number(more) + " more."
 	}
 	return c
 }

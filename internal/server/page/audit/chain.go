@@ -51,7 +51,7 @@ func chainProves(state admin.AuditState) string {
 	case n == 1:
 		text += " The first entry is older than the key: what was changed in it before the next one was written does not show."
 	case n > 1:
-		first := templates.Number(float64(n))
+		first := templates.Number(n)
 		text += " The first " + first + " entries are older than the key: what was changed in them before the next one was written does not show."
 	}
 	return text + " An end that was cut off while the dashboard was stopped shows only against a head from the log."
@@ -61,5 +61,5 @@ func entries(n int64) string {
 	if n == 1 {
 		return "1 entry"
 	}
-	return templates.Number(float64(n)) + " entries"
+	return templates.Number(n) + " entries"
 }

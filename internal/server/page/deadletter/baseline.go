@@ -95,7 +95,7 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	}
 	text := show.Counted(int(b.Count), "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
 	if b.Count != b.Acknowledged {
-		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
+		text += ", of " + templates.Number(b.Acknowledged) + " at first"
 	}
 	text += ", by " + show.Within(b.By) + " " + show.Moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
 	switch {
@@ -104,7 +104,7 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	case !b.Split:
 		return text + " How many of them are in queues of this pipeline alone is not known: take it back and acknowledge again, else what happens in the shared queues can count as new here."
 	}
-	return text + " " + templates.Number(float64(b.Own)) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
+	return text + " " + templates.Number(b.Own) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.

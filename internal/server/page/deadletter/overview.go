@@ -125,7 +125,7 @@ func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, 
 		row.Lost = templates.Sentence(lost)
 	}
 	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
-		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
+		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(b.Count) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
 		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, show.NameLimit), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}

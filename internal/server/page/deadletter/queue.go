@@ -225,7 +225,7 @@ func (d queuePage) look() templates.LookForm {
 		Effects: show.Texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, deadletter.MaxScan} {
-		label := "the first " + templates.Number(float64(n))
+		label := "the first " + templates.Number(n)
 		l.Limits = append(l.Limits, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == 1000})
 	}
 	return l
@@ -256,7 +256,7 @@ func (d queuePage) wholeForm() templates.WholeForm {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
 		}
 		if w.Denied = letter.NeedsAdmin(d.who, "Moving a whole queue"); w.Denied != "" && !d.q.parking && d.view.OperatorLimit > 0 {
-			w.First, w.FirstWord = "requeue-head", "Preview requeue of the first "+templates.Number(float64(d.view.OperatorLimit))
+			w.First, w.FirstWord = "requeue-head", "Preview requeue of the first "+templates.Number(d.view.OperatorLimit)
 		}
 	}
 	return w
@@ -264,7 +264,7 @@ func (d queuePage) wholeForm() templates.WholeForm {
 
 // scanSentence says how much of a queue was looked at, when and by whom.
 func scanSentence(scan deadletter.Scan, now time.Time) string {
-	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), show.Moment(scan.At, now).Text,
+	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(len(scan.Letters)), templates.Number(scan.Ready), show.Moment(scan.At, now).Text,
 		templates.Plain(scan.By, show.NameLimit).Short)
 }
 

@@ -130,7 +130,7 @@ func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []
 	})
 	v.Listed = letter.Messages(len(matching)) + " that " + show.Plural(int64(len(matching)), "was", "were") + " looked at"
 	if d.q.text != "" {
-		v.Listed = templates.Number(float64(len(matching))) + " of " + templates.Number(float64(len(scan.Letters))) + " that were looked at match"
+		v.Listed = templates.Number(len(matching)) + " of " + templates.Number(len(scan.Letters)) + " that were looked at match"
 	}
 	switch {
 	case d.q.wrong != "":

@@ -31,7 +31,7 @@ func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Ti
 	}
 	v.Notes = notes(e)
 	for _, k := range list.Page(e.Keys, most, number) {
-		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
+		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(k.Count), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
 			row.Key = templates.Plain("(empty)", show.KeyLimit)
 		}
@@ -62,14 +62,14 @@ func line(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.AtLeast {
 		least = "at least "
 	}
-	fresh := templates.Number(float64(e.Fresh))
+	fresh := templates.Number(e.Fresh)
 	if e.FreshAtLeast {
 		fresh = "at least " + fresh
 	}
 	text := least + show.Counted(int(e.Total), "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
 		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
-		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + show.Moment(e.Since, now).Text
+		text += ", " + templates.Number(e.Baseline) + " there at the first check, " + show.Moment(e.Since, now).Text
 	}
 	return show.Statement(text)
 }

@@ -17,7 +17,7 @@ import (
 
 func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
-		Number: templates.Number(float64(item.Seq)), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
+		Number: templates.Number(item.Seq), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
 		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
 	}
 	if item.ID == "" {

@@ -143,9 +143,9 @@ func jobHeading(j jobs.Job) string {
 	case j.Extent.AtMost:
 		return letter.MovedWord(do) + " " + letter.Messages(j.Moved)
 	case j.Resumed > 0:
-		return fmt.Sprintf("%s at least %s of %s", letter.MovedWord(do), templates.Number(float64(j.Moved)), all)
+		return fmt.Sprintf("%s at least %s of %s", letter.MovedWord(do), templates.Number(j.Moved), all)
 	default:
-		return fmt.Sprintf("%s %s of %s", letter.MovedWord(do), templates.Number(float64(j.Moved)), all)
+		return fmt.Sprintf("%s %s of %s", letter.MovedWord(do), templates.Number(j.Moved), all)
 	}
 }
 
@@ -227,7 +227,7 @@ func askedText(a *jobs.Aftermath, j jobs.Job) string {
 	if int64(a.Asked) > j.Moved {
 		return letter.Messages(int64(a.Asked))
 	}
-	return templates.Number(float64(a.Asked)) + " of " + letter.Messages(j.Moved)
+	return templates.Number(a.Asked) + " of " + letter.Messages(j.Moved)
 }
 
 func jobNotes(j jobs.Job) []templates.Problem {
@@ -237,7 +237,7 @@ func jobNotes(j jobs.Job) []templates.Problem {
 	}
 	if j.Resumed > 0 {
 		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+
-			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(float64(j.Moved))+". "+
+			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(j.Moved)+". "+
 			"What moved in the last moment before it may be missing from the count.",
 			"Copies of messages whose markers work are skipped by their consumers.")
 	}
@@ -296,7 +296,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		if f.n == 0 && !f.always {
 			continue
 		}
-		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
+		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(f.n)})
 	}
 	if c.BackBy != "" {
 		v.BackBy = templates.Sentence(show.EndSentence("What came back was told by " + c.BackBy))
@@ -320,7 +320,7 @@ func afterView(j jobs.Job, self string, now time.Time) *templates.AfterView {
 		row := templates.AfterLine{Word: letter.ClassWord(class), Tier: letter.ClassTier(class)}
 		for _, result := range jobs.Fates() {
 			n := counts[result]
-			row.Cells = append(row.Cells, templates.Number(float64(n)))
+			row.Cells = append(row.Cells, templates.Number(n))
 			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{jobs.BecameFailed, jobs.BecameBack}, result))
 			row.Hrefs = append(row.Hrefs, itemsQuery{became: result}.address(self))
 		}
@@ -372,7 +372,7 @@ func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l.State, l.Tier = jobOutcome(j)
 	var parts []string
 	for _, c := range jobCounts(jobs.Job{Plan: move.Plan{Request: move.Request{Do: j.Do}}, Counts: j.Counts}) {
-		part := templates.Number(float64(c.Count)) + " " + c.Word
+		part := templates.Number(c.Count) + " " + c.Word
 		if j.Resumed > 0 && len(parts) == 0 {
 			part = "at least " + part // as the job's page says it
 		}

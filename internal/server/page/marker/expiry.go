@@ -117,7 +117,7 @@ func (s *pages) clearInstead(p marker.Plan) *templates.ClearInstead {
 	if len(v.Sels) == 0 {
 		return nil
 	}
-	v.Button = "Review clearing " + show.Plural(int64(len(v.Sels)), "it", "these "+templates.Number(float64(len(v.Sels)))) + " instead"
+	v.Button = "Review clearing " + show.Plural(int64(len(v.Sels)), "it", "these "+templates.Number(len(v.Sels))) + " instead"
 	v.Text = show.Counted(len(v.Sels), "marker") + " of these " + show.Plural(int64(len(v.Sels)), "is", "are") + " probably dead or orphan: clearing frees " +
 		show.Plural(int64(len(v.Sels)), "its message", "their messages") + " at once, and can be undone for 7 days."
 	return v

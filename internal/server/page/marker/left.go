@@ -32,12 +32,12 @@ func leftSum(p marker.Plan) string {
 	}
 	slices.SortFunc(reasons, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	if len(reasons) == 1 {
-		return templates.Number(float64(total)) + " left out: " + reasons[0]
+		return templates.Number(total) + " left out: " + reasons[0]
 	}
 	for i, why := range reasons {
-		reasons[i] = templates.Number(float64(counts[why])) + " " + why
+		reasons[i] = templates.Number(counts[why]) + " " + why
 	}
-	return templates.Number(float64(total)) + " left out: " + strings.Join(reasons, ", ")
+	return templates.Number(total) + " left out: " + strings.Join(reasons, ", ")
 }
 
 // leftLines are the markers that a plan does not touch, each with its reason.

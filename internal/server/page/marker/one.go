@@ -113,7 +113,7 @@ func markerFacts(got marker.Judged, st *dedup.StoreStatus, offset time.Duration,
 	}
 	add("Owner", got.Owner)
 	if got.Attempts != nil {
-		add("Failures so far", templates.Number(float64(*got.Attempts)))
+		add("Failures so far", templates.Number(*got.Attempts))
 	}
 	if got.Since.IsZero() {
 		add("Since", "not known: the store keeps no time of it")
@@ -142,7 +142,7 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 // of it for admins.
 func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
-	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
+	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(len(g.Value)) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
 	switch {
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."
@@ -155,7 +155,7 @@ func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.Val
 	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*web.ValueChars)]), web.ValueChars)
 	v.Dump = web.Dump(g.Value[:min(len(g.Value), dumpBytes)])
 	if len(g.Value) > dumpBytes {
-		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
+		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(len(g.Value)))
 	}
 	return v
 }

@@ -248,7 +248,7 @@ func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
 	}
 	if p.Truncated > 0 {
-		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
+		say(dedup.Warning, templates.Number(p.Truncated)+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
 	}
 	if n, ttl := stillBlocked(p); n > 0 {
 		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(int64(n), "goes", "go")+" on holding "+show.Plural(int64(n), "its message", "their messages")+
@@ -350,7 +350,7 @@ func planSentence(p marker.Plan) string {
 	var parts []string
 	for _, word := range planWords() {
 		if n := counts[word]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", templates.Number(float64(n)), word))
+			parts = append(parts, fmt.Sprintf("%s %s", templates.Number(n), word))
 		}
 	}
 	if len(parts) > 0 {

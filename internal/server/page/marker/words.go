@@ -52,7 +52,7 @@ func (m markersPage) tabs() []templates.Tab {
 		link := markersQuery{state: name, text: m.q.text}
 		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
 		if n := m.total(name); n >= 0 {
-			t.Count = templates.Number(float64(n))
+			t.Count = templates.Number(n)
 			if n > 0 && (name == string(marker.GaveUpList) || name == string(marker.FailedList) && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
@@ -101,12 +101,12 @@ func (m markersPage) listedText(listed, matching int) string {
 	if m.total(m.q.state) < 0 {
 		return "unknown"
 	}
-	text := templates.Number(float64(listed))
+	text := templates.Number(listed)
 	if total := m.total(m.q.state); total > int64(listed) {
-		text = fmt.Sprintf("the oldest %s of %s", text, templates.Number(float64(total)))
+		text = fmt.Sprintf("the oldest %s of %s", text, templates.Number(total))
 	}
 	if m.q.filtered() {
-		text = templates.Number(float64(matching)) + " of " + text + " match"
+		text = templates.Number(matching) + " of " + text + " match"
 	}
 	if m.st != nil && m.st.Stats.Pass != nil {
 		text += ", as of the pass that ended at " + show.Moment(m.st.Stats.Pass.Ended, m.now).Text

@@ -64,7 +64,7 @@ func measureRow(base string, m dedup.Measurement, now time.Time) templates.Measu
 		By: templates.Plain(m.By, show.NameLimit), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {
-		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(float64(m.Result.Messages))
+		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(m.Result.Messages)
 	}
 	if m.Live != nil {
 		row.Off = inPoints(m.Live.Off, true)

@@ -183,7 +183,7 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		}
 		line := templates.DeathLine{Number: i + 1, Reason: letter.DeathWord(templates.Plain(d.Reason, show.NameLimit).Short), Queue: templates.Plain(d.Queue, show.KeyLimit), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
-			line.Count = templates.Number(float64(d.Count)) + " times"
+			line.Count = templates.Number(d.Count) + " times"
 		}
 		route := "came by the default exchange"
 		if d.Exchange != "" {

@@ -22,7 +22,7 @@ const (
 
 // payloadOf shows a body as the role allows.
 func (s pages) payloadOf(l deadletter.Letter, who auth.Principal, key letter.Key, base, view string, revealed bool) templates.PayloadView {
-	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
+	p := templates.PayloadView{Size: templates.Number(l.Size) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
 	if l.ContentType != "" {
 		p.Type = templates.Plain(l.ContentType, show.NameLimit).Short + ", "
 	}

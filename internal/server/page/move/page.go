@@ -310,7 +310,7 @@ func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
 		{Head: "ref", Cell: func(l move.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(more), show.Plural(int64(more), "is", "are"))}
 	}
 	return web.CSV{Table: table}, nil
 }

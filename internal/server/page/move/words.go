@@ -34,14 +34,14 @@ func moveFacts(p move.Plan, now time.Time) []templates.Fact {
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
-		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+		{Label: "In the queue", Value: templates.Number(p.Ready)},
 	}
 	if f, err := deadletter.ParseFilter(p.Request.Filter, now); err == nil {
 		facts = append(facts, letter.BoundFacts(f, now)...)
 	}
 	if p.Scanned > 0 {
-		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + show.Moment(p.ScannedAt, now).Text},
-			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(p.Scanned) + " at " + show.Moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(p.Matching)})
 	}
 	if p.Most > 0 {
 		facts = append(facts, templates.Fact{Label: "At most", Value: letter.Messages(p.Most)})

@@ -27,12 +27,12 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	down, alarms, partitions := nodeTrouble(b.State.Nodes)
 	nodes := "unknown"
 	if b.State.Nodes != nil {
-		nodes = templates.Number(float64(len(b.State.Nodes)-len(down))) + " of " + templates.Number(float64(len(b.State.Nodes)))
+		nodes = templates.Number(len(b.State.Nodes)-len(down)) + " of " + templates.Number(len(b.State.Nodes))
 	}
 	add("Nodes running", nodes)
 	add("Queues", optional(b.Queues))
 	if b.State.Nodes != nil {
-		add("Alarms", templates.Number(float64(len(alarms))))
+		add("Alarms", templates.Number(len(alarms)))
 	}
 	if b.Deaths != nil {
 		add("Dead letters by reason", show.DeathsFact(b.Deaths))
@@ -108,7 +108,7 @@ func calmWord(calm []templates.SourceCard) string {
 	}
 	text := strings.Join(names, ", ")
 	if more := len(calm) - most; more > 0 {
-		text += " and " + templates.Number(float64(more)) + " more"
+		text += " and " + templates.Number(more) + " more"
 	}
 	return text
 }
@@ -121,7 +121,7 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	}
 	text := "The policy " + show.Within(h.EvictionPolicy) + " may evict markers: a message may then be processed twice."
 	if evicted {
-		text = templates.Number(float64(*h.EvictedKeys)) + " keys were evicted; if markers were among them, messages may be processed twice."
+		text = templates.Number(*h.EvictedKeys) + " keys were evicted; if markers were among them, messages may be processed twice."
 	}
 	return []templates.Problem{{
 		Tier: "warning", Text: templates.Sentence(text),
@@ -188,7 +188,7 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	}
 	text := show.Counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
 	if more := len(queues) - len(names); more > 0 {
-		text += " and " + templates.Number(float64(more)) + " more"
+		text += " and " + templates.Number(more) + " more"
 	}
 	return []string{text + "."}
 }
@@ -220,5 +220,5 @@ func optional(n *int64) string {
 	if n == nil {
 		return "unknown"
 	}
-	return templates.Number(float64(*n))
+	return templates.Number(*n)
 }

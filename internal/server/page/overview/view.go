@@ -102,7 +102,7 @@ func tierCounts(all []show.Judged, q Query, base string) []templates.TierCount {
 		}
 		tile := templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.Address(base), Active: active}
 		if t == dedup.TierUnknown && blind > 0 { // they keep the tier that the rest shows, and are not known all the same
-			tile.Note = "+" + templates.Number(float64(blind)) + " in part: a source is down"
+			tile.Note = "+" + templates.Number(blind) + " in part: a source is down"
 		}
 		out = append(out, tile)
 	}
@@ -181,7 +181,7 @@ func noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot, verdicts []
 	}
 	for i := range tiles {
 		if n := counts[tiles[i].Tier]; n > 0 {
-			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(float64(n))+" acknowledged", " · ")
+			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(n)+" acknowledged", " · ")
 		}
 	}
 }

@@ -64,7 +64,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 		return
 	}
 	if pass.Retrying > 0 {
-		add("Being retried", templates.Number(float64(pass.Retrying)))
+		add("Being retried", templates.Number(pass.Retrying))
 	}
 	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
 	const most = 10
@@ -85,7 +85,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 func lockText(st *dedup.StoreStatus, now time.Time) string {
 	held := "not walked over yet"
 	if pass := st.Stats.Pass; pass != nil {
-		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + show.Ago(pass.Ended, now)
+		held = templates.Number(pass.States[dedup.Processing]) + " held, pass of " + show.Ago(pass.Ended, now)
 	}
 	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + show.SchemeText(st.Scheme)
 }
@@ -149,7 +149,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		word, tier := show.SourceWord(h)
 		row := templates.SourceRow{
 			Name: templates.Plain(h.Name, show.NameLimit), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
-			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),
+			Took: "unknown", Missed: templates.Number(h.Missed), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {
 			row.Took = templates.Latency(h.Took.Seconds())
