@@ -55,8 +55,13 @@ func Latency(seconds float64) string {
 	}
 }
 
+// An Amount is a number of things.
+type Amount interface {
+	~int | ~int64 | ~uint64 | ~float64
+}
+
 // Number formats a count with thousands separators and without decimals: "12,345".
-func Number[N ~int | ~int64 | ~uint64 | ~float64](n N) string {
+func Number[N Amount](n N) string {
 	f := float64(n)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "unknown"

@@ -56,7 +56,7 @@ func Sentence(p move.Plan) string {
 	}
 	details := moveDetails(p)
 	if p.Request.Canary > 0 {
-		details = append(details, "the first "+show.Agree(p.Request.Canary, "one", templates.Number(p.Request.Canary))+" as a canary")
+		details = append(details, "the first "+show.Plural(p.Request.Canary, "one", templates.Number(p.Request.Canary))+" as a canary")
 	}
 	if p.Request.Filter != "" {
 		details = append(details, "selected by "+show.Within(p.Request.Filter))

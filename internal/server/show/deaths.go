@@ -21,7 +21,7 @@ func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Figure(Blameless(d.Discarded), "unknown", now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
-		v.Why = templates.Sentence(EndSentence(Capital(d.Discarded.Why))).Short
+		v.Why = Statement(d.Discarded.Why).Short
 	}
 	return v
 }
@@ -69,7 +69,7 @@ func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 			Remedy: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
 		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text:   templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
+			Text:   templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(d.Discarded.Value, "is", "are") + " lost."),
 			Remedy: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
 	}
 	return nil

@@ -30,7 +30,7 @@ func PassText(s dedup.StoreStats, now time.Time) string {
 	if s.Pass.Unfit() {
 		return Ago(s.Pass.Ended, now) + ", " + UnfitText(s.Pass)
 	}
-	return Ago(s.Pass.Ended, now) + ", " + Counted(int(s.Pass.Matched), "marker")
+	return Ago(s.Pass.Ended, now) + ", " + Counted(s.Pass.Matched, "marker")
 }
 
 // UnderWay reports whether a pass has begun and has not seen everything yet.

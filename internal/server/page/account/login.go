@@ -50,7 +50,7 @@ func (s pages) login(r *web.Request) (web.Response, error) {
 		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
 	case errors.As(err, &soon):
 		s.deps.Gate.SignInFailed(r.Context(), r.From.String(), "", "too soon after others that failed")
-		return web.Later{Response: s.loginPage(r, http.StatusTooManyRequests, name, next, show.Sentence(soon.Error())+"."), After: soon.RetryAfter}, nil
+		return web.Later{Response: s.loginPage(r, http.StatusTooManyRequests, name, next, show.Capital(soon.Error())+"."), After: soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}

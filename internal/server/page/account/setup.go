@@ -83,7 +83,7 @@ func (s pages) setupProblem(r *web.Request, name, password string) string {
 		return "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit."
 	}
 	if err := auth.CheckPassword(password, name); err != nil {
-		return show.Sentence(err.Error()) + "."
+		return show.Capital(err.Error()) + "."
 	}
 	if _, taken, err := s.deps.Auth.Lookup(r.Context(), name); err == nil && taken {
 		return "There is a user of that name already."

@@ -144,7 +144,7 @@ func (s pages) alertsOffWhy() string {
 	case s.deps.View != nil:
 		return ""
 	case s.deps.Off != "":
-		return templates.Sentence(show.EndSentence(show.Capital(s.deps.Off))).Short
+		return show.Statement(s.deps.Off).Short
 	default:
 		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}

@@ -143,7 +143,7 @@ func (d Deps) Line(base, name string, now time.Time) templates.AlertLine {
 		var row templates.AlertRow
 		alertState(&row, worst, show.AlertsLate(view, now) != "", now)
 		l.Tier = row.Tier
-		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
+		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(firing, "fires", "fire")+": "+firingText(worst, row, now))
 	}
 	if pending > 0 {
 		parts = append(parts, show.Counted(pending, "alert")+" pending")

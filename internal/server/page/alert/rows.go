@@ -143,10 +143,10 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 			on++
 		}
 	}
-	text := show.Counted(on, "rule") + " " + show.Plural(int64(on), "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
+	text := show.Counted(on, "rule") + " " + show.Plural(on, "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
 		show.Counted(len(snap.Brokers), "broker") + " and " + show.Counted(len(snap.Stores), "store")
 	if off > 0 {
-		text += "; " + templates.Number(off) + " more " + show.Plural(int64(off), "is", "are") + " switched off"
+		text += "; " + templates.Number(off) + " more " + show.Plural(off, "is", "are") + " switched off"
 	}
 	return text + "."
 }

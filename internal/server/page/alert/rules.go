@@ -75,7 +75,7 @@ func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 	}
 	row.Runbook = runbookAddress(r, base)
 	if c.firing > 0 {
-		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(int64(c.firing), "fires", "fire")
+		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(c.firing, "fires", "fire")
 	}
 	if c.pending > 0 {
 		row.Pending = templates.Number(c.pending) + " pending"

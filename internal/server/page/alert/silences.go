@@ -154,7 +154,7 @@ func (s pages) newSilence(r *web.Request) (web.Response, error) {
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
 		if err := s.preview(r, &v, f, now); err != nil {
-			v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
+			v.Error = templates.Sentence(show.ErrorText(err))
 		}
 	}
 	return web.Page{Status: http.StatusOK, Component: templates.SilenceForm(v)}, nil
@@ -198,7 +198,7 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 		if f.seen == f.marks() {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
-		v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
+		v.Error = templates.Sentence(show.ErrorText(err))
 		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
 	one, err := f.silence(r.Who.Name, now)

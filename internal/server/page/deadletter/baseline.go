@@ -82,7 +82,7 @@ func (b Baselines) View(r *web.Request, p *dedup.PipelineStatus, path string, no
 		if !p.SharingUnknown {
 			v.Own = strconv.FormatInt(int64(depth.Low), 10)
 		}
-		v.Button = "Acknowledge " + show.Counted(int(n), "dead letter")
+		v.Button = "Acknowledge " + show.Counted(n, "dead letter")
 	}
 	return v
 }
@@ -93,7 +93,7 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	if b == nil {
 		return "None is acknowledged: each colours the board. Acknowledge those that are known, and only later ones do; the messages stay where they are."
 	}
-	text := show.Counted(int(b.Count), "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
+	text := show.Counted(b.Count, "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
 	if b.Count != b.Acknowledged {
 		text += ", of " + templates.Number(b.Acknowledged) + " at first"
 	}

@@ -20,7 +20,7 @@ func (s pages) noDeadQueue(r *web.Request, d queuePage) templates.NoDeadQueueVie
 		Problem: templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("No dead-letter queue of this pipeline is known, so that there is nothing to look at.")},
 	}
 	if why := d.p.DeadLetters.Why; why != "" && !d.p.DeadLetters.Known() {
-		v.Problem.Evidence = templates.Sentence(show.EndSentence(show.Capital(why)))
+		v.Problem.Evidence = show.Statement(why)
 	}
 	for _, route := range d.p.DeadLetterRoutes {
 		if route.Role != dedup.RouteMissing {

@@ -64,7 +64,7 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 	switch {
 	case d.q.bad != nil:
 		status = http.StatusBadRequest
-		view.Notes = append(view.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(dedup.PublicText(d.q.bad)))})
+		view.Notes = append(view.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.ErrorText(d.q.bad))})
 	case d.q.wrong != "":
 		status = http.StatusUnprocessableEntity
 	}

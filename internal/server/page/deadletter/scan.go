@@ -128,7 +128,7 @@ func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []
 		q.page = n
 		return q.address(d.path) + "#messages"
 	})
-	v.Listed = letter.Messages(len(matching)) + " that " + show.Plural(int64(len(matching)), "was", "were") + " looked at"
+	v.Listed = letter.Messages(len(matching)) + " that " + show.Plural(len(matching), "was", "were") + " looked at"
 	if d.q.text != "" {
 		v.Listed = templates.Number(len(matching)) + " of " + templates.Number(len(scan.Letters)) + " that were looked at match"
 	}

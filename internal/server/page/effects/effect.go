@@ -66,7 +66,7 @@ func line(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.FreshAtLeast {
 		fresh = "at least " + fresh
 	}
-	text := least + show.Counted(int(e.Total), "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
+	text := least + show.Counted(e.Total, "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
 		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
 		text += ", " + templates.Number(e.Baseline) + " there at the first check, " + show.Moment(e.Since, now).Text
@@ -102,10 +102,10 @@ func notes(e *dedup.EffectCheck) []string {
 		notes = append(notes, "The answer is longer than max_rows: there are more keys, and which of them are new cannot be told. Narrow the query to recent rows, or raise effect_check.max_rows.")
 	}
 	if e.NullRows > 0 {
-		notes = append(notes, show.Counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
+		notes = append(notes, show.Counted(e.NullRows, "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
 	}
 	if e.SingleRows > 0 {
-		notes = append(notes, show.Counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
+		notes = append(notes, show.Counted(e.SingleRows, "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
 	}
 	return notes
 }

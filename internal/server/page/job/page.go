@@ -225,7 +225,7 @@ func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
 // askedText says of how many messages it was looked up what became of them. After an interruption more may be told of than are counted.
 func askedText(a *jobs.Aftermath, j jobs.Job) string {
 	if int64(a.Asked) > j.Moved {
-		return letter.Messages(int64(a.Asked))
+		return letter.Messages(a.Asked)
 	}
 	return templates.Number(a.Asked) + " of " + letter.Messages(j.Moved)
 }
@@ -267,7 +267,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		if j.Plan.Request.Canary == 1 {
 			first = "The first message"
 		}
-		were, are, goes := show.Agree(j.Plan.Request.Canary, "was", "were"), show.Agree(j.Plan.Request.Canary, "is", "are"), show.Agree(j.Plan.Request.Canary, "goes", "go")
+		were, are, goes := show.Plural(j.Plan.Request.Canary, "was", "were"), show.Plural(j.Plan.Request.Canary, "is", "are"), show.Plural(j.Plan.Request.Canary, "goes", "go")
 		switch {
 		case j.Plan.Request.Canary == 0:
 			return nil
@@ -279,7 +279,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + goes + " ahead, and the rest waits for the verdict.")}
 	}
 	c := j.Canary
-	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(show.Capital(c.Text)))}
+	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: show.Statement(c.Text)}
 	if c.Good {
 		v.Tier = dedup.Normal.String()
 	}

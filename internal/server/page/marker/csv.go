@@ -90,7 +90,7 @@ func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	table := list.NewTable("", markerColumns(), t.kept.matching)
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		table.Notes = []string{show.Counted(int(cut), "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(t.kept.listed)}
+		table.Notes = []string{show.Counted(cut, "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(t.kept.listed)}
 	}
 	table.Filename = name + ".csv"
 	return web.CSV{Table: table}.Write(w, r)

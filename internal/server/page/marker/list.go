@@ -222,7 +222,7 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 		v.Rows = append(v.Rows, web.MarkerLine(web.JudgedMarker{Marker: x}, m.base, m.offset(), m.now))
 	}
 	v.Listed = show.Counted(len(v.Rows), "marker") + " on this page"
-	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(int(m.live.Examined), "key or row"))
+	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(m.live.Examined, "key or row"))
 	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
 	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
 	v.CSV, v.CSVText = m.csvLink(0)

@@ -158,7 +158,7 @@ func operationNotes(o marker.Operation) []templates.Problem {
 		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
-		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
+		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(len(o.Plan.Items), "the marker was", "the markers were")+" not there any more as reviewed.", "")
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")

@@ -206,7 +206,7 @@ func seenText(item marker.PlanItem, now time.Time) string {
 		text += ", a " + item.Seen.Type
 	}
 	if item.Size > 0 {
-		text += " of " + show.Counted(int(item.Size), "byte")
+		text += " of " + show.Counted(item.Size, "byte")
 	}
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
@@ -251,7 +251,7 @@ func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 		say(dedup.Warning, templates.Number(p.Truncated)+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
 	}
 	if n, ttl := stillBlocked(p); n > 0 {
-		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(int64(n), "goes", "go")+" on holding "+show.Plural(int64(n), "its message", "their messages")+
+		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(n, "goes", "go")+" on holding "+show.Plural(n, "its message", "their messages")+
 			" back: still blocked until "+show.Moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
@@ -313,7 +313,7 @@ func (s *pages) execute(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	v := s.planView(r, plan, 1)
-	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.ErrorText(err)
 	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Plan(v)}, nil
 }
 

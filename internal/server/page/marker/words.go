@@ -186,7 +186,7 @@ func (m markersPage) empty(listed int) templates.Empty {
 		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
 	case m.q.state == string(marker.ProcessingList):
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
-			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
+			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(n, "marker") + " could not be decoded, and each of them may be in progress or stuck.",
 				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {

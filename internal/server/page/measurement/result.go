@@ -24,7 +24,7 @@ func showMeasuring(v *templates.MeasurementView, m dedup.Measurement, now time.T
 	}
 	v.Done = min(v.Total, max(0, int(now.Sub(m.Began).Seconds())))
 	v.Quarter = strconv.Itoa(v.Done * 4 / max(v.Total, 1) * 25)
-	if v.Seen = show.Counted(int(m.Seen), "delivery") + " seen"; m.Seen != 1 {
+	if v.Seen = show.Counted(m.Seen, "delivery") + " seen"; m.Seen != 1 {
 		v.Seen = templates.Number(m.Seen) + " deliveries seen"
 	}
 	if v.Done == v.Total {
@@ -140,7 +140,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	case left > 0:
 		v.RepeatedNote = templates.Number(r.RepeatedIDs) + " messages were duplicated; the " + templates.Number(len(r.Repeated)) + " most often are kept."
 	default:
-		v.RepeatedNote = show.Counted(int(r.RepeatedIDs), "message") + " " + show.Plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
+		v.RepeatedNote = show.Counted(r.RepeatedIDs, "message") + " " + show.Plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
 	}
 	return v
 }

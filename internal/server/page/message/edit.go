@@ -161,7 +161,7 @@ func (s pages) edit(r *web.Request) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
-		wrong.text = show.EndSentence(dedup.PublicText(err))
+		wrong.text = show.ErrorText(err)
 	}
 	v := s.editView(r, key, l)
 	refill(&v, r.PostForm, edit)

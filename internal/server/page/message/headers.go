@@ -42,7 +42,7 @@ func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string
 		note = "The values of all headers together are shown up to " + templates.Bytes(letter.ShownHeaders) + "."
 	}
 	if more > 0 {
-		note = strings.TrimSpace(note + " " + show.Counted(more, "more header") + " " + show.Plural(int64(more), "is", "are") + " not shown.")
+		note = strings.TrimSpace(note + " " + show.Counted(more, "more header") + " " + show.Plural(more, "is", "are") + " not shown.")
 	}
 	return lines, note
 }

@@ -16,7 +16,7 @@ func scanGone(err error) error {
 	if dedup.KindOf(err) != dedup.NotFound {
 		return err
 	}
-	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: show.EndSentence(dedup.PublicText(err)) +
+	return &dedup.Error{Kind: dedup.NotFound, Err: err, Public: show.ErrorText(err) +
 		" What a look found is kept for " + templates.Span(deadletter.ScanLife) + ": go back to the queue and look again"}
 }
 

@@ -56,7 +56,7 @@ func (m Messages) Stories(r *web.Request, base, term string, found marker.Lookup
 	for _, id := range ids {
 		more, err := m.letterEntries(r, base, id, found, now)
 		if err != nil {
-			missing = "Dead letters and jobs cannot be told: " + show.EndSentence(dedup.PublicText(err))
+			missing = "Dead letters and jobs cannot be told: " + show.ErrorText(err)
 		}
 		all = append(all, more...)
 	}

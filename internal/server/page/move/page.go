@@ -255,7 +255,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		problem := templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))}
+		problem := templates.Problem{Tier: tier.String(), Text: show.Statement(g.Text)}
 		if g.Job != "" {
 			problem.Href, problem.Link = web.KeepZone(r, letter.JobAddress(base, g.Job)), "Look at the job"
 		}
@@ -273,7 +273,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(p.IDChange)))})
+		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(p.IDChange)})
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
@@ -310,7 +310,7 @@ func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
 		{Head: "ref", Cell: func(l move.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(more), show.Plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(more), show.Plural(more, "is", "are"))}
 	}
 	return web.CSV{Table: table}, nil
 }

@@ -88,7 +88,7 @@ func (s pages) refusedStart(r *web.Request, service Service, req jobs.StartReque
 		return nil, err
 	}
 	v := s.moveView(r, plan)
-	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.ErrorText(err)
 	if many != nil {
 		v.Blocked, v.Fit = true, s.fewerForm(r, plan, many.Fits)
 		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil

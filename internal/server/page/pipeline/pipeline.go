@@ -122,7 +122,7 @@ func (s pages) measure(r *web.Request, view *templates.PipelineView, name string
 	}
 	var err error
 	if view.Measure, err = s.deps.Measured.Section(r, view.Frame.Base, name, measurementsShown, now); err != nil {
-		view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
+		view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.ErrorText(err)}
 	}
 	view.How.Measured = view.Measure.Last
 }
