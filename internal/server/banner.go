@@ -165,7 +165,7 @@ func lostWords(kind string, list []lostSource, now time.Time) string {
 			first = l.since
 		}
 		if i < bannerNames {
-			names = append(names, templates.Plain(l.name, show.NameLimit).Short)
+			names = append(names, show.ShortName(l.name))
 		}
 	}
 	if len(list) == 1 {

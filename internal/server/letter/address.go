@@ -67,11 +67,11 @@ func KeyOf(values url.Values) (Key, error) {
 // Crumbs lead to a dead-letter queue of a pipeline.
 func Crumbs(base, pipeline, queue string) []templates.Crumb {
 	crumbs := []templates.Crumb{
-		{Label: templates.Plain("Dead letters", show.NameLimit), Href: base + "/dead-letters"},
-		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: show.Name("Dead letters"), Href: base + "/dead-letters"},
+		{Label: show.Name(pipeline), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 	if queue != "" {
-		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, show.NameLimit), Href: QueueAddress(base, pipeline, queue)})
+		crumbs = append(crumbs, templates.Crumb{Label: show.Name(queue), Href: QueueAddress(base, pipeline, queue)})
 	}
 	return crumbs
 }

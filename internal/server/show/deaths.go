@@ -38,7 +38,7 @@ func reasonWord(reason string) string {
 	case message.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
-		return templates.Plain(reason, NameLimit).Short
+		return ShortName(reason)
 	}
 }
 

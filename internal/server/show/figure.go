@@ -11,16 +11,6 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// How many characters of what comes from outside are shown.
-const (
-	NameLimit = 40  // names of queues, stores and brokers in tables
-	KeyLimit  = 60  // keys of markers
-	PartLimit = 300 // what a store or a server says within or beside a sentence of ours
-)
-
-// Within makes a name or an error from outside fit to stand in a sentence of ours, which is never cut itself.
-func Within(s string) string { return templates.Plain(s, PartLimit).Short }
-
 // Figure turns a figure into what pages show. The word stands in for the value of an unknown figure.
 func Figure(f dedup.Figure, word string, now time.Time) templates.Figure {
 	v := templates.Figure{

@@ -14,7 +14,7 @@ func SourceWord(h dedup.SourceHealth) (word, tier string) {
 	case !h.Tried:
 		return "not tried yet", dedup.TierUnknown.String()
 	case h.OK && h.Note != "":
-		return templates.Plain(h.Note, NameLimit).Short, dedup.TierUnknown.String()
+		return ShortName(h.Note), dedup.TierUnknown.String()
 	case h.OK:
 		return "reachable", dedup.Normal.String()
 	default:

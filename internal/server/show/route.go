@@ -22,8 +22,8 @@ func Routes(p *dedup.PipelineStatus) templates.RouteTable {
 
 func routeRow(r dedup.DeadLetterRoute) templates.RouteRow {
 	row := templates.RouteRow{
-		Source: templates.Plain(r.Source.Name, KeyLimit), Exchange: templates.Plain(r.Exchange, KeyLimit), Key: templates.Plain(r.RoutingKey, KeyLimit),
-		Target: templates.Plain(r.Target.Name, KeyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
+		Source: Key(r.Source.Name), Exchange: Key(r.Exchange), Key: Key(r.RoutingKey),
+		Target: Key(r.Target.Name), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
 		Origin: Statement(originWords(r.Origin)), Note: Statement(r.Note),
 	}
 	switch {

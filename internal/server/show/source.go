@@ -160,6 +160,6 @@ func MethodWords(m dedup.Method) (source, counts string) {
 	case dedup.MethodResidual:
 		return "Residual interval", "acks of the broker less first completions in the store"
 	default:
-		return templates.Plain(string(m), NameLimit).Short, ""
+		return ShortName(string(m)), ""
 	}
 }

@@ -178,7 +178,7 @@ func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsVie
 	tested := r.URL.Query().Get("tested")
 	for _, c := range channels {
 		if tested != "" && c.Name == tested {
-			v.Note = "The channel " + templates.Plain(c.Name, show.NameLimit).Short + " took the message for trial."
+			v.Note = "The channel " + show.ShortName(c.Name) + " took the message for trial."
 		}
 		v.Rows = append(v.Rows, channelRow(c, now))
 	}
@@ -187,7 +187,7 @@ func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsVie
 
 func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	row := templates.ChannelRow{
-		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(c.Waiting),
+		Raw: c.Name, Name: show.Name(c.Name), Kind: show.ShortName(c.Kind), Waiting: templates.Number(c.Waiting),
 		Oldest: show.Moment(c.Oldest, now), Success: show.Moment(c.LastSuccess, now), ErrAt: show.Moment(c.LastErrorAt, now),
 		Tier: dedup.Normal.String(), Word: "delivers",
 	}
@@ -208,7 +208,7 @@ func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 func faultsView(faults []ChannelFault, now time.Time) []templates.ChannelFault {
 	var out []templates.ChannelFault
 	for _, f := range faults {
-		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, show.NameLimit), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
+		out = append(out, templates.ChannelFault{Receiver: show.Name(f.Receiver), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
 	}
 	return out
 }

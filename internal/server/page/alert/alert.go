@@ -204,7 +204,7 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 		v.Many = ackMany(q, v.Rows, frame.Base)
 	}
 	if q.pipeline != "" {
-		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
+		v.HistoryOf = show.ShortName(q.pipeline)
 		v.History = s.edgesOf(r, rule.Key{Kind: rule.OfPipeline, Subject: q.pipeline}, view, now)
 	}
 	if r.Fragment == "" {
@@ -224,7 +224,7 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 			return a, nil
 		}
 	}
-	return nil, web.NotFound("There is no alert " + templates.Plain(text, 2*show.NameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+	return nil, web.NotFound("There is no alert " + show.LongName(text).Short + ": no such rule judges this subject, or it was not judged yet")
 }
 
 // alertPage answers the page of one alert.
@@ -238,7 +238,7 @@ func (s pages) alertPage(r *web.Request) (web.Response, error) {
 		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
 	now := time.Now().In(web.Zone(r))
-	frame := s.site.Frame(r, templates.Plain(show.AlertTitle(a), show.NameLimit).Short)
+	frame := s.site.Frame(r, show.ShortName(show.AlertTitle(a)))
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)

@@ -114,7 +114,7 @@ func (s pages) acknowledgeEach(
 	for _, key := range keys {
 		a, err := alertAsked(view, key)
 		if err != nil {
-			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*show.NameLimit).Short, err))
+			v.Refused = append(v.Refused, notAcked(show.LongName(key).Short, err))
 			continue
 		}
 		err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen[key], until)

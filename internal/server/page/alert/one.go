@@ -29,9 +29,9 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 		Frame: frame, Self: show.AlertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
 		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
-			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(show.AlertTitle(a), show.NameLimit)},
+			{Label: show.Name("Alerts"), Href: frame.Base + "/alerts"},
+			{Label: show.Name(subjectOf(a.Key)), Href: subjectAlerts(frame.Base, a.Key)},
+			{Label: show.Name(show.AlertTitle(a))},
 		},
 		Facts: alertFacts(a, now),
 	}
@@ -71,7 +71,7 @@ func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
 	var facts []templates.Fact
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: show.Within(value)})
 		}
 	}
 	at := func(t time.Time) string {
@@ -160,9 +160,9 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 		v.Meaning = show.Statement(r.Meaning)
 	}
 	if r.Runbook != "" {
-		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
+		v.RunbookText = show.LongKey(r.Runbook)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+show.AlertTitle(a), 2*show.KeyLimit)
+			v.RunbookText = show.LongKey("What to do about " + show.AlertTitle(a))
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -184,10 +184,10 @@ func ruleJudges(r *rule.Rule) bool {
 
 // ruleFacts are the limits of a rule and how it is judged.
 func ruleFacts(r *rule.Rule) []templates.Fact {
-	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, show.NameLimit).Short}}
+	facts := []templates.Fact{{Label: "Rule", Value: show.ShortName(r.Name)}}
 	add := func(label, value string) {
 		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
+			facts = append(facts, templates.Fact{Label: label, Value: show.Within(value)})
 		}
 	}
 	add("Limits", limitsText(r))
@@ -281,7 +281,7 @@ func attention(k rule.Key, view *alerts.View, now time.Time) []web.Dated {
 	}
 	var all []web.Dated
 	add := func(kind string, at, until time.Time, by, why string) {
-		text := "by " + templates.Plain(by, show.NameLimit).Short + ", until " + show.Moment(until, now).Text
+		text := "by " + show.ShortName(by) + ", until " + show.Moment(until, now).Text
 		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(why)}})
 	}
 	if a.Ack != nil {
@@ -311,7 +311,7 @@ func (s pages) endedAcks(ctx context.Context, k rule.Key) []alerts.EndedAck {
 
 // endedAckEntries tell that somebody acknowledged an alert, and why that holds no more.
 func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
-	by := templates.Plain(e.By, show.NameLimit).Short
+	by := show.ShortName(e.By)
 	entry := func(at time.Time, kind, text, more string) web.Dated {
 		return web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(more)}}
 	}
@@ -325,7 +325,7 @@ func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
 func ackEndText(e alerts.EndedAck) string {
 	by := ""
 	if e.EndedBy != "" {
-		by = " by " + templates.Plain(e.EndedBy, show.NameLimit).Short
+		by = " by " + show.ShortName(e.EndedBy)
 	}
 	switch e.Why {
 	case alerts.AckOver:
@@ -373,9 +373,9 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 		if a, ok := view.Alert(e.Judgement.Key); ok {
 			title = show.AlertTitle(a)
 			entry.Href = show.AlertAddress(base, e.Judgement.Key)
-			entry.Link = templates.Plain(title, show.NameLimit).Short
+			entry.Link = show.ShortName(title)
 		} else {
-			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))
+			entry.Text = show.Statement(show.ShortName(title) + ": " + edgeText(e))
 		}
 	}
 	return entry
@@ -388,7 +388,7 @@ func edgeWord(k alerts.EdgeKind) string {
 	case alerts.EdgeDeescalated:
 		return "de-escalated"
 	default:
-		return templates.Plain(string(k), show.NameLimit).Short
+		return show.ShortName(string(k))
 	}
 }
 

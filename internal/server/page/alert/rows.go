@@ -116,7 +116,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 	}
 	f.Pipelines = namedChoices(pipelines, q.pipeline)
 	for _, name := range ruleNames(view) {
-		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.rule})
+		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == q.rule})
 	}
 	return f
 }
@@ -128,7 +128,7 @@ func namedChoices(names map[string]bool, chosen string) []templates.Choice {
 	}
 	var out []templates.Choice
 	for _, name := range slices.SortedFunc(maps.Keys(names), show.CompareText) {
-		out = append(out, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == chosen})
+		out = append(out, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == chosen})
 	}
 	return out
 }
@@ -236,7 +236,7 @@ func subjectAddress(base string, k rule.Key) string {
 // alertRow is one alert at a glance, in the words of its notification.
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
-		Href: show.AlertAddress(base, a.Key), Title: templates.Plain(show.AlertTitle(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
+		Href: show.AlertAddress(base, a.Key), Title: show.LongName(show.AlertTitle(a)), Subject: show.LongName(subjectOf(a.Key)),
 		SubjectHref: subjectAddress(base, a.Key), Why: show.Statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
 	if c := a.CauseIn(now.Location()); c != "" {

@@ -63,12 +63,12 @@ func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 		judges = subjectOf(rule.Key{Kind: r.Kind})
 	}
 	row := templates.RuleRow{
-		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*show.NameLimit), Name: templates.Plain(r.Name, show.NameLimit), Judges: judges,
-		Limits: templates.Plain(ruleLimits(r), show.PartLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
+		Title: show.LongName(cmp.Or(r.Title, r.Name)), Name: show.Name(r.Name), Judges: judges,
+		Limits: show.Part(ruleLimits(r)), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
 		Alerts: query{rule: r.Name}.address(base),
 	}
 	for _, label := range show.SortedLabels(r.Match) {
-		row.Match = append(row.Match, templates.Plain(label, 2*show.NameLimit))
+		row.Match = append(row.Match, show.LongName(label))
 	}
 	if r.Meaning != "" {
 		row.Meaning = show.Statement(r.Meaning)

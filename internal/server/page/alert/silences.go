@@ -101,11 +101,11 @@ func (s pages) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, 
 // silenceRow is one silence in a list.
 func silenceRow(one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
-		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
+		ID: show.Name(one.ID), Author: show.Name(one.Author), Reason: show.Part(one.Reason),
 		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
 	}
 	for _, m := range one.Matchers {
-		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*show.KeyLimit))
+		row.Matchers = append(row.Matchers, show.LongKey(m.String()))
 	}
 	if one.ExpiresSoon(now, silenceSoon) {
 		row.Soon = "ends " + show.Ago(one.Ends, now)
@@ -241,7 +241,7 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	}
 	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
 	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
-		c.Subjects = append(c.Subjects, templates.Plain(name, 2*show.NameLimit))
+		c.Subjects = append(c.Subjects, show.LongName(name))
 	}
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
 		c.More = "And " + templates.Number(more) + " more."

@@ -104,10 +104,10 @@ func (s *pages) markersOf(r *web.Request, service trail, e admin.Entry) ([]templ
 	for _, tried := range steps[:min(len(steps), markersNamed)] {
 		store, key, whole := admin.MarkerOf(tried.Target)
 		if !whole {
-			named = append(named, templates.Crumb{Label: templates.Plain(strings.TrimPrefix(tried.Target, e.Target+"/"), show.KeyLimit)})
+			named = append(named, templates.Crumb{Label: show.Key(strings.TrimPrefix(tried.Target, e.Target+"/"))})
 			continue
 		}
-		named = append(named, templates.Crumb{Label: templates.Plain(key, show.KeyLimit), Href: web.MarkerAddress(s.site.Base, store, key)})
+		named = append(named, templates.Crumb{Label: show.Key(key), Href: web.MarkerAddress(s.site.Base, store, key)})
 	}
 	slices.Reverse(named) // in the order in which they were tried
 	return named, len(steps) > markersNamed, nil

@@ -29,7 +29,7 @@ func (s pages) deadOverview(r *web.Request) (web.Response, error) {
 	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)
 	for _, p := range mostDeadFirst(snap) {
-		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, show.NameLimit), Href: letter.QueueAddress(s.site.Base, p.Pipeline.Name, "")}
+		link := templates.Crumb{Label: show.Name(p.Pipeline.Name), Href: letter.QueueAddress(s.site.Base, p.Pipeline.Name, "")}
 		switch {
 		case show.Dropped(p) != "":
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
@@ -118,7 +118,7 @@ func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {
 func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, now time.Time) templates.DeadPipeline {
 	base, name := s.site.Base, p.Pipeline.Name
 	row := templates.DeadPipeline{
-		Name: templates.Plain(name, show.NameLimit), Href: letter.QueueAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
+		Name: show.Name(name), Href: letter.QueueAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
 		Inflow: show.InflowFigure(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
 	}
 	if lost := show.Dropped(p); lost != "" {
@@ -128,7 +128,7 @@ func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, 
 		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(b.Count) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
-		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, show.NameLimit), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
+		line := templates.DeadQueueLine{Name: show.Name(q.Name), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
 		if q.Shared.Any() {
 			line.Shared = templates.Sentence("shared with " + show.Sharers(q.Shared))
 		}

@@ -58,7 +58,7 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 	if d.q.queue == "" {
 		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
-	frame := s.site.Frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
+	frame := s.site.Frame(r, "Dead letters of "+show.ShortName(d.p.Pipeline.Name))
 	frame.Live = web.Live("pipeline:" + d.p.Pipeline.Name)
 	status, view := http.StatusOK, d.page(frame)
 	switch {
@@ -156,7 +156,7 @@ func asCounted(p *dedup.PipelineStatus, queue string) deadletter.QueueView {
 func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.DeadQueueView{
-		Frame: frame, Self: d.q.address(d.path), Crumbs: letter.Crumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, show.KeyLimit), Kind: "Dead letters in",
+		Frame: frame, Self: d.q.address(d.path), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Key(d.view.Queue.Name), Kind: "Dead letters in",
 		Parking: d.q.parking, AsOf: show.Moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: show.Late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
 		Depth: show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
 	}
@@ -171,7 +171,7 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 			q.Depth = d.view.Queue.Depth
 		}
 		v.Queues = append(v.Queues, templates.Tab{
-			Label: templates.Plain(q.Name, show.NameLimit).Short, Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+			Label: show.ShortName(q.Name), Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
 	if d.view.Job != "" {
@@ -196,13 +196,13 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 
 func (d queuePage) facts() []templates.Fact {
 	q := d.view.Queue
-	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, show.NameLimit).Short}}
+	facts := []templates.Fact{{Label: "Virtual host", Value: show.ShortName(q.Vhost)}}
 	add := func(label, value string) {
 		if value != "" {
 			facts = append(facts, templates.Fact{Label: label, Value: value})
 		}
 	}
-	add("Type", templates.Plain(q.Type, show.NameLimit).Short)
+	add("Type", show.ShortName(q.Type))
 	add("Found by", templates.Sentence(q.Found).Short)
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
@@ -265,7 +265,7 @@ func (d queuePage) wholeForm() templates.WholeForm {
 // scanSentence says how much of a queue was looked at, when and by whom.
 func scanSentence(scan deadletter.Scan, now time.Time) string {
 	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(len(scan.Letters)), templates.Number(scan.Ready), show.Moment(scan.At, now).Text,
-		templates.Plain(scan.By, show.NameLimit).Short)
+		show.ShortName(scan.By))
 }
 
 // scan looks at the head of a dead-letter queue and leads back to its page.

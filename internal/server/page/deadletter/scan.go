@@ -106,15 +106,15 @@ func (d queuePage) groups(v *templates.ScanView, scan deadletter.Scan) {
 // groupValue is what a group shares, in words.
 func groupValue(key deadletter.GroupKey, value string, now time.Time) templates.Text {
 	if value == "" {
-		return templates.Plain("none", show.NameLimit)
+		return show.Name("none")
 	}
 	if key == deadletter.ByReason {
-		return templates.Plain(letter.DeathWord(value), show.KeyLimit)
+		return show.Key(letter.DeathWord(value))
 	}
 	if at, err := time.Parse("2006-01-02T15:04Z", value); key == deadletter.ByHour && err == nil {
-		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), show.NameLimit)
+		return show.Name(at.In(now.Location()).Format("2 Jan 15:04") + "–" + at.In(now.Location()).Add(time.Hour).Format("15:04"))
 	}
-	return templates.Plain(value, show.KeyLimit)
+	return show.Key(value)
 }
 
 func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []deadletter.Letter) {
@@ -145,8 +145,8 @@ func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []
 
 func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templates.LetterLine {
 	line := templates.LetterLine{
-		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, show.KeyLimit), Type: templates.Plain(l.MessageType(), show.NameLimit), Exception: templates.Plain(l.Exception, show.KeyLimit),
-		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", show.NameLimit),
+		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: show.Key(l.ID), Type: show.Name(l.MessageType()), Exception: show.Key(l.Exception),
+		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: show.Name("never dead-lettered"),
 		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class),
 	}
 	if first := l.FirstDied(); !first.Equal(l.LastDied()) {
@@ -159,12 +159,12 @@ func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templat
 		}
 	}
 	if len(l.Deaths) > 0 {
-		line.Reason = templates.Plain(letter.DeathWord(l.Deaths[0].Reason), show.NameLimit)
+		line.Reason = show.Name(letter.DeathWord(l.Deaths[0].Reason))
 	}
 	if source, ok := l.Source(); ok {
-		line.Source = templates.Plain(source, show.NameLimit)
+		line.Source = show.Name(source)
 	}
-	line.Failure = templates.Plain(l.Failure, show.PartLimit)
+	line.Failure = show.Part(l.Failure)
 	if l.Requeues > 0 {
 		line.Requeues = "requeued " + show.HowOften(l.Requeues) + " before"
 	}

@@ -31,9 +31,9 @@ func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Ti
 	}
 	v.Notes = notes(e)
 	for _, k := range list.Page(e.Keys, most, number) {
-		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(k.Count), Found: "at the first check, or behind a cut"}
+		row := templates.EffectRow{Key: show.Key(k.Key), Count: templates.Number(k.Count), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
-			row.Key = templates.Plain("(empty)", show.KeyLimit)
+			row.Key = show.Key("(empty)")
 		}
 		if !k.Found.IsZero() {
 			row.At, row.Fresh, row.Found = show.Moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""

@@ -60,7 +60,7 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	now := time.Now().In(web.Zone(r))
-	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
+	name := show.Name(p.Pipeline.Name)
 	frame := s.site.Frame(r, "Double effects of "+name.Short)
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)

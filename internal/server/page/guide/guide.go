@@ -74,7 +74,7 @@ func (s pages) page(r *web.Request) (web.Response, error) {
 	title := titleOf(markdown)
 	return web.Page{Status: http.StatusOK, Component: templates.GuidePage(templates.Guide{
 		Frame: s.site.Frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.site.Base + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
+		Crumbs: []templates.Crumb{{Label: show.Name("Documentation"), Href: s.site.Base + "/docs"}, {Label: show.Name(title)}},
 	})}, nil
 }
 

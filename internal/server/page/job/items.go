@@ -17,11 +17,11 @@ import (
 
 func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
-		Number: templates.Number(item.Seq), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
-		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
+		Number: templates.Number(item.Seq), At: show.Moment(item.At, now), ID: show.Key(item.ID), Target: show.Name(item.Target),
+		Outcome: show.ShortName(item.Outcome), Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
 	}
 	if item.ID == "" {
-		l.ID = templates.Plain("without an id", show.NameLimit)
+		l.ID = show.Name("without an id")
 	} else {
 		l.Lookup = s.site.Base + "/lookup?" + url.Values{"id": {item.ID}}.Encode()
 	}
@@ -44,7 +44,7 @@ func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.site.Frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
-		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), show.KeyLimit), Href: self}),
+		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: show.Key(jobHeading(j)), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
 	}
 	if wrong != nil {

@@ -214,6 +214,6 @@ func stateWord(state jobs.JobState) (word, tier string) {
 	case jobs.JobStopped:
 		return "stopped", dedup.Severe.String()
 	default:
-		return templates.Plain(string(state), show.NameLimit).Short, dedup.TierUnknown.String()
+		return show.ShortName(string(state)), dedup.TierUnknown.String()
 	}
 }

@@ -54,7 +54,7 @@ func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(letter.Sentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
-		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", show.NameLimit), Href: base + "/jobs"}),
+		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: show.Name("Jobs"), Href: base + "/jobs"}),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: web.AuditAddress(base, j.ID),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, j.Plan.Request.Pipeline)),
 	}
@@ -204,7 +204,7 @@ func passedOver(j jobs.Job) int64 {
 
 func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, show.NameLimit).Short},
+		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: show.ShortName(j.By)},
 		{Label: "Started", Value: show.Moment(j.Started, now).Full},
 	}
 	if !j.Ended.IsZero() {
@@ -364,7 +364,7 @@ func (s pages) jobs(r *web.Request) (web.Response, error) {
 
 func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
-		Href: letter.JobAddress(s.site.Base, j.ID), By: templates.Plain(j.By, show.NameLimit), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
+		Href: letter.JobAddress(s.site.Base, j.ID), By: show.Name(j.By), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
 		Title: templates.Sentence(letter.MoveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + show.Within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
 	done, of := j.Counts.Progress(j.Extent, j.Limit)

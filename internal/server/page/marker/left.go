@@ -44,7 +44,7 @@ func leftSum(p marker.Plan) string {
 func leftLines(p marker.Plan, now time.Time) []templates.LeftLine {
 	var lines []templates.LeftLine
 	for _, l := range p.LeftOut {
-		lines = append(lines, templates.LeftLine{ID: templates.Plain(cmp.Or(l.ID, l.Key), show.KeyLimit), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})
+		lines = append(lines, templates.LeftLine{ID: show.Key(cmp.Or(l.ID, l.Key)), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})
 	}
 	if p.Undecoded > 0 {
 		lines = append(lines, templates.LeftLine{

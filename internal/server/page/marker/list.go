@@ -124,13 +124,13 @@ func (m markersPage) shows(list string) bool {
 // view builds the page.
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
-		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*show.NameLimit),
+		Frame: frame, Self: m.q.address(m.path), Name: show.LongName(m.p.Pipeline.Name),
 		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: show.Late(m.snap, m.now),
-		AsOf: show.Moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, show.NameLimit), Heading: listHeading(m.q.state),
+		AsOf: show.Moment(m.snap.At, m.now), Store: show.Name(m.p.Pipeline.Store), Heading: listHeading(m.q.state),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Overview", show.NameLimit), Href: m.base + "/"},
-			{Label: templates.Plain(m.p.Pipeline.Name, show.NameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
-			{Label: templates.Plain("Markers", show.NameLimit)},
+			{Label: show.Name("Overview"), Href: m.base + "/"},
+			{Label: show.Name(m.p.Pipeline.Name), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
+			{Label: show.Name("Markers")},
 		},
 	}
 	if m.st != nil {
@@ -247,7 +247,7 @@ func (s *pages) markersOf(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame := s.site.Frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
+	frame := s.site.Frame(r, "Markers of "+show.ShortName(m.p.Pipeline.Name))
 	if m.wrong != nil {
 		return web.Page{Status: http.StatusBadRequest, Component: templates.Markers(m.view(frame))}, nil
 	}

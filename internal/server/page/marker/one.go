@@ -29,7 +29,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	case store == "" || key == "":
 		return nil, web.Invalid("Name a marker as ?store=NAME&key=KEY")
 	case !ok:
-		return nil, web.NotFound("There is no store named " + templates.Plain(store, show.NameLimit).Short)
+		return nil, web.NotFound("There is no store named " + show.ShortName(store))
 	}
 	service, err := s.service()
 	if err != nil {
@@ -48,10 +48,10 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	now := time.Now().In(web.Zone(r))
 	got.Store, got.Key = store, key
 	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
-	frame := s.site.Frame(r, "Marker "+templates.Plain(web.ShownID(got.Marker), show.NameLimit).Short)
+	frame := s.site.Frame(r, "Marker "+show.ShortName(web.ShownID(got.Marker)))
 	v := templates.MarkerView{
-		Frame: frame, ID: templates.Plain(web.ShownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
-		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(web.ShownID(got.Marker), show.NameLimit)}),
+		Frame: frame, ID: show.LongKey(web.ShownID(got.Marker)), Gone: gone, ReadAt: show.Moment(now, now),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: show.Name(web.ShownID(got.Marker))}),
 		Self:   web.MarkerAddress(frame.Base, store, key), History: s.site.HistoryLines(r, got.History, now),
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {web.ShownID(got.Marker)}}.Encode(),
 	}
@@ -62,7 +62,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
 		}
 		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
-		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*show.KeyLimit).Short}, {Label: "Store", Value: store}}
+		v.Facts = []templates.Fact{{Label: "Key", Value: show.LongKey(key).Short}, {Label: "Store", Value: store}}
 		return web.Page{Component: templates.OneMarker(v)}, nil
 	}
 	s.describeMarker(&v, r, st, got, now)
@@ -76,11 +76,11 @@ func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedu
 	v.Life = web.LifeOf(got.Marker, offset, now)
 	v.ReadAt = show.Moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(web.DetailText(got.Marker), show.PartLimit)
+	v.Detail = show.Part(web.DetailText(got.Marker))
 	v.Value = valueView(s.site.Masker, got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
-			{Label: "Key", Value: templates.Plain(got.Retry.Key, show.KeyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, show.NameLimit).Short},
+			{Label: "Key", Value: show.Key(got.Retry.Key).Short}, {Label: "Failures", Value: show.ShortName(got.Retry.Value)},
 			{Label: "Expires", Value: expiryText(got.Retry.ExpiresMillis, offset, now)},
 		}
 	}
@@ -142,7 +142,7 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 // of it for admins.
 func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
-	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(len(g.Value)) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
+	v := templates.ValueView{Type: show.ShortName(g.Type), Size: templates.Number(len(g.Value)) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
 	switch {
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."

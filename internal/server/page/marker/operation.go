@@ -47,7 +47,7 @@ func (s *pages) operationView(r *web.Request, o marker.Operation, number int) te
 		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
-			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
+			templates.Crumb{Label: show.Name("Operations"), Href: base + "/operations"}),
 	}
 	for _, out := range o.Outcomes {
 		if !out.At.IsZero() {
@@ -143,7 +143,7 @@ func totals(o marker.Operation) []templates.Total {
 
 func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
+		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: show.ShortName(o.By)},
 		{Label: "Started", Value: show.Moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
@@ -178,7 +178,7 @@ func operationNotes(o marker.Operation) []templates.Problem {
 func (s *pages) outcomeLine(o marker.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: show.Key(web.ShownID(item.Seen.Marker)), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
@@ -257,7 +257,7 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 
 func (s *pages) operationLine(o marker.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: web.OperationAddress(s.site.Base, o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
+		Href: web.OperationAddress(s.site.Base, o.ID), By: show.Name(o.By), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0

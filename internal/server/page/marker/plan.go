@@ -128,7 +128,7 @@ func (s *pages) planView(r *web.Request, p marker.Plan, number int) templates.Pl
 	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
-		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: show.Name("Review")}),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
@@ -216,7 +216,7 @@ func seenText(item marker.PlanItem, now time.Time) string {
 
 func planFacts(p marker.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 	}
 	if p.Takes > 0 {

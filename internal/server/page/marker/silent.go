@@ -19,7 +19,7 @@ func (s *pages) silentStore(r *web.Request, store string, err error, again templ
 		again.Action = r.URL.RequestURI()
 	}
 	v := templates.SilentView{
-		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
+		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: show.Name(store), Again: again,
 		Problem: templates.Problem{
 			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
 			Remedy: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),

@@ -54,8 +54,8 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	section.All = ""
-	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+templates.Plain(name, show.NameLimit).Short), Crumbs: s.crumbs(name),
-		Heading: "Measurements of " + templates.Plain(name, show.NameLimit).Short, Section: section,
+	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+show.ShortName(name)), Crumbs: s.crumbs(name),
+		Heading: "Measurements of " + show.ShortName(name), Section: section,
 		Empty: templates.Empty{Heading: "No measurement yet", Text: "An exact measurement traces the deliveries of a minute and joins each with its message's marker."}}
 	return web.Page{Component: templates.Measurements(v)}, nil
 }
@@ -63,8 +63,8 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 func (s pages) crumbs(pipeline string) []templates.Crumb {
 	base := s.site.Base
 	return []templates.Crumb{
-		{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"},
-		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
+		{Label: show.Name("Overview"), Href: base + "/"},
+		{Label: show.Name(pipeline), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
 	}
 }
 
@@ -115,7 +115,7 @@ func (s pages) one(r *web.Request) (web.Response, error) {
 
 func (s pages) view(r *web.Request, m dedup.Measurement) templates.MeasurementView {
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
-	name := templates.Plain(m.Pipeline, show.NameLimit).Short
+	name := show.ShortName(m.Pipeline)
 	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: s.crumbs(m.Pipeline), Heading: "Measurement of " + name,
 		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}
 	v.State, v.Tier = measureWord(m)

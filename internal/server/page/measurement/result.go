@@ -39,8 +39,8 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 	}
 	facts := []templates.Fact{
 		{Label: "Queues", Value: templates.Plain(strings.Join(queues, ", "), 200).Short},
-		{Label: "Broker", Value: templates.Plain(m.Broker, show.NameLimit).Short},
-		{Label: "By", Value: templates.Plain(m.By, show.NameLimit).Short},
+		{Label: "Broker", Value: show.ShortName(m.Broker)},
+		{Label: "By", Value: show.ShortName(m.By)},
 		{Label: "Started", Value: show.Moment(m.Started, now).Full},
 	}
 	if r := m.Result; r != nil {
@@ -128,7 +128,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	measuredLatency(v, r)
 	for _, o := range r.Origins {
 		v.Origins = append(v.Origins, templates.OriginRow{Exchange: exchangeText(o.Exchange), RoutingKey: templates.Plain(o.RoutingKey, 120),
-			UserID: templates.Plain(o.UserID, show.NameLimit), AppID: templates.Plain(o.AppID, show.NameLimit),
+			UserID: show.Name(o.UserID), AppID: show.Name(o.AppID),
 			Copies: templates.Number(o.Copies), Duplicates: templates.Number(o.Duplicates)})
 	}
 	for _, p := range r.Repeated {
@@ -148,7 +148,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 // exchangeText names an exchange; the default one has no name.
 func exchangeText(name string) templates.Text {
 	if name == "" {
-		return templates.Plain("(default)", show.NameLimit)
+		return show.Name("(default)")
 	}
 	return templates.Plain(name, 120)
 }

@@ -61,7 +61,7 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 
 func measureRow(base string, m dedup.Measurement, now time.Time) templates.MeasureRow {
 	row := templates.MeasureRow{Href: address(base, m.ID), At: show.Moment(m.Started, now), Running: !m.State.Final(),
-		By: templates.Plain(m.By, show.NameLimit), Why: templates.Sentence(m.Why)}
+		By: show.Name(m.By), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {
 		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(m.Result.Messages)

@@ -66,15 +66,15 @@ func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, deadletter.
 func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) templates.EditView {
 	base := s.site.Base
 	v := templates.EditView{
-		Frame: s.site.Frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
+		Frame: s.site.Frame(r, "Edit a message"), ID: show.Key(l.ID), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
 		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.Pipeline),
-		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: templates.Plain(l.ID, show.NameLimit), Href: key.Address(base)}, templates.Crumb{Label: templates.Plain("Edit", show.NameLimit)}),
+		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: show.Name(l.ID), Href: key.Address(base)}, templates.Crumb{Label: show.Name("Edit")}),
 		Notes: []templates.Problem{{
 			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it."),
 		}},
 	}
 	if l.ID == "" {
-		v.ID = templates.Plain("a message without an id", show.NameLimit)
+		v.ID = show.Name("a message without an id")
 	}
 	for i, name := range slices.Sorted(maps.Keys(l.Headers)) {
 		typ, value := letter.HeaderText(l.Headers[name])
@@ -83,13 +83,13 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 		}
 		if move.LockedHeader(name) {
 			if name != message.HeaderDeaths {
-				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
+				v.Locked = append(v.Locked, templates.HeaderLine{Name: show.Key(name), Type: typ, Value: show.Part(value), Rule: headerRule(name)})
 			}
 			continue
 		}
-		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, show.KeyLimit), Key: web.EncodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.Pipeline))}
+		h := templates.EditHeader{Number: len(v.Headers), Name: show.Key(name), Key: web.EncodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.Pipeline))}
 		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
-			h.Fixed = templates.Plain(value, show.KeyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
+			h.Fixed = show.Key(value).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)
 	}
@@ -113,9 +113,9 @@ func (s pages) idRule(pipeline string) string {
 	case from == "message_id" || from == "":
 		return "This pipeline takes the id from here: another id is another message to its consumers, and no marker of the old one applies to it."
 	case strings.HasPrefix(from, "header:"):
-		return "This pipeline takes the id from the header " + templates.Plain(strings.TrimPrefix(from, "header:"), show.NameLimit).Short + ": the message id can be changed without consequence for it."
+		return "This pipeline takes the id from the header " + show.ShortName(strings.TrimPrefix(from, "header:")) + ": the message id can be changed without consequence for it."
 	case strings.HasPrefix(from, "json:"):
-		return "This pipeline takes the id from " + templates.Plain(strings.TrimPrefix(from, "json:"), show.NameLimit).Short + " in the body: a change there makes it another message."
+		return "This pipeline takes the id from " + show.ShortName(strings.TrimPrefix(from, "json:")) + " in the body: a change there makes it another message."
 	default:
 		return "This pipeline takes the id from the whole body: any change of the body makes it another message, whose marker does not exist yet."
 	}

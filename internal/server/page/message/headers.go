@@ -36,7 +36,7 @@ func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string
 			long[len(lines)] = longValue{value, max(len(value), letter.NestedSize(l.Headers[name]))}
 			value = beginning(value)
 		}
-		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
+		lines = append(lines, templates.HeaderLine{Name: show.Key(name), Type: typ, Value: show.Part(value), Rule: headerRule(name)})
 	}
 	if unfold(lines, long) {
 		note = "The values of all headers together are shown up to " + templates.Bytes(letter.ShownHeaders) + "."

@@ -95,16 +95,16 @@ func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l deadl
 		return nil, scanGone(err)
 	}
 	now, base := time.Now().In(web.Zone(r)), s.site.Base
-	id := templates.Plain(l.ID, 2*show.KeyLimit)
+	id := show.LongKey(l.ID)
 	if l.ID == "" {
-		id = templates.Plain("Message without an id", show.NameLimit)
+		id = show.Name("Message without an id")
 	}
 	v := templates.LetterView{
-		Frame: s.site.Frame(r, "Dead letter "+templates.Plain(l.ID, show.NameLimit).Short), Self: key.Address(base), ID: id,
+		Frame: s.site.Frame(r, "Dead letter "+show.ShortName(l.ID)), Self: key.Address(base), ID: id,
 		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
-		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), show.NameLimit)}),
-		Scanned: "as " + templates.Plain(scan.By, show.NameLimit).Short + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
+		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: show.Name(cmp.Or(l.ID, "message"))}),
+		Scanned: "as " + show.ShortName(scan.By) + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, letter.QueueAddress(base, key.Pipeline, key.Queue)),
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
@@ -156,7 +156,7 @@ func (s pages) identityFacts(l deadletter.Letter, pipeline string) []templates.F
 		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
 	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(pipeline); ok {
-		add("Taken from", templates.Plain(p.Pipeline.IDFrom, show.NameLimit).Short)
+		add("Taken from", show.ShortName(p.Pipeline.IDFrom))
 	}
 	if l.Marker != nil {
 		add("Business key", templates.Plain(l.Marker.BusinessKey, wholeLimit).Short)
@@ -181,7 +181,7 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		if i == letter.MaxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: letter.DeathWord(templates.Plain(d.Reason, show.NameLimit).Short), Queue: templates.Plain(d.Queue, show.KeyLimit), At: show.Moment(d.Time, now)}
+		line := templates.DeathLine{Number: i + 1, Reason: letter.DeathWord(show.ShortName(d.Reason)), Queue: show.Key(d.Queue), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
 			line.Count = templates.Number(d.Count) + " times"
 		}
@@ -192,9 +192,9 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		if len(d.RoutingKeys) > 0 {
 			route += ", key " + strings.Join(d.RoutingKeys[:min(len(d.RoutingKeys), 8)], ", ")
 		}
-		line.Route = templates.Plain(route, show.PartLimit)
+		line.Route = show.Part(route)
 		if d.OriginalExpiration != "" {
-			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, show.NameLimit).Short + " ms"
+			line.Note = " · had a time to live of " + show.ShortName(d.OriginalExpiration) + " ms"
 		}
 		lines = append(lines, line)
 	}

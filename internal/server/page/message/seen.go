@@ -49,7 +49,7 @@ func (s pages) whereSeen(r *web.Request, service Service, key letter.Key) (lette
 
 // whoLooked says who looked at a queue, and when.
 func whoLooked(scan deadletter.Scan, now time.Time) string {
-	return templates.Plain(scan.By, show.NameLimit).Short + " looked at the queue at " + show.Moment(scan.At, now).Text
+	return show.ShortName(scan.By) + " looked at the queue at " + show.Moment(scan.At, now).Text
 }
 
 // sinceLooked notes that somebody has looked at the queue since a letter was seen.
@@ -57,7 +57,7 @@ func sinceLooked(scan deadletter.Scan, now time.Time, queue string) []templates.
 	if scan.NewerBy == "" && scan.NewerAt.IsZero() {
 		return nil
 	}
-	by, was := templates.Plain(scan.NewerBy, show.NameLimit).Short, templates.Plain(scan.By, show.NameLimit).Short
+	by, was := show.ShortName(scan.NewerBy), show.ShortName(scan.By)
 	return []templates.Problem{{
 		Tier: dedup.TierUnknown.String(), Href: queue, Link: "To the newer look",
 		Text: templates.Sentence(by + " looked at the queue again at " + show.Moment(scan.NewerAt, now).Text + ". This page shows what " + was + " saw at " + show.Moment(scan.At, now).Text + "."),

@@ -24,16 +24,16 @@ func targetLines(p move.Plan) []templates.GroupLine {
 		if p.Most > 0 {
 			n = min(n, int(p.Most))
 		}
-		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, show.KeyLimit), Count: n})
+		lines = append(lines, templates.GroupLine{Value: show.Key(name), Count: n})
 	}
 	return lines
 }
 
 func moveFacts(p move.Plan, now time.Time) []templates.Fact {
 	facts := []templates.Fact{
-		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
-		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
+		{Label: "Broker", Value: show.ShortName(p.Broker)},
 		{Label: "In the queue", Value: templates.Number(p.Ready)},
 	}
 	if f, err := deadletter.ParseFilter(p.Request.Filter, now); err == nil {

@@ -13,8 +13,8 @@ import (
 func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	word, tier := show.SourceWord(b.Health)
 	c := templates.SourceCard{
-		Kind: "broker", Name: templates.Plain(b.Name, show.NameLimit), Word: word, Tier: tier,
-		Since: show.Moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), show.NameLimit),
+		Kind: "broker", Name: show.Name(b.Name), Word: word, Tier: tier,
+		Since: show.Moment(b.Health.Since, now), What: show.Name(product(b.Info.Version)),
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
@@ -54,8 +54,8 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	word, tier := show.SourceWord(st.Health)
 	health := st.Stats.Health
 	c := templates.SourceCard{
-		Kind: "store", Name: templates.Plain(st.Name, show.NameLimit), Word: word, Tier: tier,
-		Since: show.Moment(st.Health.Since, now), What: templates.Plain(strings.TrimSpace(st.Scheme.Preset+" "+health.Version), show.NameLimit),
+		Kind: "store", Name: show.Name(st.Name), Word: word, Tier: tier,
+		Since: show.Moment(st.Health.Since, now), What: show.Name(strings.TrimSpace(st.Scheme.Preset + " " + health.Version)),
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {
@@ -77,7 +77,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 		add("Memory", memoryText(health))
 	}
 	if health.EvictionPolicy != "" {
-		add("Eviction", templates.Plain(health.EvictionPolicy, show.NameLimit).Short)
+		add("Eviction", show.ShortName(health.EvictionPolicy))
 	}
 	c.Problems = append(c.Problems, evictionProblem(health)...)
 	return cardWithWorst(c)

@@ -134,7 +134,7 @@ func labelChoices(all []show.Judged, q Query) []templates.Choice {
 	}
 	choices := []templates.Choice{{Label: "any"}}
 	for pair := range pairs {
-		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, show.NameLimit).Short, Chosen: q.label != "" && pair == chosen})
+		choices = append(choices, templates.Choice{Value: pair, Label: show.ShortName(pair), Chosen: q.label != "" && pair == chosen})
 	}
 	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return show.CompareText(a.Value, b.Value) })
 	return choices

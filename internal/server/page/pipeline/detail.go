@@ -14,7 +14,7 @@ import (
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
 func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
-	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
+	v.Store = show.ShortName(p.Pipeline.Store)
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
 		if note := show.StuckNote(p.Stuck); note != "" {
@@ -87,7 +87,7 @@ func lockText(st *dedup.StoreStatus, now time.Time) string {
 	if pass := st.Stats.Pass; pass != nil {
 		held = templates.Number(pass.States[dedup.Processing]) + " held, pass of " + show.Ago(pass.Ended, now)
 	}
-	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + show.SchemeText(st.Scheme)
+	return show.ShortName(st.Name) + ": " + held + "; " + show.SchemeText(st.Scheme)
 }
 
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
@@ -124,7 +124,7 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  v.Range.Action + "/dead-letters?" + url.Values{"queue": {q.Name}}.Encode(),
-			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
+			Queue: show.Key(q.Name), Vhost: show.Name(q.Vhost), Type: show.ShortName(q.Type),
 			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
 			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
 		})
@@ -148,7 +148,7 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		}
 		word, tier := show.SourceWord(h)
 		row := templates.SourceRow{
-			Name: templates.Plain(h.Name, show.NameLimit), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
+			Name: show.Name(h.Name), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
 			Took: "unknown", Missed: templates.Number(h.Missed), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {

@@ -94,7 +94,7 @@ func (s pages) pipeline(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	name := p.Pipeline.Name
-	frame := s.site.Frame(r, templates.Plain(name, show.NameLimit).Short)
+	frame := s.site.Frame(r, show.ShortName(name))
 	frame.Live = web.Live("pipeline:" + name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(name)
 	view := View(snap, p, s.site.Judge(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})

@@ -144,7 +144,7 @@ func kindOf(kind string) eventKind {
 	case "source_up":
 		return eventKind{"source back", "sources back", "cross"}
 	}
-	word := templates.Plain(kind, show.NameLimit).Short
+	word := show.ShortName(kind)
 	return eventKind{word, word, "circle"}
 }
 

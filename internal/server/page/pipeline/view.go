@@ -18,7 +18,7 @@ import (
 func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web.Range, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
+		Frame: frame, Name: show.LongName(p.Pipeline.Name), Self: q.Address(path), Starting: snap.Round == 0,
 		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: web.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, v.Late)}
