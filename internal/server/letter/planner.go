@@ -35,9 +35,6 @@ type Planner struct {
 // PlanAgain plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
 func (p Planner) PlanAgain(r *web.Request, req move.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	if !req.Whole {
 		req.Most = 0
 	}

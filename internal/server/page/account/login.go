@@ -33,9 +33,6 @@ func (s pages) loginPage(r *web.Request, status int, name, next, problem string)
 
 // login signs in.
 func (s pages) login(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	name, next := r.PostForm.Get("username"), r.PostForm.Get("next")
 	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
 	defer cancel()

@@ -31,9 +31,6 @@ func (s pages) changePassword(r *web.Request) (web.Response, error) {
 	if r.Who.Method != "session" {
 		return nil, web.Invalid("A token has no password")
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	if s.deps.Auth.Configured(r.Who.Name) {
 		s.deps.Gate.PasswordRefused(r.Context(), r.Asker(), "the account is kept in the configuration")
 		return s.accountPage(r, http.StatusConflict, "", false), nil

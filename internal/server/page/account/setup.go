@@ -48,9 +48,6 @@ func linkError() error {
 
 // setup makes the first admin and signs them in.
 func (s pages) setup(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	token, name, password := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("username")), r.PostForm.Get("password")
 	if !s.deps.FirstAdmin.Valid(token) {
 		s.deps.Gate.SignInFailed(r.Context(), r.From.String(), "", "the one-time link is not valid")

@@ -132,9 +132,6 @@ func (s pages) postedAlert(r *web.Request) (attender, *alerts.AlertView, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, nil, web.FormError(err)
-	}
 	a, err := alertAsked(s.deps.View.View(), r.PostForm.Get("key"))
 	return service, a, err
 }
@@ -144,9 +141,6 @@ func (s pages) testChannel(r *web.Request) (web.Response, error) {
 	service, err := s.attending()
 	if err != nil {
 		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
 	}
 	channel := r.PostForm.Get("channel")
 	if channel == "" {

@@ -106,35 +106,17 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return append(pageRoutes(s), apiRoutes(s)...)
-	}
-}
-
-func pageRoutes(s pages) []web.Route {
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-	}
-	return []web.Route{
-		get("/alerts", s.alertsPage), get("/alerts/rules", s.rulesPage), get("/alerts/one", s.alertPage),
-		act("/alerts/acknowledge", s.acknowledgeAlert), act("/alerts/acknowledge-selected", s.acknowledgeSelected), act("/alerts/unacknowledge", s.unacknowledgeAlert),
-		act("/alerts/test", s.testChannel), get("/silences", s.silencesPage), get("/silences/new", s.newSilence),
-		act("/silences", s.makeSilence), act("/silences/{id}/expire", s.expireSilence),
-	}
-}
-
-func apiRoutes(s pages) []web.Route {
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: h}
-	}
-	return []web.Route{
-		get("/alerts", s.apiAlerts), get("/alerts/one", s.apiAlert), act("/alerts/acknowledge", s.apiAcknowledgeAlert), act("/alerts/unacknowledge", s.apiUnacknowledgeAlert),
-		get("/silences", s.apiSilences), act("/silences", s.apiAddSilence), act("/silences/{id}/expire", s.apiExpireSilence), get("/rules", s.apiRules),
+		return []web.Route{
+			web.Get("/alerts", auth.Viewer, s.alertsPage), web.Get("/alerts/rules", auth.Viewer, s.rulesPage), web.Get("/alerts/one", auth.Viewer, s.alertPage),
+			web.Post("/alerts/acknowledge", auth.Operator, s.acknowledgeAlert), web.Post("/alerts/acknowledge-selected", auth.Operator, s.acknowledgeSelected),
+			web.Post("/alerts/unacknowledge", auth.Operator, s.unacknowledgeAlert), web.Post("/alerts/test", auth.Operator, s.testChannel),
+			web.Get("/silences", auth.Viewer, s.silencesPage), web.Get("/silences/new", auth.Viewer, s.newSilence),
+			web.Post("/silences", auth.Operator, s.makeSilence), web.Post("/silences/{id}/expire", auth.Operator, s.expireSilence),
+			web.APIGet("/alerts", auth.Viewer, s.apiAlerts), web.APIGet("/alerts/one", auth.Viewer, s.apiAlert),
+			web.APIPost("/alerts/acknowledge", auth.Operator, s.apiAcknowledgeAlert), web.APIPost("/alerts/unacknowledge", auth.Operator, s.apiUnacknowledgeAlert),
+			web.APIGet("/silences", auth.Viewer, s.apiSilences), web.APIPost("/silences", auth.Operator, s.apiAddSilence),
+			web.APIPost("/silences/{id}/expire", auth.Operator, s.apiExpireSilence), web.APIGet("/rules", auth.Viewer, s.apiRules),
+		}
 	}
 }
 

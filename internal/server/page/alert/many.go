@@ -80,9 +80,6 @@ func (s pages) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	back := s.site.Base + "/alerts?choose=1"
 	keys := slices.Compact(slices.Sorted(slices.Values(r.PostForm["key"])))
 	if len(keys) == 0 || len(keys) > alertsPerPage {

@@ -185,9 +185,6 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	now := time.Now().In(web.Zone(r))
 	f := readSilenceForm(r.PostForm)
 	wrong := func(err error) (web.Response, error) {

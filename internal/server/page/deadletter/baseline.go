@@ -41,12 +41,10 @@ type baselinePages struct {
 // Pages returns the routes that acknowledge dead letters.
 func (b Baselines) Pages(site web.Site) []web.Route {
 	s := baselinePages{b, site}
-	act := func(prefix string, kind web.Kind, path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: prefix + "/pipelines/{name}/dead-letters/baseline" + path, Needs: auth.Operator, Kind: kind, Acts: true, Handler: h}
-	}
+	const of = "/pipelines/{name}/dead-letters/baseline"
 	return []web.Route{
-		act("", web.PageKind, "", s.acknowledge), act("", web.PageKind, "/remove", s.forget),
-		act("/api/v1", web.APIKind, "", s.apiAcknowledge), act("/api/v1", web.APIKind, "/remove", s.apiForget),
+		web.Post(of, auth.Operator, s.acknowledge), web.Post(of+"/remove", auth.Operator, s.forget),
+		web.APIPost(of, auth.Operator, s.apiAcknowledge), web.APIPost(of+"/remove", auth.Operator, s.apiForget),
 	}
 }
 
@@ -113,9 +111,6 @@ func (s baselinePages) acknowledge(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
 	if err != nil {
 		return nil, list.Bad("count", "must be the number of dead letters that the page showed")
@@ -137,9 +132,6 @@ func (s baselinePages) forget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
 	}
 	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err

@@ -270,9 +270,6 @@ func scanSentence(scan deadletter.Scan, now time.Time) string {
 
 // scan looks at the head of a dead-letter queue and leads back to its page.
 func (s pages) scan(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err

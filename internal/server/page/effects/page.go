@@ -31,11 +31,8 @@ type pages struct {
 func New(s snapshots) web.Pages {
 	return func(site web.Site) []web.Route {
 		p := pages{s, site}
-		get := func(path string, k web.Kind, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: k, Handler: h}
-		}
 		const of = "/pipelines/{name}/effects"
-		return []web.Route{get(of, web.PageKind, p.list), get(of+".csv", web.PageKind, p.csv), get("/api/v1"+of, web.APIKind, p.api)}
+		return []web.Route{web.Get(of, auth.Viewer, p.list), web.Get(of+".csv", auth.Viewer, p.csv), web.APIGet(of, auth.Viewer, p.api)}
 	}
 }
 

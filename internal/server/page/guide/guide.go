@@ -34,10 +34,7 @@ type pages struct{ site web.Site }
 func New() web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{site}
-		return []web.Route{
-			{Method: http.MethodGet, Path: "/docs", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.index},
-			{Method: http.MethodGet, Path: "/docs/{name}", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.page},
-		}
+		return []web.Route{web.Get("/docs", auth.Viewer, s.index), web.Get("/docs/{name}", auth.Viewer, s.page)}
 	}
 }
 

@@ -78,9 +78,6 @@ func restoreItems(req *marker.PlanRequest, items []string) error {
 
 // makePlan freezes a selection and leads to its review.
 func (s *pages) makePlan(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	req, err := parsePlanForm(r.PostForm)
 	if err != nil {
 		return nil, err
@@ -292,9 +289,6 @@ func undoableText(p marker.Plan, now time.Time) string {
 
 // execute carries a plan out and leads to the operation.
 func (s *pages) execute(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err

@@ -20,9 +20,6 @@ func (s pages) start(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	seconds, err := strconv.Atoi(r.PostForm.Get("seconds"))
 	if err != nil || seconds < 0 || seconds > 1e6 {
 		return nil, list.Bad("seconds", "must be 60 to 120")

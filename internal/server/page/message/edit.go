@@ -137,9 +137,6 @@ func sensitiveHeader(name, idFrom string) bool {
 
 // edit plans the requeue of one edited message and leads to its review.
 func (s pages) edit(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	key, err := letter.KeyOf(r.PostForm)
 	if err != nil {
 		return nil, err

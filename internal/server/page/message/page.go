@@ -56,9 +56,6 @@ func (s pages) letter(r *web.Request) (web.Response, error) {
 // reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
 // the audit; the address of the page never shows a body.
 func (s pages) reveal(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	key, err := letter.KeyOf(r.PostForm)
 	if err != nil {
 		return nil, err

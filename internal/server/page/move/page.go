@@ -96,9 +96,6 @@ func selectedRefs(form url.Values) ([]string, error) {
 
 // planMove freezes a selection and leads to its review.
 func (s pages) planMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
 	if err != nil {
 		return nil, err
@@ -128,9 +125,6 @@ func (s pages) planMove(r *web.Request) (web.Response, error) {
 
 // changeMove plans again with other choices: a plan itself never changes.
 func (s pages) changeMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err

@@ -21,9 +21,6 @@ const notPreviewed = "Nothing was moved: you had changed a choice that was not p
 // startMove carries a plan out and leads to the job. The form sends the choices of the page along: where they are not those of the plan,
 // nothing is moved, for nobody has seen what they do, and the page of a plan with them is shown.
 func (s pages) startMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return []web.Route{{Method: http.MethodGet, Path: "/", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.overview}}
+		return []web.Route{web.Get("/", auth.Viewer, s.overview)}
 	}
 }
 

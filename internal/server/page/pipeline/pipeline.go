@@ -3,7 +3,6 @@ package pipeline
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -77,7 +76,7 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return []web.Route{{Method: http.MethodGet, Path: "/pipelines/{name}", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.pipeline}}
+		return []web.Route{web.Get("/pipelines/{name}", auth.Viewer, s.pipeline)}
 	}
 }
 
