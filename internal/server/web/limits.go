@@ -48,5 +48,5 @@ func NotConfigured(snap *dedup.Snapshot, pipeline, store string) string {
 
 // NoPipeline says that there is no pipeline of this name.
 func NoPipeline(name string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + show.ShortName(name) + "."}
+	return NotFound("There is no pipeline named " + show.ShortName(name) + ".")
 }

@@ -82,7 +82,7 @@ func (s pages) signIn(r *web.Request, name string) error {
 		return accountError(err)
 	}
 	if !ok {
-		return &dedup.Error{Kind: dedup.Conflict, Public: "The account is gone"}
+		return web.Conflict("The account is gone")
 	}
 	if err := s.deps.Sessions.Begin(r, u); err != nil {
 		return err

@@ -135,7 +135,7 @@ func (s pages) alertsOffWhy() string {
 // judging returns the view of alerts, or why there is none.
 func (s pages) judging() (*alerts.View, error) {
 	if why := s.alertsOffWhy(); why != "" {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts are switched off. " + why}
+		return nil, web.Unavailable("Alerts are switched off. " + why)
 	}
 	return s.deps.View.View(), nil
 }
@@ -146,7 +146,7 @@ func (s pages) attending() (attender, error) {
 		return nil, err
 	}
 	if s.deps.Attend == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledgements and silences"}
+		return nil, web.Unavailable("This dashboard was started without a journal of acknowledgements and silences")
 	}
 	return s.deps.Attend, nil
 }
@@ -171,7 +171,7 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
 	}
 	var q query
-	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	now, view := r.Now(), s.deps.View.View()
 	if wrong := q.read(r.URL.Query(), view, q.pageParams()); wrong != nil {
 		v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
 		v.Rows, v.Groups, v.Count, v.Empty = nil, nil, "", web.BadFilter(wrong, v.Filter.Clear)
@@ -219,7 +219,7 @@ func (s pages) alertPage(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	frame := s.site.Frame(r, show.ShortName(show.AlertTitle(a)))
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)

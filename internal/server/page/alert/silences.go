@@ -28,7 +28,7 @@ func (s pages) silencesPage(r *web.Request) (web.Response, error) {
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
 		return web.Page{Component: templates.Silences(v)}, nil
 	}
-	now, view, base := time.Now().In(web.Zone(r)), s.deps.View.View(), s.site.Base
+	now, view, base := r.Now(), s.deps.View.View(), s.site.Base
 	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
 	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
 		v.New = base + "/silences/new"
@@ -149,7 +149,7 @@ func (s pages) newSilence(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	f := readSilenceForm(r.URL.Query())
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
@@ -185,7 +185,7 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	f := readSilenceForm(r.PostForm)
 	wrong := func(err error) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {

@@ -16,7 +16,7 @@ const perPage = 50
 // chain says whether the audit is whole.
 func (s *pages) chain(r *web.Request, service trail) templates.Problem {
 	state, err := service.VerifyAudit(r.Context(), r.Asker())
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	switch {
 	case err != nil:
 		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}

@@ -16,12 +16,12 @@ import (
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
 func (s *pages) page(r *web.Request) (web.Response, error) {
-	q, whole, wrong := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
+	q, whole, wrong := parseQuery(r.URL.Query(), r.Now())
 	service, err := s.trail()
 	if err != nil {
 		return nil, err
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	q.view = ""
 	if whole && q.Operation == "" && q.Key == "" {
 		q.view = viewEntries

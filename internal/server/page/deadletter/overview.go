@@ -21,7 +21,7 @@ const jobsLooked = 50
 
 // deadOverview answers the list of every pipeline with dead letters.
 func (s pages) deadOverview(r *web.Request) (web.Response, error) {
-	snap, now := s.deps.Snapshots.Snapshot(), time.Now().In(web.Zone(r))
+	snap, now := s.deps.Snapshots.Snapshot(), r.Now()
 	v := templates.DeadLettersView{
 		Frame: s.site.Frame(r, "Dead letters"), Self: s.site.Base + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
 		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),

@@ -73,7 +73,7 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 
 func (s pages) queuePage(r *web.Request) (queuePage, error) {
 	name := r.PathValue("name")
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	q := parseDeadQuery(r.URL.Query(), now)
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(name)

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -56,7 +55,7 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	name := show.Name(p.Pipeline.Name)
 	frame := s.site.Frame(r, "Double effects of "+name.Short)
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
@@ -86,7 +85,7 @@ func (s pages) csv(r *web.Request) (web.Response, error) {
 		return nil, noCheck(p)
 	}
 	if e.At.IsZero() {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + show.Within(cmp.Or(e.Err, "it has not run"))}
+		return nil, web.Unavailable("The effect check has not succeeded yet; " + show.Within(cmp.Or(e.Err, "it has not run")))
 	}
 	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
 		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
@@ -99,5 +98,5 @@ func (s pages) csv(r *web.Request) (web.Response, error) {
 }
 
 func noCheck(p *dedup.PipelineStatus) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
+	return web.NotFound("Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration")
 }

@@ -40,7 +40,7 @@ func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, cmp.Or(wrong, err)
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.site.Frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",

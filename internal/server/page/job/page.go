@@ -50,7 +50,7 @@ func (s pages) job(r *web.Request) (web.Response, error) {
 func wentWrong(c jobs.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
 func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(letter.Sentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
@@ -348,7 +348,7 @@ func (s pages) jobs(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	v := templates.JobsView{Frame: s.site.Frame(r, "Jobs"), Self: s.site.Base + "/jobs", Empty: templates.Empty{
 		Heading: "Nothing was moved yet", Text: "Requeueing, discarding and restoring dead letters appear here. It begins at a dead-letter queue.", Href: s.site.Base + "/dead-letters", Link: "See the dead letters",
 	}}

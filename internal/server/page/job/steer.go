@@ -5,7 +5,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/jobs"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 )
@@ -54,7 +53,7 @@ func (s pages) retryJob(r *web.Request) (web.Response, error) {
 	}
 	req.Filter, req.Refs, req.Canary = "", failedRefs(items), 0
 	if len(req.Refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Every message of this job went through, or was left on purpose"}
+		return nil, web.Conflict("Every message of this job went through, or was left on purpose")
 	}
 	ask := service.Queue
 	if req.Do == admin.RestoreLetters {
@@ -65,7 +64,7 @@ func (s pages) retryJob(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if view.Scan == nil {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
+		return nil, web.Conflict("What a look found of these messages is not kept any more: look at the queue again, then retry")
 	}
 	req.Scan = view.Scan.ID
 	return s.planner().PlanAgain(r, req)

@@ -268,7 +268,7 @@ func (s *pages) markersPage(r *web.Request) (markersPage, error) {
 	}
 	var q markersQuery
 	wrong := list.Read(r.URL.Query(), q.params()...)
-	m := markersPage{snap: snap, p: p, q: q, wrong: wrong, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, wrong: wrong, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: r.Now(), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
 	m.st, _ = snap.Store(p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)

@@ -29,7 +29,7 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	v.At = show.Moment(result.At, now)
 	snap := s.deps.Snapshots.Snapshot()
 	found, silent := 0, 0

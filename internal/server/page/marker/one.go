@@ -45,7 +45,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	if err != nil && !gone {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	got.Store, got.Key = store, key
 	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
 	frame := s.site.Frame(r, "Marker "+show.ShortName(web.ShownID(got.Marker)))

@@ -42,7 +42,7 @@ func (s *pages) operation(r *web.Request) (web.Response, error) {
 }
 
 func (s *pages) operationView(r *web.Request, o marker.Operation, number int) templates.OperationView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.OperationView{
 		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
@@ -248,7 +248,7 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	for _, o := range list {
 		v.Rows = append(v.Rows, s.operationLine(o, now))
 	}

@@ -122,7 +122,7 @@ func (s *pages) plan(r *web.Request) (web.Response, error) {
 
 // planView is the review page of a plan.
 func (s *pages) planView(r *web.Request, p marker.Plan, number int) templates.PlanView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
 		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: show.Name("Review")}),

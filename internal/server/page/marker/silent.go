@@ -3,7 +3,6 @@ package marker
 import (
 	"net/http"
 	"net/url"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -14,7 +13,7 @@ import (
 // silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
 // loaded again.
 func (s *pages) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	if again.Action == "" {
 		again.Action = r.URL.RequestURI()
 	}

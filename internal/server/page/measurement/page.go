@@ -45,7 +45,7 @@ func (s pages) stop(r *web.Request) (web.Response, error) {
 
 // list lists the measurements of a pipeline.
 func (s pages) list(r *web.Request) (web.Response, error) {
-	name, now := r.PathValue("name"), time.Now().In(web.Zone(r))
+	name, now := r.PathValue("name"), r.Now()
 	section, err := s.Section(r, s.site.Base, name, measuring.Listed, now)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s pages) one(r *web.Request) (web.Response, error) {
 }
 
 func (s pages) view(r *web.Request, m dedup.Measurement) templates.MeasurementView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	name := show.ShortName(m.Pipeline)
 	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: s.crumbs(m.Pipeline), Heading: "Measurement of " + name,
 		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}

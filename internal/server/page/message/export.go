@@ -3,7 +3,6 @@ package message
 import (
 	"iter"
 	"net/http"
-	"time"
 
 	"dedup-dashboard/internal/admin/deadletter"
 
@@ -19,7 +18,7 @@ func scanAndFilter(r *web.Request) (scan string, filter deadletter.Filter, err e
 	if scan = values.Get("scan"); scan == "" || len(scan) > web.MaxRef {
 		return "", filter, list.Bad("scan", "must name one")
 	}
-	filter, err = deadletter.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
+	filter, err = deadletter.ParseFilter(values.Get("filter"), r.Now())
 	return scan, filter, err
 }
 

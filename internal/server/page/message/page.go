@@ -91,7 +91,7 @@ func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l deadl
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	id := show.LongKey(l.ID)
 	if l.ID == "" {
 		id = show.Name("Message without an id")

@@ -41,7 +41,7 @@ func (s pages) whereSeen(r *web.Request, service Service, key letter.Key) (lette
 	if _, err := service.Letter(r.Context(), r.Asker(), newer.Scan, newer.Ref); err == nil {
 		return newer, nil
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	gone.Err = &dedup.Error{Kind: dedup.NotFound, Err: err, Public: "The look that saw this message is not kept any more. " + whoLooked(*view.Scan, now) +
 		" and did not see it: it was moved in between, or stands behind the messages that were looked at"}
 	return key, gone

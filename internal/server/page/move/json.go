@@ -166,7 +166,7 @@ func (s pages) apiPlanMove(r *web.Request) (web.Response, error) {
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	req, err := body.request(time.Now().In(web.Zone(r)))
+	req, err := body.request(r.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func selectedRefs(form url.Values) ([]string, error) {
 
 // planMove freezes a selection and leads to its review.
 func (s pages) planMove(r *web.Request) (web.Response, error) {
-	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
+	req, err := parseMoveForm(r.PostForm, r.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (s pages) move(r *web.Request) (web.Response, error) {
 
 // moveView is the review page of a plan.
 func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	v := templates.MoveView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(letter.Title(p)), Sentence: templates.Sentence(letter.Sentence(p)), Facts: moveFacts(p, now),
 		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: show.Name("Review")}),

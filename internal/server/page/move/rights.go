@@ -2,14 +2,12 @@ package move
 
 import (
 	"slices"
-	"time"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 
 	"dedup-dashboard/internal/auth"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -17,7 +15,7 @@ import (
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
 func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filter string) ([]string, error) {
-	f, err := deadletter.ParseFilter(filter, time.Now().In(web.Zone(r)))
+	f, err := deadletter.ParseFilter(filter, r.Now())
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +33,7 @@ func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filt
 		refs = append(refs, l.Ref)
 	}
 	if len(refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "No message of this look matches the filter"}
+		return nil, web.Conflict("No message of this look matches the filter")
 	}
 	return refs, nil
 }

@@ -3,7 +3,6 @@ package overview
 
 import (
 	"net/http"
-	"time"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
@@ -51,7 +50,7 @@ func (s pages) overview(r *web.Request) (web.Response, error) {
 	if wrong == nil {
 		frame.Live = web.Live("overview")
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	snap, measurable := s.deps.Snapshots.Snapshot(), func(string) bool { return false }
 	if s.deps.Measured != nil {
 		measurable = s.deps.Measured.Measurable(r)

@@ -87,7 +87,7 @@ func (s pages) pipeline(r *web.Request) (web.Response, error) {
 	if !ok {
 		return nil, web.NoPipeline(r.PathValue("name"))
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	q, err := web.ParseRange(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
