@@ -2,12 +2,7 @@ package templates
 
 // DeadLettersView is the list of every pipeline that has dead-letter queues, worst first.
 type DeadLettersView struct {
-	Frame   Frame
-	Self    string
-	AsOf    Moment
-	Every   string
-	Late    string
-	Seconds int
+	LivePage
 	// Sum says in one sentence how many dead letters there are.
 	Sum  string
 	Rows []DeadPipeline
@@ -52,8 +47,7 @@ type DeadQueueLine struct {
 
 // DeadQueueView is the page of one dead-letter queue, or of its parking queue.
 type DeadQueueView struct {
-	Frame   Frame
-	Self    string
+	LivePage
 	Crumbs  []Crumb
 	Name    Text
 	Kind    string
@@ -62,10 +56,6 @@ type DeadQueueView struct {
 	Other     string
 	OtherWord string
 	Queues    []Tab
-	AsOf      Moment
-	Every     string
-	Late      string
-	Seconds   int
 	Facts     []Fact
 	Depth     Figure
 	Notes     []Problem

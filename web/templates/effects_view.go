@@ -31,14 +31,9 @@ type EffectRow struct {
 
 // EffectsPage is the list of the double effects of a pipeline.
 type EffectsPage struct {
-	Frame    Frame
+	LivePage
 	Name     Text
 	Pipeline string
-	Self     string
-	AsOf     Moment
-	Every    string
-	Seconds  int
-	Late     string
 	Effects  EffectsView
 	// Newer and Older lead to the pages beside this one; empty at the ends.
 	Newer string

@@ -4,14 +4,8 @@ import "slices"
 
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
-	Frame Frame
-	Name  Text
-	// Self is the page's own address with its range, which live regions fetch again.
-	Self     string
-	AsOf     Moment
-	Every    string
-	Seconds  int
-	Late     string
+	LivePage
+	Name     Text
 	Starting bool
 	Tier     string
 	Possible string

@@ -205,6 +205,13 @@ func Late(snap *dedup.Snapshot, now time.Time) string {
 	return "Stale since " + Moment(snap.At, now).Text + " (" + templates.Span(age) + "): no reading has ended since then"
 }
 
+// LivePage is the head of a page that shows a snapshot; self is its address.
+func LivePage(frame templates.Frame, self string, snap *dedup.Snapshot, now time.Time) templates.LivePage {
+	return templates.LivePage{
+		Frame: frame, Self: self, AsOf: Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: Late(snap, now),
+	}
+}
+
 // Figures returns the figures of the window, or of the first one.
 func Figures(p *dedup.PipelineStatus, window time.Duration) *dedup.WindowFigures {
 	for i := range p.Windows {

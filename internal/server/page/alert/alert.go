@@ -168,7 +168,7 @@ func (s pages) whyNoAttending(r *web.Request) string {
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	frame := s.site.Frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
-		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{LivePage: templates.LivePage{Frame: frame}, Off: why})}, nil
 	}
 	var q query
 	now, view := r.Now(), s.deps.View.View()
@@ -212,7 +212,7 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 // alertPage answers the page of one alert.
 func (s pages) alertPage(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
-		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.site.Frame(r, "Alert"), Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{LivePage: templates.LivePage{Frame: s.site.Frame(r, "Alert")}, Off: why})}, nil
 	}
 	view := s.deps.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))

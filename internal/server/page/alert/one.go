@@ -26,8 +26,7 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: show.AlertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
-		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
+		LivePage: livePage(frame, show.AlertAddress(frame.Base, a.Key), view, now), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
 			{Label: show.Name("Alerts"), Href: frame.Base + "/alerts"},
 			{Label: show.Name(subjectOf(a.Key)), Href: subjectAlerts(frame.Base, a.Key)},
@@ -44,6 +43,13 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 	v.Evaluations = evaluationRows(a, now)
 	ruleViews(&v, a)
 	return v
+}
+
+// livePage is the head of a page that shows alerts; self is its address.
+func livePage(frame templates.Frame, self string, view *alerts.View, now time.Time) templates.LivePage {
+	return templates.LivePage{
+		Frame: frame, Self: self, AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Seconds: max(1, int(view.Interval.Seconds())), Late: show.AlertsLate(view, now),
+	}
 }
 
 // subjectAlerts is the list of alerts of the same subject; empty where the list has no such filter.

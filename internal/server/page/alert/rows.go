@@ -21,8 +21,7 @@ import (
 func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time, frame templates.Frame) templates.AlertsView {
 	base := frame.Base
 	v := templates.AlertsView{
-		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
-		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
+		LivePage: livePage(frame, q.address(base), view, now), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
 		Watched: watched(view, snap),
 	}
 	for _, why := range view.Errors {

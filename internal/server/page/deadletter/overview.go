@@ -23,8 +23,7 @@ const jobsLooked = 50
 func (s pages) deadOverview(r *web.Request) (web.Response, error) {
 	snap, now := s.deps.Snapshots.Snapshot(), r.Now()
 	v := templates.DeadLettersView{
-		Frame: s.site.Frame(r, "Dead letters"), Self: s.site.Base + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
-		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),
+		LivePage: show.LivePage(s.site.Frame(r, "Dead letters"), s.site.Base+"/dead-letters", snap, now), Empty: noDeadLettersAtAll(snap),
 	}
 	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)

@@ -156,9 +156,9 @@ func asCounted(p *dedup.PipelineStatus, queue string) deadletter.QueueView {
 func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.DeadQueueView{
-		Frame: frame, Self: d.q.address(d.path), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Key(d.view.Queue.Name), Kind: "Dead letters in",
-		Parking: d.q.parking, AsOf: show.Moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: show.Late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
-		Depth: show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+		LivePage: show.LivePage(frame, d.q.address(d.path), d.snap, d.now), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Key(d.view.Queue.Name), Kind: "Dead letters in",
+		Parking: d.q.parking,
+		Depth:   show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
 	}
 	if d.q.parking {
 		v.Kind, v.Other, v.OtherWord = "Parking queue", letter.QueueAddress(d.base, name, d.q.queue), "Its dead-letter queue"

@@ -61,8 +61,7 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.EffectsPage{
-		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
-		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now),
+		LivePage: show.LivePage(frame, path+"/effects?page="+strconv.Itoa(number), snap, now), Name: name, Pipeline: path,
 		Effects: Section(p, path, number, perPage, now),
 	}
 	if number > 1 {

@@ -124,9 +124,7 @@ func (m markersPage) shows(list string) bool {
 // view builds the page.
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
-		Frame: frame, Self: m.q.address(m.path), Name: show.LongName(m.p.Pipeline.Name),
-		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: show.Late(m.snap, m.now),
-		AsOf: show.Moment(m.snap.At, m.now), Store: show.Name(m.p.Pipeline.Store), Heading: listHeading(m.q.state),
+		LivePage: show.LivePage(frame, m.q.address(m.path), m.snap, m.now), Name: show.LongName(m.p.Pipeline.Name), Store: show.Name(m.p.Pipeline.Store), Heading: listHeading(m.q.state),
 		Crumbs: []templates.Crumb{
 			{Label: show.Name("Overview"), Href: m.base + "/"},
 			{Label: show.Name(m.p.Pipeline.Name), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},

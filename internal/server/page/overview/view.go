@@ -16,12 +16,10 @@ import (
 // View builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
 // zone of now. Measurable tells which pipelines who asks can measure.
 func View(snap *dedup.Snapshot, judge show.Judge, q Query, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
-	v := templates.OverviewView{Frame: frame, Self: q.Address(frame.Base), Starting: snap == nil || snap.Round == 0}
 	if snap == nil {
 		snap = &dedup.Snapshot{}
 	}
-	v.AsOf, v.Every, v.Late = show.Moment(snap.At, now), templates.Span(snap.Interval), show.Late(snap, now)
-	v.Seconds = int(snap.Interval.Seconds())
+	v := templates.OverviewView{LivePage: show.LivePage(frame, q.Address(frame.Base), snap, now), Starting: snap.Round == 0}
 	v.Brokers, v.Stores = sourceCards(snap, now)
 	v.Stores, v.Calm = foldCalm(v.Stores)
 	if len(v.Calm) > 0 {
