@@ -51,4 +51,12 @@ func Audited(r Route) Route {
 	return r
 }
 
+// Refused are routes that cannot answer, for what stands behind them is missing: each says why.
+func Refused(routes []Route, why error) []Route {
+	for i := range routes {
+		routes[i].Handler = func(*Request) (Response, error) { return nil, why }
+	}
+	return routes
+}
+
 const apiPath = "/api/v1"

@@ -36,7 +36,7 @@ func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLi
 func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	var q itemsQuery
 	wrong := list.Read(r.URL.Query(), q.params()...)
-	service, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, cmp.Or(wrong, err)
 	}
@@ -51,7 +51,7 @@ func (s pages) jobItems(r *web.Request) (web.Response, error) {
 		v.Empty, v.All = web.BadFilter(wrong, self+"/items"), self+"/items"
 		return web.Page{Status: http.StatusBadRequest, Component: templates.JobItems(v)}, nil
 	}
-	items, err := q.read(r, service, j.ID)
+	items, err := s.itemsAsked(r, q, j.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +87,20 @@ func (q *itemsQuery) params() []list.Param {
 // address is the list of the messages of a job, whose page is self.
 func (q itemsQuery) address(self string) string { return list.Address(self+"/items", q.params()...) }
 
-// read returns a page of the messages.
-func (q itemsQuery) read(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
+// itemsAsked returns a page of the messages of a job.
+func (s pages) itemsAsked(r *web.Request, q itemsQuery, id string) ([]jobs.JobItem, error) {
 	if q.became == "" {
-		return service.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
+		return s.letters.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
 	}
-	return service.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
+	return s.letters.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
 }
 
 // everyItem returns all that is told of the messages of a job.
-func everyItem(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
+func (s pages) everyItem(r *web.Request, id string) ([]jobs.JobItem, error) {
 	const atOnce = 1000
 	var all []jobs.JobItem
 	for after := int64(0); len(all) < jobs.MaxJobItems; {
-		some, err := service.JobItems(r.Context(), r.Asker(), id, after, atOnce)
+		some, err := s.letters.JobItems(r.Context(), r.Asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -114,11 +114,7 @@ func everyItem(r *web.Request, service reader, id string) ([]jobs.JobItem, error
 
 // jobItemsCSV answers with every message of a job.
 func (s pages) jobItemsCSV(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	items, err := everyItem(r, service, r.PathValue("id"))
+	items, err := s.everyItem(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

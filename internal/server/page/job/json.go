@@ -143,11 +143,7 @@ func jobOf(j jobs.Job) oneJSON {
 
 // apiJobs gives the newest jobs.
 func (s pages) apiJobs(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
+	jobs, err := s.letters.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +156,7 @@ func (s pages) apiJobs(r *web.Request) (web.Response, error) {
 
 // apiJob gives one job.
 func (s pages) apiJob(r *web.Request) (web.Response, error) {
-	_, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +169,7 @@ func (s pages) apiJobItems(r *web.Request) (web.Response, error) {
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	items, err := q.read(r, service, r.PathValue("id"))
+	items, err := s.itemsAsked(r, q, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +178,4 @@ func (s pages) apiJobItems(r *web.Request) (web.Response, error) {
 		next = items[len(items)-1].Seq
 	}
 	return web.JSON{Value: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
-}
-
-// apiPauseJob, apiResumeJob and apiCancelJob steer a job and answer with it.
-func (s pages) apiPauseJob(r *web.Request) (web.Response, error)  { return s.apiSteer(r, "pause") }
-func (s pages) apiResumeJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "resume") }
-func (s pages) apiCancelJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "cancel") }
-
-func (s pages) apiSteer(r *web.Request, how string) (web.Response, error) {
-	if err := s.steered(r, how); err != nil {
-		return nil, err
-	}
-	return s.apiJob(r)
 }

@@ -131,7 +131,7 @@ func returnedOf(j jobs.Job) *int64 {
 
 // againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
 func (s pages) againJob(r *web.Request) (web.Response, error) {
-	service, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func (s pages) againJob(r *web.Request) (web.Response, error) {
 		return nil, web.Conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
 	}
 	req := j.Plan.Request
-	scan, refs, err := service.BackOf(r.Context(), r.Asker(), j.ID)
+	scan, refs, err := s.letters.BackOf(r.Context(), r.Asker(), j.ID)
 	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(jobs.BecameBack) {
-		if _, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: deadletter.MaxScan}); err != nil {
+		if _, err := s.letters.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: deadletter.MaxScan}); err != nil {
 			return nil, err
 		}
-		scan, refs, err = service.BackOf(r.Context(), r.Asker(), j.ID)
+		scan, refs, err = s.letters.BackOf(r.Context(), r.Asker(), j.ID)
 	}
 	if err != nil {
 		return nil, err

@@ -26,20 +26,15 @@ const (
 	afterLooked = 10 * time.Minute
 )
 
-// jobAsked returns the job that the address names, with the service that keeps it.
-func (s pages) jobAsked(r *web.Request) (Service, jobs.Job, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, jobs.Job{}, err
-	}
-	j, err := service.Job(r.Context(), r.Asker(), r.PathValue("id"))
-	return service, j, err
+// jobAsked returns the job that the address names.
+func (s pages) jobAsked(r *web.Request) (jobs.Job, error) {
+	return s.letters.Job(r.Context(), r.Asker(), r.PathValue("id"))
 }
 
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
 // itself again.
 func (s pages) job(r *web.Request) (web.Response, error) {
-	_, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +51,7 @@ func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(letter.Sentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
 		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: show.Name("Jobs"), Href: base + "/jobs"}),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: web.AuditAddress(base, j.ID),
-		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, j.Plan.Request.Pipeline)),
+		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, j.Plan.Request.Pipeline)),
 	}
 	showProgress(&v, j)
 	v.State, v.Tier = jobOutcome(summaryOfJob(j))
@@ -340,11 +335,7 @@ func afterView(j jobs.Job, self string, now time.Time) *templates.AfterView {
 
 // jobs answers the list of recent jobs.
 func (s pages) jobs(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	list, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
+	list, err := s.letters.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}

@@ -44,17 +44,14 @@ func (s pages) editForm(r *web.Request) (web.Response, error) {
 // editable returns the letter if it can be edited, and where it was found.
 func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, deadletter.Letter, error) {
 	var l deadletter.Letter
-	service, err := s.service()
+	if why := letter.WhyNot(r, s.site, s.letters, key.Pipeline); why != "" {
+		return key, l, web.Conflict(why)
+	}
+	key, err := s.whereSeen(r, key)
 	if err != nil {
 		return key, l, err
 	}
-	if why := letter.WhyNot(r, s.site, s.deps.Letters, key.Pipeline); why != "" {
-		return key, l, web.Conflict(why)
-	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
-		return key, l, err
-	}
-	if l, err = service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref); err != nil {
+	if l, err = s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref); err != nil {
 		return key, l, scanGone(err)
 	}
 	if l.LeftOut != nil || len(l.Body) > maxEdit || !comesBack(l.Body) {
@@ -100,7 +97,7 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 }
 
 func (s pages) idFrom(pipeline string) string {
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(pipeline); ok {
+	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
 		return p.Pipeline.IDFrom
 	}
 	return ""

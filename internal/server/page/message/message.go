@@ -68,28 +68,25 @@ func New(deps Deps) Messages { return Messages{deps} }
 
 // pages answer with single dead letters.
 type pages struct {
-	Messages
-	site web.Site
+	letters   Service
+	snapshots snapshots
+	site      web.Site
 }
 
 // Pages returns the routes of single dead letters.
 func (m Messages) Pages(site web.Site) []web.Route {
-	s := pages{m, site}
-	return []web.Route{
+	s := pages{m.deps.Letters, m.deps.Snapshots, site}
+	routes := []web.Route{
 		web.Get("/pipelines/{name}/dead-letters.csv", auth.Operator, s.lettersCSV), web.Audited(web.Get("/pipelines/{name}/dead-letters.ndjson", auth.Operator, s.lettersNDJSON)),
 		web.Get("/dead-letters/message", auth.Operator, s.letter), web.Post("/dead-letters/reveal", auth.Admin, s.reveal), web.Audited(web.Get("/dead-letters/download", auth.Admin, s.download)),
 		web.Audited(web.Get("/dead-letters/edit", auth.Admin, s.editForm)), web.Post("/dead-letters/edit", auth.Admin, s.edit),
 		web.APIGet("/dead-letters/message", auth.Operator, s.apiLetter), web.Audited(web.APIGet("/dead-letters/export", auth.Operator, s.lettersNDJSON)),
 	}
-}
-
-// service returns what is behind the pages of single dead letters.
-func (m Messages) service() (Service, error) {
-	if m.deps.Letters == nil {
-		return nil, web.Unavailable(letter.NoAccess)
+	if s.letters == nil {
+		return web.Refused(routes, web.Unavailable(letter.NoAccess))
 	}
-	return m.deps.Letters, nil
+	return routes
 }
 
 // planner plans the requeue of an edited message.
-func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.deps.Letters} }
+func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.letters} }

@@ -31,11 +31,7 @@ func (s pages) letter(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.whereSeen(r, service, key)
+	found, err := s.whereSeen(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -46,11 +42,11 @@ func (s pages) letter(r *web.Request) (web.Response, error) {
 		}
 		return web.Redirect{To: s.site.Base + "/dead-letters/message?" + values.Encode()}, nil
 	}
-	l, err := service.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	return s.letterPage(r, service, key, l, view, false)
+	return s.letterPage(r, key, l, view, false)
 }
 
 // reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
@@ -64,18 +60,14 @@ func (s pages) reveal(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
+	if key, err = s.whereSeen(r, key); err != nil {
 		return nil, err
 	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
-		return nil, err
-	}
-	l, err := service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	return s.letterPage(r, service, key, l, view, true)
+	return s.letterPage(r, key, l, view, true)
 }
 
 func payloadView(view string) (string, error) {
@@ -86,8 +78,8 @@ func payloadView(view string) (string, error) {
 	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
-	scan, err := service.Kept(r.Context(), r.Asker(), key.Scan)
+func (s pages) letterPage(r *web.Request, key letter.Key, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), key.Scan)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -152,7 +144,7 @@ func (s pages) identityFacts(l deadletter.Letter, pipeline string) []templates.F
 	} else {
 		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(pipeline); ok {
+	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
 		add("Taken from", show.ShortName(p.Pipeline.IDFrom))
 	}
 	if l.Marker != nil {
@@ -240,10 +232,10 @@ func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
 
 func (s pages) letterAct(r *web.Request, key letter.Key, l deadletter.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: web.KeepZone(r, s.site.Base+"/dead-letters/plan"), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, key.Pipeline)), Parking: parked(l),
+		Action: web.KeepZone(r, s.site.Base+"/dead-letters/plan"), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, key.Pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.Pipeline}, {Label: "queue", Value: key.Queue}, {Label: "scan", Value: key.Scan}, {Label: "sel", Value: key.Ref}},
 	}
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(key.Pipeline); ok && l.Target == "" && !act.Parking {
+	if p, ok := s.snapshots.Snapshot().Pipeline(key.Pipeline); ok && l.Target == "" && !act.Parking {
 		act.Targets = letter.Targets(p)
 	}
 	act.NoDiscard, act.NoRestore = letter.NeedsAdmin(r.Who, "Discarding"), letter.NeedsAdmin(r.Who, "Restoring")
@@ -272,17 +264,13 @@ func (s pages) download(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
 	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
 		return web.Attachment{Name: "body", Type: "application/octet-stream"}, nil
 	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
+	if key, err = s.whereSeen(r, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}

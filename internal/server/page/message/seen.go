@@ -22,8 +22,8 @@ func scanGone(err error) error {
 
 // whereSeen returns where a letter is to be found: in the look that is named, or when that is gone in the newest one of its queue. Its
 // error leads back to the queue, and says who looked there last.
-func (s pages) whereSeen(r *web.Request, service Service, key letter.Key) (letter.Key, error) {
-	_, err := service.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
+func (s pages) whereSeen(r *web.Request, key letter.Key) (letter.Key, error) {
+	_, err := s.letters.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if dedup.KindOf(err) != dedup.NotFound || err == nil {
 		return key, err
 	}
@@ -32,13 +32,13 @@ func (s pages) whereSeen(r *web.Request, service Service, key letter.Key) (lette
 		back = letter.ParkingAddress(s.site.Base, key.Pipeline, from.Name)
 	}
 	gone := &web.LedBack{Err: scanGone(err), Href: back, Word: "Back to the queue"}
-	view, failed := service.Queue(r.Context(), r.Asker(), key.Pipeline, key.Queue)
+	view, failed := s.letters.Queue(r.Context(), r.Asker(), key.Pipeline, key.Queue)
 	if failed != nil || view.Scan == nil || view.Scan.ID == key.Scan {
 		return key, gone // why the queue cannot be read is said by its own page
 	}
 	newer := key
 	newer.Scan = view.Scan.ID
-	if _, err := service.Letter(r.Context(), r.Asker(), newer.Scan, newer.Ref); err == nil {
+	if _, err := s.letters.Letter(r.Context(), r.Asker(), newer.Scan, newer.Ref); err == nil {
 		return newer, nil
 	}
 	now := r.Now()

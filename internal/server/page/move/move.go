@@ -45,20 +45,16 @@ func New(letters Service) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{letters, site}
 		const one = "/moves/{id}"
-		return []web.Route{
+		routes := []web.Route{
 			web.Post("/dead-letters/plan", auth.Operator, s.planMove), web.Get(one, auth.Operator, s.move), web.Get(one+"/keys.csv", auth.Operator, s.moveKeysCSV),
 			web.Post(one+"/change", auth.Operator, s.changeMove), web.Post(one+"/start", auth.Operator, s.startMove), web.Get(one+"/start", auth.Operator, s.unstarted),
 			web.APIPost("/moves/plan", auth.Operator, s.apiPlanMove), web.APIPost(one+"/start", auth.Operator, s.apiStartMove),
 		}
+		if letters == nil {
+			return web.Refused(routes, web.Unavailable(letter.NoAccess))
+		}
+		return routes
 	}
-}
-
-// service returns what is behind the pages of moves.
-func (s pages) service() (Service, error) {
-	if s.letters == nil {
-		return nil, web.Unavailable(letter.NoAccess)
-	}
-	return s.letters, nil
 }
 
 // planner makes plans.

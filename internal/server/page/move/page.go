@@ -101,20 +101,12 @@ func (s pages) planMove(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if strings.HasSuffix(r.PostForm.Get("do"), "-first") {
-		service, err := s.service()
-		if err != nil {
-			return nil, err
-		}
-		if req.Refs, err = s.firstRefs(r, service, req, r.PostForm.Get("filter")); err != nil {
+		if req.Refs, err = s.firstRefs(r, req, r.PostForm.Get("filter")); err != nil {
 			return nil, err
 		}
 	}
 	if r.PostForm.Get("do") == "requeue-head" && req.Most == 0 {
-		service, err := s.service()
-		if err != nil {
-			return nil, err
-		}
-		view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+		view, err := s.letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 		if err != nil {
 			return nil, err
 		}
@@ -125,11 +117,7 @@ func (s pages) planMove(r *web.Request) (web.Response, error) {
 
 // changeMove plans again with other choices: a plan itself never changes.
 func (s pages) changeMove(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, job, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +128,7 @@ func (s pages) changeMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := service.PlanMove(r.Context(), r.Asker(), req)
+	again, err := s.letters.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -211,11 +199,7 @@ func (s pages) unstarted(r *web.Request) (web.Response, error) {
 
 // move answers the review page. A plan that was started leads to its job.
 func (s pages) move(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, job, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -285,11 +269,7 @@ func (s pages) fewerForm(r *web.Request, p move.Plan, n int64) *templates.FormAg
 
 // moveKeysCSV answers with the business keys that a plan touches.
 func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	p, _, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	p, _, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -14,16 +14,16 @@ import (
 )
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
-func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filter string) ([]string, error) {
+func (s pages) firstRefs(r *web.Request, req move.Request, filter string) ([]string, error) {
 	f, err := deadletter.ParseFilter(filter, r.Now())
 	if err != nil {
 		return nil, err
 	}
-	view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+	view, err := s.letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.Asker(), req.Scan)
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), req.Scan)
 	if err != nil {
 		return nil, err
 	}
