@@ -65,12 +65,12 @@ func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 	case d == nil:
 		return nil
 	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
-		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + EndSentence(d.Discarded.Why)),
-			Remedy: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
+		return []templates.Problem{Problem(dedup.Warning, "Dead letters by reason are unknown: "+EndSentence(d.Discarded.Why),
+			"List every node under prometheus_urls, and see that each answers there.")}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
-		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text:   templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(d.Discarded.Value, "is", "are") + " lost."),
-			Remedy: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
+		return []templates.Problem{Problem(dedup.Warning,
+			Counted(int(d.Discarded.Value), "message")+" died in the last hour in queues without a working dead-letter exchange, and "+Plural(int(d.Discarded.Value), "is", "are")+" lost.",
+			"Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}
 	}
 	return nil
 }

@@ -129,12 +129,8 @@ func Short(f dedup.Figure) bool { return f.Partial() && f.Window-f.Covered > f.W
 
 // FigureFacts is the provenance of a figure, known or not.
 func FigureFacts(f dedup.Figure, now time.Time) []templates.Fact {
-	facts := []templates.Fact{{Label: "Quality", Value: f.Quality.String()}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
-		}
-	}
+	facts := Facts{{Label: "Quality", Value: f.Quality.String()}}
+	add := func(label, value string) { facts.Add(label, templates.Sentence(value).Short) }
 	add("Source", f.Source)
 	add("Formula", f.Formula)
 	if f.Window > 0 {

@@ -52,7 +52,10 @@ func EndSentence(s string) string {
 func ErrorText(err error) string { return EndSentence(dedup.PublicText(err)) }
 
 // Statement is a text that stands alone: it begins with a capital and ends with a full stop.
-func Statement(s string) templates.Text { return templates.Sentence(EndSentence(Capital(s))) }
+func Statement(s string) templates.Text { return templates.Sentence(WholeSentence(s)) }
+
+// WholeSentence begins a text with a capital and ends it with a full stop.
+func WholeSentence(s string) string { return EndSentence(Capital(s)) }
 
 // Listed joins words as people do: "a, b and c".
 func Listed(words []string) string {

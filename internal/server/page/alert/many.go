@@ -134,7 +134,7 @@ func ackName(a *alerts.AlertView) string {
 
 // notAcked says why an alert was not acknowledged.
 func notAcked(name string, err error) templates.Problem {
-	return templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(name + ": " + dedup.PublicText(err))}
+	return show.Problem(dedup.Severe, show.WholeSentence(name+": "+dedup.PublicText(err)), "")
 }
 
 // refusedAck says why an alert was not acknowledged, and leads to it.

@@ -35,7 +35,7 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 		Facts: alertFacts(a, now),
 	}
 	if a.Stale() {
-		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Remedy: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
+		v.Trouble = new(show.Problem(dedup.TierUnknown, show.WholeSentence(staleText(a, now)), "Nothing is taken back while that is so: the alert stays as it was."))
 	}
 	for _, e := range a.Last.Evidence {
 		v.Evidence = append(v.Evidence, show.Statement(e))
@@ -74,12 +74,8 @@ func staleText(a *alerts.AlertView, now time.Time) string {
 
 // alertFacts are the figures behind the newest judgement.
 func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: show.Within(value)})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, show.Within(value)) }
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
@@ -190,12 +186,8 @@ func ruleJudges(r *rule.Rule) bool {
 
 // ruleFacts are the limits of a rule and how it is judged.
 func ruleFacts(r *rule.Rule) []templates.Fact {
-	facts := []templates.Fact{{Label: "Rule", Value: show.ShortName(r.Name)}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: show.Within(value)})
-		}
-	}
+	facts := show.Facts{{Label: "Rule", Value: show.ShortName(r.Name)}}
+	add := func(label, value string) { facts.Add(label, show.Within(value)) }
 	add("Limits", limitsText(r))
 	if r.Measure == "duplicate_rate" || r.Measure == "ack_latency" {
 		add("Limits", "those of the pipeline, on its page")

@@ -25,7 +25,7 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		Watched: watched(view, snap),
 	}
 	for _, why := range view.Errors {
-		v.Errors = append(v.Errors, templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(why)})
+		v.Errors = append(v.Errors, show.Problem(dedup.Severe, show.WholeSentence(why), ""))
 	}
 	var matching []*alerts.AlertView
 	admitted := 0

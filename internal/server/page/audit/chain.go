@@ -19,12 +19,10 @@ func (s *pages) chain(r *web.Request, service trail) templates.Problem {
 	now := r.Now()
 	switch {
 	case err != nil:
-		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
+		return show.Problem(dedup.TierUnknown, "The chain of hashes could not be checked: "+dedup.PublicText(err), "")
 	case state.Broken != "":
-		return templates.Problem{
-			Tier: dedup.Emergency.String(), Text: templates.Sentence("The chain of hashes is broken: " + state.Broken),
-			Remedy: templates.Sentence("Keep the file as it is, and find out who could write to it."),
-		}
+		return show.Problem(dedup.Emergency, "The chain of hashes is broken: "+state.Broken,
+			"Keep the file as it is, and find out who could write to it.")
 	case state.Entries == 0:
 		return templates.Problem{}
 	default:

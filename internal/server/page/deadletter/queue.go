@@ -64,7 +64,7 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 	switch {
 	case d.q.bad != nil:
 		status = http.StatusBadRequest
-		view.Notes = append(view.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.ErrorText(d.q.bad))})
+		view.Notes = append(view.Notes, show.Problem(dedup.TierUnknown, show.ErrorText(d.q.bad), ""))
 	case d.q.wrong != "":
 		status = http.StatusUnprocessableEntity
 	}
@@ -196,12 +196,8 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 
 func (d queuePage) facts() []templates.Fact {
 	q := d.view.Queue
-	facts := []templates.Fact{{Label: "Virtual host", Value: show.ShortName(q.Vhost)}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: value})
-		}
-	}
+	facts := show.Facts{{Label: "Virtual host", Value: show.ShortName(q.Vhost)}}
+	add := facts.Add
 	add("Type", show.ShortName(q.Type))
 	add("Found by", templates.Sentence(q.Found).Short)
 	if q.Consumers.Known() {

@@ -41,10 +41,8 @@ func (d queuePage) scanView(scan deadletter.Scan) templates.ScanView {
 func scanNotes(scan deadletter.Scan) []templates.Problem {
 	var notes []templates.Problem
 	if scan.StoreFailed != "" {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + show.EndSentence(scan.StoreFailed)),
-			Remedy: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
-		})
+		notes = append(notes, show.Problem(dedup.Severe, "No marker could be looked up, so that nothing can be predicted: "+show.EndSentence(scan.StoreFailed),
+			"Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."))
 	}
 	return notes
 }

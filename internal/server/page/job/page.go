@@ -198,21 +198,21 @@ func passedOver(j jobs.Job) int64 {
 }
 
 func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: show.ShortName(j.By)},
 		{Label: "Started", Value: show.Moment(j.Started, now).Full},
 	}
 	if !j.Ended.IsZero() {
-		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(j.Ended.Sub(j.Started).Seconds())})
+		facts.Add("Took", templates.Latency(j.Ended.Sub(j.Started).Seconds()))
 	}
 	rate := j.Plan.Request.Rate
 	switch {
 	case rate < 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: "none"})
+		facts.Add("Limit", "none")
 	case rate == 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(move.DefaultRate)})
+		facts.Add("Limit", letter.RateText(move.DefaultRate))
 	default:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(rate)})
+		facts.Add("Limit", letter.RateText(rate))
 	}
 	return facts
 }
@@ -228,7 +228,7 @@ func askedText(a *jobs.Aftermath, j jobs.Job) string {
 func jobNotes(j jobs.Job) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if j.Resumed > 0 {
 		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+

@@ -208,7 +208,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 func (m markersPage) browsed(v *templates.MarkersView) {
 	switch {
 	case m.liveErr != nil:
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence("These markers cannot be read: " + dedup.PublicText(m.liveErr))})
+		v.Notes = append(v.Notes, show.Problem(dedup.Severe, "These markers cannot be read: "+dedup.PublicText(m.liveErr), ""))
 		v.Empty = templates.Empty{Heading: "Nothing could be read", Text: "The other lists are from the last complete pass.", Href: m.q.address(m.path), Link: "Try again"}
 		v.Cost = "Read live, when asked for."
 		return

@@ -61,7 +61,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 		if len(got.History) > 0 {
 			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
 		}
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
+		v.Notes = append(v.Notes, show.Problem(dedup.TierUnknown, text, ""))
 		v.Facts = []templates.Fact{{Label: "Key", Value: show.LongKey(key).Short}, {Label: "Store", Value: store}}
 		return web.Page{Component: templates.OneMarker(v)}, nil
 	}
@@ -100,12 +100,8 @@ func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedu
 }
 
 func markerFacts(got marker.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, templates.Sentence(value).Short) }
 	add("Key", got.Key)
 	add("Business key", got.BusinessKey)
 	if got.Status != string(got.State) {

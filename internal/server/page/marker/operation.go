@@ -142,12 +142,12 @@ func totals(o marker.Operation) []templates.Total {
 }
 
 func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: show.ShortName(o.By)},
 		{Label: "Started", Value: show.Moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
-		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
+		facts.Add("Took", templates.Latency(o.Ended.Sub(o.Started).Seconds()))
 	}
 	return facts
 }
@@ -155,7 +155,7 @@ func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fa
 func operationNotes(o marker.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
 		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(len(o.Plan.Items), "the marker was", "the markers were")+" not there any more as reviewed.", "")

@@ -212,18 +212,18 @@ func seenText(item marker.PlanItem, now time.Time) string {
 }
 
 func planFacts(p marker.Plan, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 	}
 	if p.Takes > 0 {
-		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+		facts.Add("Takes about", templates.Span(max(time.Second, p.Takes)))
 	}
 	if f := p.Request.Filter; f != nil {
-		facts = append(facts, templates.Fact{Label: "Selected", Value: filterText(*f)})
+		facts.Add("Selected", filterText(*f))
 	}
 	if p.Request.AlsoRetry {
-		facts = append(facts, templates.Fact{Label: "Retry counters", Value: "are cleared along"})
+		facts.Add("Retry counters", "are cleared along")
 	}
 	return facts
 }
@@ -242,7 +242,7 @@ func filterText(f marker.MarkerFilter) string {
 func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(p.Truncated)+" more match than one plan takes.", "Carry this one out, then make another for the rest.")

@@ -19,10 +19,8 @@ func (s *pages) silentStore(r *web.Request, store string, err error, again templ
 	}
 	v := templates.SilentView{
 		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: show.Name(store), Again: again,
-		Problem: templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
-			Remedy: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
-		},
+		Problem: show.Problem(dedup.Severe, show.WholeSentence(show.Within(dedup.PublicText(err))),
+			"Look whether its server runs and whether this machine may reach it, then try again."),
 		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
 		Back:      base + "/", BackWord: "Back to the overview",
 	}

@@ -122,30 +122,24 @@ func (m markersPage) notes() []templates.Problem {
 		if m.p.Pipeline.Store != "" {
 			text = "Nothing is known of the store yet: it has not been read."
 		}
-		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
+		return append(notes, show.Problem(dedup.TierUnknown, text, ""))
 	}
 	if show.IsLost(m.st.Health) {
 		mend := "It has not answered since the start."
 		if pass := m.st.Stats.Pass; pass != nil {
 			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Remedy: templates.Sentence(mend),
-		})
+		notes = append(notes, show.Problem(dedup.Severe, show.WholeSentence("store "+m.st.Name+" cannot be read: "+show.Within(m.st.Health.Err)),
+			mend))
 	}
 	if m.st.Scheme.Blind != "" {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + show.EndSentence(m.st.Scheme.Blind)),
-		})
+		notes = append(notes, show.Problem(dedup.Warning, "“0 stuck” proves nothing here: "+show.EndSentence(m.st.Scheme.Blind), ""))
 	}
 	if others := m.snap.PipelinesOf(m.st.Name); len(others) > 1 {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.TierUnknown.String(),
-			Text: templates.Sentence("The pipelines " + strings.Join(others, ", ") + " share this store: their markers stand in one list, and a verdict takes all of their queues into account."),
-		})
+		notes = append(notes, show.Problem(dedup.TierUnknown, "The pipelines "+strings.Join(others, ", ")+" share this store: their markers stand in one list, and a verdict takes all of their queues into account.", ""))
 	}
 	if m.st.Evidence.Missing != "" && m.q.state == string(marker.ProcessingList) {
-		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + show.EndSentence(m.st.Evidence.Missing))})
+		notes = append(notes, show.Problem(dedup.TierUnknown, "Verdicts lack their evidence: "+show.EndSentence(m.st.Evidence.Missing), ""))
 	}
 	return notes
 }
@@ -156,7 +150,7 @@ func (m markersPage) meaning() *templates.Problem {
 		return nil
 	}
 	say := func(tier dedup.Tier, text, mend string) *templates.Problem {
-		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)}
+		return new(show.Problem(tier, text, mend))
 	}
 	switch {
 	case m.q.state == string(marker.GaveUpList):

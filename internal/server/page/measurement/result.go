@@ -37,7 +37,7 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 	for _, q := range m.Queues {
 		queues = append(queues, q.Name)
 	}
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Queues", Value: templates.Plain(strings.Join(queues, ", "), 200).Short},
 		{Label: "Broker", Value: show.ShortName(m.Broker)},
 		{Label: "By", Value: show.ShortName(m.By)},
@@ -52,7 +52,7 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 			templates.Fact{Label: "Deliveries", Value: templates.Number(r.Traced) + " traced, " + templates.Number(math.Round(r.Counted)) + " counted by the broker"},
 			templates.Fact{Label: "Told by", Value: how})
 		if r.NoID > 0 {
-			facts = append(facts, templates.Fact{Label: "Without an id", Value: templates.Number(r.NoID) + ": " + templates.Plain(r.WhyNoID, 120).Short})
+			facts.Add("Without an id", templates.Number(r.NoID)+": "+templates.Plain(r.WhyNoID, 120).Short)
 		}
 	}
 	return facts

@@ -66,9 +66,9 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 		Frame: s.site.Frame(r, "Edit a message"), ID: show.Key(l.ID), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
 		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.Pipeline),
 		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: show.Name(l.ID), Href: key.Address(base)}, templates.Crumb{Label: show.Name("Edit")}),
-		Notes: []templates.Problem{{
-			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it."),
-		}},
+		Notes: []templates.Problem{
+			show.Problem(dedup.TierUnknown, "The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it.", ""),
+		},
 	}
 	if l.ID == "" {
 		v.ID = show.Name("a message without an id")
@@ -202,7 +202,7 @@ func mistakeIn(form url.Values, e move.Edit, l deadletter.Letter) editMistake {
 		return editMistake{text: "Nothing is changed: the message would be sent as it is. Change something, or go back and preview its requeue."}
 	}
 	if doubt := e.Doubt(l.Message); doubt != "" && form.Get("body_as_it_is") != "1" {
-		return editMistake{field: "body", text: show.EndSentence(show.Capital(doubt)), ask: true}
+		return editMistake{field: "body", text: show.WholeSentence(doubt), ask: true}
 	}
 	return editMistake{}
 }

@@ -98,10 +98,10 @@ func (s pages) letterPage(r *web.Request, key letter.Key, l deadletter.Letter, v
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
 	if l.Malformed != "" {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
+		v.Notes = append(v.Notes, show.Problem(dedup.Warning, "The death history cannot be read whole: "+show.EndSentence(l.Malformed), ""))
 	}
 	if deadletter.IsErrorEnvelope(l.Message) {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
+		v.Notes = append(v.Notes, show.Problem(dedup.Warning, envelopeNote, ""))
 	}
 	if l.ID != "" {
 		v.Lookup = base + "/lookup?" + url.Values{"id": {l.ID}}.Encode()
@@ -133,12 +133,8 @@ func predictionReasons(l deadletter.Letter, now time.Time) []templates.Text {
 }
 
 func (s pages) identityFacts(l deadletter.Letter, pipeline string) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: value})
-		}
-	}
+	var facts show.Facts
+	add := facts.Add
 	if l.ID == "" {
 		add("Id", "none: "+templates.Sentence(cmp.Or(l.NoID, "it has none")).Short)
 	} else {
@@ -191,12 +187,8 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 }
 
 func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, wholeLimit).Short})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, templates.Plain(value, wholeLimit).Short) }
 	add("Content type", l.ContentType)
 	add("Encoding", l.ContentEncoding)
 	switch l.DeliveryMode {

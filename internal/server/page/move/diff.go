@@ -71,7 +71,7 @@ func idNote(old string, p move.Plan) templates.Problem {
 	if says == "" {
 		says = "its id is " + orNothing(id) + " now, and was " + orNothing(old)
 	}
-	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(says)}
+	n := show.Problem(dedup.TierUnknown, show.WholeSentence(says), "")
 	switch {
 	case id == "":
 		n.Tier = dedup.Severe.String()

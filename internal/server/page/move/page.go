@@ -233,7 +233,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		problem := templates.Problem{Tier: tier.String(), Text: show.Statement(g.Text)}
+		problem := show.Problem(tier, show.WholeSentence(g.Text), "")
 		if g.Job != "" {
 			problem.Href, problem.Link = web.KeepZone(r, letter.JobAddress(base, g.Job)), "Look at the job"
 		}
@@ -251,7 +251,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(p.IDChange)})
+		v.Guards = append(v.Guards, show.Problem(dedup.TierUnknown, show.WholeSentence(p.IDChange), ""))
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)

@@ -28,7 +28,7 @@ func (s pages) startMove(r *web.Request) (web.Response, error) {
 	}
 	if again != nil {
 		v := s.moveView(r, *again)
-		v.Guards = append([]templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence(notPreviewed)}}, v.Guards...)
+		v.Guards = append([]templates.Problem{show.Problem(dedup.Warning, notPreviewed, "")}, v.Guards...)
 		v.Reason = show.Clean(req.Reason, 500)
 		return web.Page{Status: http.StatusConflict, Component: templates.Move(v)}, nil
 	}

@@ -30,7 +30,7 @@ func targetLines(p move.Plan) []templates.GroupLine {
 }
 
 func moveFacts(p move.Plan, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 		{Label: "Broker", Value: show.ShortName(p.Broker)},
@@ -44,10 +44,10 @@ func moveFacts(p move.Plan, now time.Time) []templates.Fact {
 			templates.Fact{Label: "Of those selected", Value: templates.Number(p.Matching)})
 	}
 	if p.Most > 0 {
-		facts = append(facts, templates.Fact{Label: "At most", Value: letter.Messages(p.Most)})
+		facts.Add("At most", letter.Messages(p.Most))
 	}
 	if p.Takes > 0 {
-		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+		facts.Add("Takes about", templates.Span(max(time.Second, p.Takes)))
 	}
 	return facts
 }

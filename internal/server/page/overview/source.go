@@ -155,7 +155,7 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 	if !h.Away.IsZero() {
 		text = show.EndSentence(text) + " " + show.AwayText(h.Away, now)
 	}
-	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(text))}
+	return show.Problem(dedup.Severe, show.EndSentence(text), "")
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.

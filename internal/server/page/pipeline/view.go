@@ -30,9 +30,8 @@ func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range show.LostSources(p.Down) {
-		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement(g.Names() + " cannot be read: " + show.Within(g.Err)), Remedy: templates.Sentence(g.Silence(now)),
-		})
+		v.Down = append(v.Down, show.Problem(dedup.Severe, show.WholeSentence(g.Names()+" cannot be read: "+show.Within(g.Err)),
+			g.Silence(now)))
 	}
 	for _, f := range p.Findings {
 		view := findingView(f)
