@@ -18,7 +18,7 @@ func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 	for _, r := range d.Reasons {
 		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: InflowFigure(Blameless(r.PerHour), now)})
 	}
-	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Figure(Blameless(d.Discarded), "unknown", now)})
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Reading(d.Discarded, now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
 		v.Why = Statement(d.Discarded.Why).Short

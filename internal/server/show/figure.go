@@ -29,6 +29,11 @@ func Figure(f dedup.Figure, word string, now time.Time) templates.Figure {
 	return v
 }
 
+// Reading is a figure that says why it is unknown, also where nobody has filled it in.
+func Reading(f dedup.Figure, now time.Time) templates.Figure {
+	return Figure(Blameless(f), "unknown", now)
+}
+
 // PipelineFigure is figureView of a figure of a pipeline: that a source is down is said at length once on a page, and in a
 // word beside each figure that it takes away.
 func PipelineFigure(p *dedup.PipelineStatus, f dedup.Figure, word string, now time.Time) templates.Figure {

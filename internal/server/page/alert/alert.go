@@ -159,7 +159,7 @@ func (s pages) whyNoAttending(r *web.Request) string {
 	case s.deps.Attend.WhyNot() != "":
 		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.deps.Attend.WhyNot())
 	case !r.Who.Can(auth.Operator):
-		return "Acknowledging and silencing needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return r.NeedsRole("Acknowledging and silencing", auth.Operator)
 	}
 	return ""
 }
@@ -192,7 +192,7 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	if r.Fragment == "" {
 		v.Channels = s.channelsView(r, now)
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Alerts(v)}, nil
+	return web.Page{Component: templates.Alerts(v)}, nil
 }
 
 // alertAsked returns the alert that a request names by its key.
@@ -225,5 +225,5 @@ func (s pages) alertPage(r *web.Request) (web.Response, error) {
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)
 	s.attendViews(r, &v, view, a, now)
-	return web.Page{Status: http.StatusOK, Component: templates.Alert(v)}, nil
+	return web.Page{Component: templates.Alert(v)}, nil
 }

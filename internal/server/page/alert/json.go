@@ -131,7 +131,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 	}
 	body := ListJSON{
 		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: show.AlertsLate(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []JSON{},
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors),
 	}
 	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
@@ -142,9 +142,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 	if body.Total = len(matching); body.Total == 0 {
 		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.pipeline, "")
 	}
-	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
-		body.Alerts = append(body.Alerts, alertOf(a))
-	}
+	body.Alerts = list.Map(list.Page(matching, alertsPerAnswer, q.page), alertOf)
 	return web.JSON{Value: body}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -37,9 +38,7 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 	if a.Stale() {
 		v.Trouble = new(show.Problem(dedup.TierUnknown, show.WholeSentence(staleText(a, now)), "Nothing is taken back while that is so: the alert stays as it was."))
 	}
-	for _, e := range a.Last.Evidence {
-		v.Evidence = append(v.Evidence, show.Statement(e))
-	}
+	v.Evidence = list.Map(a.Last.Evidence, show.Statement)
 	v.Evaluations = evaluationRows(a, now)
 	ruleViews(&v, a)
 	return v

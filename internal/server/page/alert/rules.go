@@ -2,7 +2,6 @@ package alert
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -27,7 +27,7 @@ func (s pages) rulesPage(r *web.Request) (web.Response, error) {
 	for i := range view.Rules {
 		v.Rows = append(v.Rows, ruleRow(&view.Rules[i], counts[variantOf(&view.Rules[i])], v.Frame.Base))
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Rules(v)}, nil
+	return web.Page{Component: templates.Rules(v)}, nil
 }
 
 // ruleCount is how many alerts of one rule fire, and how many are pending.
@@ -67,9 +67,7 @@ func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 		Limits: show.Part(ruleLimits(r)), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
 		Alerts: query{rule: r.Name}.address(base),
 	}
-	for _, label := range show.SortedLabels(r.Match) {
-		row.Match = append(row.Match, show.LongName(label))
-	}
+	row.Match = list.Map(show.SortedLabels(r.Match), show.LongName)
 	if r.Meaning != "" {
 		row.Meaning = show.Statement(r.Meaning)
 	}

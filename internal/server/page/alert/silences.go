@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -47,7 +48,7 @@ func (s pages) silencesPage(r *web.Request) (web.Response, error) {
 		}
 	}
 	s.endedSilences(r, &v, view, now)
-	return web.Page{Status: http.StatusOK, Component: templates.Silences(v)}, nil
+	return web.Page{Component: templates.Silences(v)}, nil
 }
 
 // sortedSilences are silences by their end, the first to end first.
@@ -157,7 +158,7 @@ func (s pages) newSilence(r *web.Request) (web.Response, error) {
 			v.Error = templates.Sentence(show.ErrorText(err))
 		}
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.SilenceForm(v)}, nil
+	return web.Page{Component: templates.SilenceForm(v)}, nil
 }
 
 // preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
@@ -237,9 +238,7 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(n) + " pipelines, brokers and stores"
 	}
 	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
-	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
-		c.Subjects = append(c.Subjects, show.LongName(name))
-	}
+	c.Subjects = list.Map(found.Subjects[:min(len(found.Subjects), subjectsShown)], show.LongName)
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
 		c.More = "And " + templates.Number(more) + " more."
 	}

@@ -68,7 +68,7 @@ func (b Baselines) View(r *web.Request, p *dedup.PipelineStatus, path string, no
 		v.WhyNot = "Nothing can be acknowledged here: " + show.EndSentence(why)
 		return v
 	case !r.Who.Can(auth.Operator):
-		v.WhyNot = "Acknowledging dead letters needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		v.WhyNot = r.NeedsRole("Acknowledging dead letters", auth.Operator)
 		return v
 	}
 	path += "/dead-letters/baseline"

@@ -117,7 +117,7 @@ func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {
 func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, now time.Time) templates.DeadPipeline {
 	base, name := s.site.Base, p.Pipeline.Name
 	row := templates.DeadPipeline{
-		Name: show.Name(name), Href: letter.QueueAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
+		Name: show.Name(name), Href: letter.QueueAddress(base, name, ""), Depth: show.Reading(p.DeadLetters, now),
 		Inflow: show.InflowFigure(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
 	}
 	if lost := show.Dropped(p); lost != "" {
@@ -127,7 +127,7 @@ func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, 
 		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(b.Count) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
-		line := templates.DeadQueueLine{Name: show.Name(q.Name), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
+		line := templates.DeadQueueLine{Name: show.Name(q.Name), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Reading(q.Depth, now)}
 		if q.Shared.Any() {
 			line.Shared = templates.Sentence("shared with " + show.Sharers(q.Shared))
 		}

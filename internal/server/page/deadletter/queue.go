@@ -158,7 +158,7 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	v := templates.DeadQueueView{
 		LivePage: show.LivePage(frame, d.q.address(d.path), d.snap, d.now), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Key(d.view.Queue.Name), Kind: "Dead letters in",
 		Parking: d.q.parking,
-		Depth:   show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+		Depth:   show.Reading(d.view.Queue.Depth, d.now), Facts: d.facts(),
 	}
 	if d.q.parking {
 		v.Kind, v.Other, v.OtherWord = "Parking queue", letter.QueueAddress(d.base, name, d.q.queue), "Its dead-letter queue"
@@ -171,7 +171,7 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 			q.Depth = d.view.Queue.Depth
 		}
 		v.Queues = append(v.Queues, templates.Tab{
-			Label: show.ShortName(q.Name), Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+			Label: show.ShortName(q.Name), Count: show.Reading(q.Depth, d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
 	if d.view.Job != "" {

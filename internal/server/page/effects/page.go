@@ -2,7 +2,6 @@ package effects
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -70,7 +69,7 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 	if v.Effects.Total > number*perPage {
 		v.Older = path + "/effects?page=" + strconv.Itoa(number+1)
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Effects(v)}, nil
+	return web.Page{Component: templates.Effects(v)}, nil
 }
 
 // csv answers the list as a table, to be worked through by whoever undoes the second effects.

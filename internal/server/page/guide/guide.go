@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -52,7 +51,7 @@ func (s pages) index(r *web.Request) (web.Response, error) {
 		}
 		v.Pages = append(v.Pages, templates.GuideLink{Title: titleOf(markdown), Href: s.site.Base + docs.Path(file)})
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.GuideIndexPage(v)}, nil
+	return web.Page{Component: templates.GuideIndexPage(v)}, nil
 }
 
 // page shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
@@ -69,7 +68,7 @@ func (s pages) page(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	title := titleOf(markdown)
-	return web.Page{Status: http.StatusOK, Component: templates.GuidePage(templates.Guide{
+	return web.Page{Component: templates.GuidePage(templates.Guide{
 		Frame: s.site.Frame(r, title), HTML: html,
 		Crumbs: []templates.Crumb{{Label: show.Name("Documentation"), Href: s.site.Base + "/docs"}, {Label: show.Name(title)}},
 	})}, nil

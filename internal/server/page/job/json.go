@@ -112,18 +112,14 @@ func summaryOf(j jobs.JobSummary) summaryJSON {
 	}
 }
 
-func jobItemsOf(items []jobs.JobItem) []itemJSON {
-	out := []itemJSON{}
-	for _, i := range items {
-		out = append(out, itemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
-	}
-	return out
+func itemOf(i jobs.JobItem) itemJSON {
+	return itemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became}
 }
 
 func jobOf(j jobs.Job) oneJSON {
 	out := oneJSON{
 		summaryJSON: summaryOf(summaryOfJob(j)),
-		Sentence:    letter.Sentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
+		Sentence:    letter.Sentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: list.Map(j.Failures, itemOf),
 	}
 	if j.State == jobs.JobWatching {
 		out.WatchedUntil = web.Time(j.WatchedUntil)
@@ -147,11 +143,7 @@ func (s pages) apiJobs(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []summaryJSON{}
-	for _, j := range jobs {
-		out = append(out, summaryOf(j))
-	}
-	return web.JSON{Value: map[string]any{"jobs": out}}, nil
+	return web.JSON{Value: map[string]any{"jobs": list.Map(jobs, summaryOf)}}, nil
 }
 
 // apiJob gives one job.
@@ -177,5 +169,5 @@ func (s pages) apiJobItems(r *web.Request) (web.Response, error) {
 	if len(items) == itemsPerJob {
 		next = items[len(items)-1].Seq
 	}
-	return web.JSON{Value: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
+	return web.JSON{Value: map[string]any{"items": list.Map(items, itemOf), "next_after": next}}, nil
 }

@@ -116,9 +116,7 @@ func (m markersPage) listJSON(body *markersJSON) {
 	}
 	from := m.selected()
 	matching := len(from.matching)
-	for _, x := range list.Page(from.matching, markersPerPage, m.q.page) {
-		body.Markers = append(body.Markers, markerOf(x))
-	}
+	body.Markers = list.Map(list.Page(from.matching, markersPerPage, m.q.page), markerOf)
 	body.Listed, body.Matching = &from.listed, &matching
 }
 

@@ -110,7 +110,7 @@ func (s *pages) whyNoControls(r *web.Request, store string) string {
 		return "Nothing can be changed here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(auth.Admin) {
-		return "Changing markers needs the role " + auth.Admin.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return r.NeedsRole("Changing markers", auth.Admin)
 	}
 	return ""
 }

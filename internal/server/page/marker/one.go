@@ -38,8 +38,8 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
 	got, err := service.Look(ctx, r.Asker(), store, key)
-	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
-	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+	gone := dedup.KindOf(err) == dedup.NotFound
+	if dedup.KindOf(err) == dedup.Unavailable {
 		return s.silentStore(r, store, err, templates.Resend{}), nil
 	}
 	if err != nil && !gone {

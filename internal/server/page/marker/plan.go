@@ -87,7 +87,7 @@ func (s *pages) makePlan(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	plan, err := service.Plan(r.Context(), r.Asker(), req)
-	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+	if dedup.KindOf(err) == dedup.Unavailable {
 		return s.silentStore(r, req.Store, err, resendPlan(s.site.Base+"/markers/plan", r.PostForm)), nil
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ func (m Measurements) Section(r *web.Request, base, pipeline string, most int, n
 	case why != "":
 		v.Action, v.WhyNot = "", show.Capital(show.EndSentence(why))
 	case !r.Who.Can(auth.Operator):
-		v.Action, v.WhyNot = "", "Measuring needs the role "+auth.Operator.String()+"; you are signed in as "+r.Who.Role.String()+"."
+		v.Action, v.WhyNot = "", r.NeedsRole("Measuring", auth.Operator)
 	}
 	if len(all) > 0 {
 		v.All = path

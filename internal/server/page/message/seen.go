@@ -24,7 +24,7 @@ func scanGone(err error) error {
 // error leads back to the queue, and says who looked there last.
 func (s pages) whereSeen(r *web.Request, key letter.Key) (letter.Key, error) {
 	_, err := s.letters.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
-	if dedup.KindOf(err) != dedup.NotFound || err == nil {
+	if dedup.KindOf(err) != dedup.NotFound {
 		return key, err
 	}
 	back := letter.QueueAddress(s.site.Base, key.Pipeline, key.Queue)

@@ -246,9 +246,9 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		}
 	}
 	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
-	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
+	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r, p)
 	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
-		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
+		v.Missing = templates.Sentence(r.NeedsRole("Starting this", p.Needs) + " Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
 		v.Guards = append(v.Guards, show.Problem(dedup.TierUnknown, show.WholeSentence(p.IDChange), ""))

@@ -52,9 +52,9 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 }
 
 // mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
-func mayPlanAgain(who auth.Principal, p move.Plan) string {
-	if who.Can(p.Needs) {
+func mayPlanAgain(r *web.Request, p move.Plan) string {
+	if r.Who.Can(p.Needs) {
 		return ""
 	}
-	return "Changing this plan needs the role " + p.Needs.String() + "; you are signed in as " + who.Role.String() + "."
+	return r.NeedsRole("Changing this plan", p.Needs)
 }

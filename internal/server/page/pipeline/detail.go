@@ -32,7 +32,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 		if !ok {
 			continue
 		}
-		c := templates.StateCount{State: string(state), Count: show.Figure(show.Blameless(f), "unknown", now)}
+		c := templates.StateCount{State: string(state), Count: show.Reading(f, now)}
 		if f.Known() && f.Value > 0 {
 			c.Share = max(1, int(f.Value/total*1000))
 		}
@@ -125,8 +125,8 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  v.Range.Action + "/dead-letters?" + url.Values{"queue": {q.Name}}.Encode(),
 			Queue: show.Key(q.Name), Vhost: show.Name(q.Vhost), Type: show.ShortName(q.Type),
-			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
-			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
+			Found: templates.Sentence(show.Found(q)), Depth: show.Reading(q.Depth, now),
+			Consumers: show.Reading(q.Consumers, now),
 		})
 	}
 }
