@@ -66,12 +66,9 @@ func KeyOf(values url.Values) (Key, error) {
 
 // Crumbs lead to a dead-letter queue of a pipeline.
 func Crumbs(base, pipeline, queue string) []templates.Crumb {
-	crumbs := []templates.Crumb{
-		{Label: show.Name("Dead letters"), Href: base + "/dead-letters"},
-		{Label: show.Name(pipeline), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
-	}
+	crumbs := []templates.Crumb{show.Crumb("Dead letters", base+"/dead-letters"), show.Crumb(pipeline, base+"/pipelines/"+url.PathEscape(pipeline))}
 	if queue != "" {
-		crumbs = append(crumbs, templates.Crumb{Label: show.Name(queue), Href: QueueAddress(base, pipeline, queue)})
+		crumbs = append(crumbs, show.Crumb(queue, QueueAddress(base, pipeline, queue)))
 	}
 	return crumbs
 }

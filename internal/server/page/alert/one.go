@@ -29,9 +29,7 @@ func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame temp
 	v := templates.AlertView{
 		LivePage: livePage(frame, show.AlertAddress(frame.Base, a.Key), view, now), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
-			{Label: show.Name("Alerts"), Href: frame.Base + "/alerts"},
-			{Label: show.Name(subjectOf(a.Key)), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: show.Name(show.AlertTitle(a))},
+			show.Crumb("Alerts", frame.Base+"/alerts"), show.Crumb(subjectOf(a.Key), subjectAlerts(frame.Base, a.Key)), show.Crumb(show.AlertTitle(a), ""),
 		},
 		Facts: alertFacts(a, now),
 	}

@@ -100,10 +100,7 @@ func alertTabs(view *alerts.View, q query, base string) []templates.AlertTab {
 
 // alertFilter is the form, with the pipelines and rules that there are.
 func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) templates.AlertFilter {
-	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: query{states: q.states}.address(base)}
-	for _, t := range show.TiersWorstFirst() {
-		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
-	}
+	f := templates.AlertFilter{Tiers: show.TierChoices(q.tiers), State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: query{states: q.states}.address(base)}
 	pipelines := map[string]bool{}
 	for i := range snap.Pipelines {
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
@@ -113,10 +110,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 			pipelines[name] = true
 		}
 	}
-	f.Pipelines = namedChoices(pipelines, q.pipeline)
-	for _, name := range ruleNames(view) {
-		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == q.rule})
-	}
+	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), show.NameChoices(ruleNames(view), q.rule)
 	return f
 }
 
@@ -125,11 +119,7 @@ func namedChoices(names map[string]bool, chosen string) []templates.Choice {
 	if chosen != "" {
 		names[chosen] = true
 	}
-	var out []templates.Choice
-	for _, name := range slices.SortedFunc(maps.Keys(names), show.CompareText) {
-		out = append(out, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == chosen})
-	}
-	return out
+	return show.NameChoices(slices.SortedFunc(maps.Keys(names), show.CompareText), chosen)
 }
 
 // watched says what is judged, and how often.

@@ -28,7 +28,7 @@ func (s pages) deadOverview(r *web.Request) (web.Response, error) {
 	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)
 	for _, p := range mostDeadFirst(snap) {
-		link := templates.Crumb{Label: show.Name(p.Pipeline.Name), Href: letter.QueueAddress(s.site.Base, p.Pipeline.Name, "")}
+		link := show.Crumb(p.Pipeline.Name, letter.QueueAddress(s.site.Base, p.Pipeline.Name, ""))
 		switch {
 		case show.Dropped(p) != "":
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))

@@ -70,7 +70,7 @@ func (s pages) page(r *web.Request) (web.Response, error) {
 	title := titleOf(markdown)
 	return web.Page{Component: templates.GuidePage(templates.Guide{
 		Frame: s.site.Frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: show.Name("Documentation"), Href: s.site.Base + "/docs"}, {Label: show.Name(title)}},
+		Crumbs: []templates.Crumb{show.Crumb("Documentation", s.site.Base+"/docs"), show.Crumb(title, "")},
 	})}, nil
 }
 

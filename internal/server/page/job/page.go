@@ -49,7 +49,7 @@ func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(letter.Sentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
-		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: show.Name("Jobs"), Href: base + "/jobs"}),
+		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), show.Crumb("Jobs", base+"/jobs")),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: web.AuditAddress(base, j.ID),
 		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, j.Plan.Request.Pipeline)),
 	}

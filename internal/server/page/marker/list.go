@@ -125,11 +125,7 @@ func (m markersPage) shows(list string) bool {
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
 		LivePage: show.LivePage(frame, m.q.address(m.path), m.snap, m.now), Name: show.LongName(m.p.Pipeline.Name), Store: show.Name(m.p.Pipeline.Store), Heading: listHeading(m.q.state),
-		Crumbs: []templates.Crumb{
-			{Label: show.Name("Overview"), Href: m.base + "/"},
-			{Label: show.Name(m.p.Pipeline.Name), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
-			{Label: show.Name("Markers")},
-		},
+		Crumbs: append(show.PipelineCrumbs(m.base, m.p.Pipeline.Name), show.Crumb("Markers", "")),
 	}
 	if m.st != nil {
 		v.Scheme = show.SchemeText(m.st.Scheme)

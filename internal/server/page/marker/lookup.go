@@ -108,7 +108,7 @@ func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a marker.Looku
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range snap.PipelinesOf(a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: show.Name(name), Href: web.MarkersAddress(s.site.Base, name)})
+		out.Pipelines = append(out.Pipelines, show.Crumb(name, web.MarkersAddress(s.site.Base, name)))
 	}
 	if len(a.Found) > 0 {
 		out.Word = show.Counted(len(a.Found), "marker")

@@ -117,11 +117,8 @@ func (s *pages) whyNoControls(r *web.Request, store string) string {
 
 // pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
 func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
-	crumbs := []templates.Crumb{{Label: show.Name("Overview"), Href: base + "/"}}
 	if names := snap.PipelinesOf(store); len(names) > 0 {
-		crumbs = append(crumbs,
-			templates.Crumb{Label: show.Name(names[0]), Href: base + "/pipelines/" + names[0]},
-			templates.Crumb{Label: show.Name("Markers"), Href: web.MarkersAddress(base, names[0])})
+		return append(show.PipelineCrumbs(base, names[0]), show.Crumb("Markers", web.MarkersAddress(base, names[0])))
 	}
-	return crumbs
+	return []templates.Crumb{show.Crumb("Overview", base+"/")}
 }

@@ -51,7 +51,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	frame := s.site.Frame(r, "Marker "+show.ShortName(web.ShownID(got.Marker)))
 	v := templates.MarkerView{
 		Frame: frame, ID: show.LongKey(web.ShownID(got.Marker)), Gone: gone, ReadAt: show.Moment(now, now),
-		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: show.Name(web.ShownID(got.Marker))}),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), show.Crumb(web.ShownID(got.Marker), "")),
 		Self:   web.MarkerAddress(frame.Base, store, key), History: s.site.HistoryLines(r, got.History, now),
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {web.ShownID(got.Marker)}}.Encode(),
 	}

@@ -47,7 +47,7 @@ func (s *pages) operationView(r *web.Request, o marker.Operation, number int) te
 		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
-			templates.Crumb{Label: show.Name("Operations"), Href: base + "/operations"}),
+			show.Crumb("Operations", base+"/operations")),
 	}
 	for _, out := range o.Outcomes {
 		if !out.At.IsZero() {

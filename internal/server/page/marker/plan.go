@@ -125,7 +125,7 @@ func (s *pages) planView(r *web.Request, p marker.Plan, number int) templates.Pl
 	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
-		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: show.Name("Review")}),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), show.Crumb("Review", "")),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}

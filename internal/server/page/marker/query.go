@@ -61,14 +61,16 @@ func oldestFirst() list.Order { return list.Order{By: "age"} }
 // markerOrders are what markers are sorted by. The order of a pass is by age already, with those that never expire first.
 func markerOrders() []list.Column[web.JudgedMarker] {
 	return []list.Column[web.JudgedMarker]{
-		{Key: "age", Rank: func(m web.JudgedMarker) list.Rank {
+		{Key: "age", Offered: oldestFirst(), Words: "oldest first", Rank: func(m web.JudgedMarker) list.Rank {
 			if m.Since.IsZero() {
 				return list.ByTime(m.FirstSeen)
 			}
 			return list.ByTime(m.Since)
 		}},
-		{Key: "expiry", Rank: func(m web.JudgedMarker) list.Rank { return list.ByTime(m.Expires) }},
-		{Key: "id", Rank: func(m web.JudgedMarker) list.Rank { return list.ByText(m.ID) }},
+		{Offered: list.Order{By: "age", Descending: true}, Words: "youngest first"},
+		{Key: "expiry", Offered: list.Order{By: "expiry"}, Words: "expires soonest", Rank: func(m web.JudgedMarker) list.Rank { return list.ByTime(m.Expires) }},
+		{Offered: list.Order{By: "expiry", Descending: true}, Words: "expires last"},
+		{Key: "id", Offered: list.Order{By: "id"}, Words: "id", Rank: func(m web.JudgedMarker) list.Rank { return list.ByText(m.ID) }},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
@@ -87,12 +88,7 @@ func (m markersPage) filter() templates.MarkerFilter {
 	if m.q.live() {
 		return f // a live reading comes in the store's own order
 	}
-	for _, c := range [][2]string{{"age", "oldest first"}, {"-age", "youngest first"}, {"expiry", "expires soonest"}, {"-expiry", "expires last"}, {"id", "id"}} {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.order.String() == c[0]})
-	}
-	if m.q.order.String() == "-id" {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: "-id", Label: "id, reversed", Chosen: true})
-	}
+	f.Sorts = list.Sorts(markerOrders(), m.q.order)
 	return f
 }
 

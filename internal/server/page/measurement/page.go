@@ -51,18 +51,10 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	section.All = ""
-	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+show.ShortName(name)), Crumbs: s.crumbs(name),
+	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+show.ShortName(name)), Crumbs: show.PipelineCrumbs(s.site.Base, name),
 		Heading: "Measurements of " + show.ShortName(name), Section: section,
 		Empty: templates.Empty{Heading: "No measurement yet", Text: "An exact measurement traces the deliveries of a minute and joins each with its message's marker."}}
 	return web.Page{Component: templates.Measurements(v)}, nil
-}
-
-func (s pages) crumbs(pipeline string) []templates.Crumb {
-	base := s.site.Base
-	return []templates.Crumb{
-		{Label: show.Name("Overview"), Href: base + "/"},
-		{Label: show.Name(pipeline), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
-	}
 }
 
 // asked returns the measurement that the address names, as who asks may see it.
@@ -113,7 +105,7 @@ func (s pages) one(r *web.Request) (web.Response, error) {
 func (s pages) view(r *web.Request, m dedup.Measurement) templates.MeasurementView {
 	now, base := r.Now(), s.site.Base
 	name := show.ShortName(m.Pipeline)
-	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: s.crumbs(m.Pipeline), Heading: "Measurement of " + name,
+	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: show.PipelineCrumbs(s.site.Base, m.Pipeline), Heading: "Measurement of " + name,
 		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}
 	v.State, v.Tier = measureWord(m)
 	title := "Measurement of " + name + " · " + v.State

@@ -65,7 +65,7 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 	v := templates.EditView{
 		Frame: s.site.Frame(r, "Edit a message"), ID: show.Key(l.ID), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
 		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.Pipeline),
-		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: show.Name(l.ID), Href: key.Address(base)}, templates.Crumb{Label: show.Name("Edit")}),
+		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), show.Crumb(l.ID, key.Address(base)), show.Crumb("Edit", "")),
 		Notes: []templates.Problem{
 			show.Problem(dedup.TierUnknown, "The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it.", ""),
 		},

@@ -92,7 +92,7 @@ func (s pages) letterPage(r *web.Request, key letter.Key, l deadletter.Letter, v
 		Frame: s.site.Frame(r, "Dead letter "+show.ShortName(l.ID)), Self: key.Address(base), ID: id,
 		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
-		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: show.Name(cmp.Or(l.ID, "message"))}),
+		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), show.Crumb(cmp.Or(l.ID, "message"), "")),
 		Scanned: "as " + show.ShortName(scan.By) + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, letter.QueueAddress(base, key.Pipeline, key.Queue)),
 	}

@@ -214,7 +214,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 	now, base := r.Now(), s.site.Base
 	v := templates.MoveView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(letter.Title(p)), Sentence: templates.Sentence(letter.Sentence(p)), Facts: moveFacts(p, now),
-		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: show.Name("Review")}),
+		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), show.Crumb("Review", "")),
 		Change: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/change"), Action: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/start"), Button: letter.Title(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: letter.QueueAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, p.Request.Pipeline)),

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,13 +110,9 @@ func tierCounts(all []show.Judged, q Query, base string) []templates.TierCount {
 
 func filterView(all []show.Judged, q Query, base string) templates.Filter {
 	clear := Query{order: q.order}
-	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.Address(base)}
-	for _, t := range show.TiersWorstFirst() {
-		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
+	return templates.Filter{
+		Query: q.text, Any: q.filtered(), Clear: clear.Address(base), Tiers: show.TierChoices(q.tiers), Labels: labelChoices(all, q), Sorts: list.Sorts(columns(), q.order),
 	}
-	f.Labels = labelChoices(all, q)
-	f.Sorts = list.Sorts(columns(), q.order)
-	return f
 }
 
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
@@ -126,16 +123,12 @@ func labelChoices(all []show.Judged, q Query) []templates.Choice {
 			pairs[name+"="+value] = true
 		}
 	}
-	chosen := q.label + "=" + q.value
+	chosen := ""
 	if q.label != "" {
+		chosen = q.label + "=" + q.value
 		pairs[chosen] = true
 	}
-	choices := []templates.Choice{{Label: "any"}}
-	for pair := range pairs {
-		choices = append(choices, templates.Choice{Value: pair, Label: show.ShortName(pair), Chosen: q.label != "" && pair == chosen})
-	}
-	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return show.CompareText(a.Value, b.Value) })
-	return choices
+	return append([]templates.Choice{{Label: "any"}}, show.NameChoices(slices.SortedFunc(maps.Keys(pairs), show.CompareText), chosen)...)
 }
 
 func emptyOverview(v templates.OverviewView, base string) templates.Empty {
