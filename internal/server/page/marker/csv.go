@@ -45,7 +45,7 @@ func (m markersPage) cut(listed int) int64 { return max(0, m.total(m.q.state)-in
 // browsable reports whether a store can be asked for the list: it knows states, and neither who gave up nor what lacks an
 // expiry.
 func (m markersPage) browsable() bool {
-	return m.q.state != string(marker.PermanentList) && m.q.state != string(marker.GaveUpList)
+	return m.q.state != marker.PermanentList && m.q.state != marker.GaveUpList
 }
 
 // csvLink is the address of the list as a table, and what the link says.
@@ -75,7 +75,7 @@ type markersTable struct {
 func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	m := t.page
 	cut := m.cut(t.kept.listed)
-	name := m.p.Pipeline.Name + "-" + m.q.state
+	name := m.p.Pipeline.Name + "-" + string(m.q.state)
 	if r.Method == http.MethodHead {
 		w.Header().Set("Content-Type", web.CSVType)
 		w.WriteHeader(http.StatusOK)

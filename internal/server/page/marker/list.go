@@ -50,9 +50,9 @@ func (m markersPage) listed() []web.JudgedMarker {
 		return nil
 	}
 	pass := m.st.Stats.Pass
-	lists := map[string][]dedup.Marker{
-		string(marker.ProcessingList): pass.OldestProcessing, string(marker.FailedList): pass.FailedMarkers,
-		string(marker.PermanentList): pass.Permanent, string(marker.GaveUpList): pass.GaveUpMarkers,
+	lists := map[marker.List][]dedup.Marker{
+		marker.ProcessingList: pass.OldestProcessing, marker.FailedList: pass.FailedMarkers,
+		marker.PermanentList: pass.Permanent, marker.GaveUpList: pass.GaveUpMarkers,
 	}
 	list := lists[m.q.state]
 	out := make([]web.JudgedMarker, 0, len(list))
@@ -75,13 +75,13 @@ func (m markersPage) changeOf(x dedup.Marker) *marker.Change {
 }
 
 // total is how many markers the last pass counted in the list; -1 when that is not known.
-func (m markersPage) total(list string) int64 {
+func (m markersPage) total(list marker.List) int64 {
 	if m.st == nil || m.st.Stats.Pass == nil || m.st.Stats.Pass.Unfit() {
 		return -1
 	}
 	pass := m.st.Stats.Pass
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		var sum int64
 		for state, n := range pass.NoExpiry {
 			if state != dedup.StateUnknown { // they are in the list of what could not be decoded
@@ -89,11 +89,11 @@ func (m markersPage) total(list string) int64 {
 			}
 		}
 		return max(sum, int64(len(pass.Permanent)))
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return max(pass.GaveUp.Total()+pass.UndatedGaveUp, int64(len(pass.GaveUpMarkers)))
-	case string(marker.FailedList):
+	case marker.FailedList:
 		return max(pass.States[dedup.Failed], int64(len(pass.FailedMarkers)))
-	case string(marker.ProcessingList):
+	case marker.ProcessingList:
 		return max(pass.States[dedup.Processing], int64(len(pass.OldestProcessing)))
 	default:
 		return pass.States[dedup.State(list)]
@@ -101,23 +101,23 @@ func (m markersPage) total(list string) int64 {
 }
 
 // shows reports whether the scheme can show markers of the list.
-func (m markersPage) shows(list string) bool {
+func (m markersPage) shows(list marker.List) bool {
 	if m.st == nil {
-		return list == string(marker.ProcessingList)
+		return list == marker.ProcessingList
 	}
 	if m.total(list) > 0 || list == m.q.state {
 		return true
 	}
 	states := m.st.Scheme.States
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return m.st.Scheme.ProcessingTTL > 0 || m.st.Scheme.DoneTTL > 0
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return m.st.Scheme.GiveUp > 0
-	case string(dedup.StateUnknown):
+	case unknownList:
 		return false
 	default:
-		return slices.Contains(states, dedup.State(list)) || len(states) == 0 && list != string(dedup.Present)
+		return slices.Contains(states, dedup.State(list)) || len(states) == 0 && list != presentList
 	}
 }
 
@@ -146,7 +146,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Owned = v.Owned || r.Owner.Short != ""
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
-	v.Judged = m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.PermanentList)
+	v.Judged = m.q.state == marker.ProcessingList || m.q.state == marker.PermanentList
 	if m.st != nil && m.st.Stats.Pass != nil && show.IsLost(m.st.Health) {
 		v.VerdictsAsOf = show.Moment(m.st.Stats.Pass.Ended, m.now)
 	}
@@ -179,7 +179,7 @@ func (m markersPage) selected() selected {
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
 	from := m.selected()
-	if m.q.state == string(marker.ProcessingList) && from.listed > 0 {
+	if m.q.state == marker.ProcessingList && from.listed > 0 {
 		v.Verdicts = m.verdictTabs(from.verdicts)
 	}
 	v.Listed = m.listedText(from.listed, len(from.matching))

@@ -229,7 +229,7 @@ func planFacts(p marker.Plan, now time.Time) []templates.Fact {
 }
 
 func filterText(f marker.MarkerFilter) string {
-	text := "all " + tabName(string(f.List))
+	text := "all " + tabName(f.List)
 	if f.Verdict != "" {
 		text += ", " + string(f.Verdict)
 	}

@@ -13,19 +13,19 @@ import (
 )
 
 // listHeading names a list of markers.
-func listHeading(list string) string {
+func listHeading(list marker.List) string {
 	switch list {
-	case string(marker.ProcessingList):
+	case marker.ProcessingList:
 		return "Processing"
-	case string(marker.FailedList):
+	case marker.FailedList:
 		return "Failed"
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return "Without expiry"
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return "Given up after too many failures"
-	case string(dedup.Done):
+	case doneList:
 		return "Done"
-	case string(dedup.Present):
+	case presentList:
 		return "Present"
 	default:
 		return "Could not be decoded"
@@ -33,14 +33,14 @@ func listHeading(list string) string {
 }
 
 // tabName is the word of a list on its tab.
-func tabName(list string) string {
+func tabName(list marker.List) string {
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return "no expiry"
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return "gave up"
 	default:
-		return list
+		return string(list)
 	}
 }
 
@@ -54,7 +54,7 @@ func (m markersPage) tabs() []templates.Tab {
 		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
 		if n := m.total(name); n >= 0 {
 			t.Count = templates.Number(n)
-			if n > 0 && (name == string(marker.GaveUpList) || name == string(marker.FailedList) && m.st.Scheme.OnFail == "ack") {
+			if n > 0 && (name == marker.GaveUpList || name == marker.FailedList && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
 		}
@@ -83,7 +83,7 @@ func (m markersPage) verdictTabs(counts map[dedup.Verdict]int) []templates.Tab {
 func (m markersPage) filter() templates.MarkerFilter {
 	plain := markersQuery{state: m.q.state, order: m.q.order}
 	f := templates.MarkerFilter{
-		Action: m.path, State: m.q.state, Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
+		Action: m.path, State: string(m.q.state), Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
 	}
 	if m.q.live() {
 		return f // a live reading comes in the store's own order
@@ -134,7 +134,7 @@ func (m markersPage) notes() []templates.Problem {
 	if others := m.snap.PipelinesOf(m.st.Name); len(others) > 1 {
 		notes = append(notes, show.Problem(dedup.TierUnknown, "The pipelines "+strings.Join(others, ", ")+" share this store: their markers stand in one list, and a verdict takes all of their queues into account.", ""))
 	}
-	if m.st.Evidence.Missing != "" && m.q.state == string(marker.ProcessingList) {
+	if m.st.Evidence.Missing != "" && m.q.state == marker.ProcessingList {
 		notes = append(notes, show.Problem(dedup.TierUnknown, "Verdicts lack their evidence: "+show.EndSentence(m.st.Evidence.Missing), ""))
 	}
 	return notes
@@ -149,16 +149,16 @@ func (m markersPage) meaning() *templates.Problem {
 		return new(show.Problem(tier, text, mend))
 	}
 	switch {
-	case m.q.state == string(marker.GaveUpList):
+	case m.q.state == marker.GaveUpList:
 		return say(dedup.Severe, "These messages are lost: they were acked after too many failures, and their work was not done.",
 			"Find the cause, then let the producer send them again; the CSV has their ids and business keys.")
-	case m.q.state == string(marker.FailedList) && m.st.Scheme.OnFail == "ack":
+	case m.q.state == marker.FailedList && m.st.Scheme.OnFail == "ack":
 		return say(dedup.Severe, "These messages are lost: this scheme acks a failed message and keeps its marker, so that copies are skipped too.",
 			"Let the producer send them again after their markers are cleared; the CSV has their ids and business keys.")
-	case m.q.state == string(marker.PermanentList):
+	case m.q.state == marker.PermanentList:
 		return say(dedup.Warning, "These markers never expire: a processing one blocks its message for ever, and the others fill the store.",
 			"Clear those whose owner is dead, or set an expiry; and let consumers write marker and expiry in one command.")
-	case m.q.state == string(dedup.StateUnknown):
+	case m.q.state == unknownList:
 		return say(dedup.Warning, "These records match the store's keys and cannot be decoded as this scheme's markers. They are counted and never changed.",
 			"Exclude what belongs to somebody else, or correct the preset.")
 	default:
@@ -174,10 +174,10 @@ func (m markersPage) empty(listed int) templates.Empty {
 		return templates.Empty{Heading: "No markers known", Text: show.Capital(show.UnfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
-	case m.q.state == string(marker.ProcessingList):
+	case m.q.state == marker.ProcessingList:
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
 			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(n, "marker") + " could not be decoded, and each of them may be in progress or stuck.",
-				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
+				Href: markersQuery{state: unknownList}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {
 			return templates.Empty{Heading: "Nothing was in progress at the last pass", Text: "The store cannot be read now: what has come into progress since is not known."}
@@ -195,14 +195,14 @@ func (m markersPage) empty(listed int) templates.Empty {
 // actBar offers what can be done with the list.
 func (m markersPage) actBar(matching int) templates.ActBar {
 	a := templates.ActBar{
-		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
+		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: string(m.q.state),
 		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: marker.MaxPlanned,
 	}
-	a.Expiry = m.q.state == string(marker.PermanentList)
-	a.Clear = a.Expiry || m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.FailedList)
+	a.Expiry = m.q.state == marker.PermanentList
+	a.Clear = a.Expiry || m.q.state == marker.ProcessingList || m.q.state == marker.FailedList
 	a.TTLs = ttlChoices(m.st, dedup.Processing, dedup.Done)
 	a.Retry = a.Clear && m.st != nil && m.st.Scheme.GiveUp > 0
-	if m.q.state == string(marker.GaveUpList) {
+	if m.q.state == marker.GaveUpList {
 		a.Clear = true // the retry counter is the marker
 	}
 	if m.st != nil && show.IsLost(m.st.Health) {
