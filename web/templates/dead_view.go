@@ -72,7 +72,6 @@ type DeadQueueView struct {
 // NoDeadQueueView is the page of the dead letters of a pipeline that has no dead-letter queue.
 type NoDeadQueueView struct {
 	Frame   Frame
-	Self    string
 	Crumbs  []Crumb
 	Name    Text
 	Problem Problem
@@ -117,9 +116,7 @@ type WholeForm struct {
 type ScanView struct {
 	// Sentence says how much was looked at, when and by whom; Short why it was less than was asked for.
 	Sentence string
-	Until    Moment
 	Short    Text
-	Effects  []Text
 	Notes    []Problem
 	Classes  []ClassTile
 	By       []Tab
@@ -142,7 +139,6 @@ type ScanView struct {
 
 // A ClassTile is what a requeue would do to some messages: how many, and what it means.
 type ClassTile struct {
-	Class   string
 	Word    string
 	Tier    string
 	Meaning string
@@ -205,7 +201,6 @@ type LetterLine struct {
 	Requeues  string
 	Marker    string
 	MarkerTo  string
-	Class     string
 	Word      string
 	Tier      string
 	Why       Text

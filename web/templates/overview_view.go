@@ -29,9 +29,8 @@ type SourceCard struct {
 	Kind string // broker, store, or how many: "5 stores"
 	Name Text
 	// Tier colours the card; Word is the state: "reachable", "unreachable", "not tried yet".
-	Tier  string
-	Word  string
-	Since Moment
+	Tier string
+	Word string
 	// What is the product with its version, or the preset.
 	What  Text
 	Facts []Fact

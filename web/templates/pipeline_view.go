@@ -6,7 +6,6 @@ import "slices"
 type PipelineView struct {
 	LivePage
 	Name     Text
-	Starting bool
 	Tier     string
 	Possible string
 	Why      Text

@@ -14,7 +14,7 @@ import (
 // Figure turns a figure into what pages show. The word stands in for the value of an unknown figure.
 func Figure(f dedup.Figure, word string, now time.Time) templates.Figure {
 	v := templates.Figure{
-		Text: word, Quality: f.Quality.String(), Known: f.Known(), Partial: f.Known() && f.Partial(),
+		Text: word, Quality: f.Quality.String(), Known: f.Known(),
 		Facts: FigureFacts(f, now),
 	}
 	if !f.Known() {

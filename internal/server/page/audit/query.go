@@ -127,7 +127,7 @@ func dayOf(t time.Time, days int) string {
 // filter is the state of the filter form.
 func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
 	f := templates.AuditFilter{
-		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
 		Clear: query{view: view}.address(s.site.Base),
 	}
 	q.Before, q.Limit = 0, 0

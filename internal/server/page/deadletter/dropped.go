@@ -15,7 +15,7 @@ import (
 func (s pages) noDeadQueue(r *web.Request, d queuePage) templates.NoDeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.NoDeadQueueView{
-		Frame: s.site.Frame(r, "Dead letters of "+show.ShortName(name)), Self: d.path, Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Name(name),
+		Frame: s.site.Frame(r, "Dead letters of "+show.ShortName(name)), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Name(name),
 		Pipeline: d.base + "/pipelines/" + url.PathEscape(name), Routes: show.Routes(d.p),
 		Problem: show.Problem(dedup.TierUnknown, "No dead-letter queue of this pipeline is known, so that there is nothing to look at.", ""),
 	}

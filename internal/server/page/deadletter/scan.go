@@ -18,7 +18,7 @@ import (
 // scanView shows what a look found, under the filter of the page.
 func (d queuePage) scanView(scan deadletter.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(deadletter.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {
@@ -67,7 +67,7 @@ func (d queuePage) classTiles(scan deadletter.Scan) []templates.ClassTile {
 	for _, c := range preflight.Classes() {
 		filter := "class:" + string(c)
 		tiles = append(tiles, templates.ClassTile{
-			Class: string(c), Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Meaning: letter.ClassMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
+			Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Meaning: letter.ClassMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
 		})
 	}
 	return tiles
@@ -145,7 +145,7 @@ func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templat
 	line := templates.LetterLine{
 		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: show.Key(l.ID), Type: show.Name(l.MessageType()), Exception: show.Key(l.Exception),
 		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: show.Name("never dead-lettered"),
-		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class),
+		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class),
 	}
 	if first := l.FirstDied(); !first.Equal(l.LastDied()) {
 		line.FirstDied = show.Moment(first, d.now)

@@ -13,7 +13,7 @@ import (
 // Section shows the double effects of a pipeline, at most so many from the first on.
 func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Time) templates.EffectsView {
 	e := p.Effects
-	v := templates.EffectsView{Store: p.Pipeline.Store, Href: path + "/effects", CSV: path + "/effects.csv"}
+	v := templates.EffectsView{Href: path + "/effects", CSV: path + "/effects.csv"}
 	if e == nil {
 		v.Missing = true
 		return v

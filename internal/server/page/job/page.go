@@ -355,7 +355,7 @@ func (s pages) jobs(r *web.Request) (web.Response, error) {
 
 func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
-		Href: letter.JobAddress(s.site.Base, j.ID), By: show.Name(j.By), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
+		Href: letter.JobAddress(s.site.Base, j.ID), By: show.Name(j.By), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now),
 		Title: templates.Sentence(letter.MoveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + show.Within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
 	done, of := j.Counts.Progress(j.Extent, j.Limit)

@@ -131,7 +131,7 @@ func (s *pages) lookupHit(r *web.Request, store string, j marker.Judged, now tim
 	offset := web.ClockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  web.MarkerLine(web.JudgedMarker{Marker: j.Marker, Verdict: j.Verdict, Reasons: j.Reasons}, s.site.Base, offset, now),
-		State: string(j.State), Key: show.LongKey(j.Key), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
+		State: string(j.State), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
 		Facts: []templates.Fact{{Label: "Key", Value: show.LongKey(j.Key).Short}},
 	}
 	if j.Owner != "" {

@@ -60,7 +60,7 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 }
 
 func measureRow(base string, m dedup.Measurement, now time.Time) templates.MeasureRow {
-	row := templates.MeasureRow{Href: address(base, m.ID), At: show.Moment(m.Started, now), Running: !m.State.Final(),
+	row := templates.MeasureRow{Href: address(base, m.ID), At: show.Moment(m.Started, now),
 		By: show.Name(m.By), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {

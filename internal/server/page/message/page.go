@@ -89,8 +89,8 @@ func (s pages) letterPage(r *web.Request, key letter.Key, l deadletter.Letter, v
 		id = show.Name("Message without an id")
 	}
 	v := templates.LetterView{
-		Frame: s.site.Frame(r, "Dead letter "+show.ShortName(l.ID)), Self: key.Address(base), ID: id,
-		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
+		Frame: s.site.Frame(r, "Dead letter "+show.ShortName(l.ID)), ID: id,
+		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
 		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), show.Crumb(cmp.Or(l.ID, "message"), "")),
 		Scanned: "as " + show.ShortName(scan.By) + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
@@ -166,7 +166,7 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		if i == letter.MaxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: letter.DeathWord(show.ShortName(d.Reason)), Queue: show.Key(d.Queue), At: show.Moment(d.Time, now)}
+		line := templates.DeathLine{Reason: letter.DeathWord(show.ShortName(d.Reason)), Queue: show.Key(d.Queue), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
 			line.Count = templates.Number(d.Count) + " times"
 		}

@@ -31,7 +31,7 @@ func moveClasses(p move.Plan) []templates.MoveClass {
 		}
 		chosen := cmp.Or(p.Choices[class], preflight.KeepAsIs)
 		row := templates.MoveClass{
-			Class: string(class), Word: letter.ClassWord(class), Tier: letter.ClassTier(class), Meaning: letter.ClassMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
+			Word: letter.ClassWord(class), Tier: letter.ClassTier(class), Meaning: letter.ClassMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
 		}
 		if chosen == preflight.ClearFirst && (repeats[class] || class == preflight.ClassSkipped) {
 			row.EffectWord, row.EffectTier = "may run a second time", letter.ClassTier(preflight.ClassMayRunTwice)

@@ -14,7 +14,7 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	word, tier := show.SourceWord(b.Health)
 	c := templates.SourceCard{
 		Kind: "broker", Name: show.Name(b.Name), Word: word, Tier: tier,
-		Since: show.Moment(b.Health.Since, now), What: show.Name(product(b.Info.Version)),
+		What: show.Name(product(b.Info.Version)),
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
@@ -55,7 +55,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	health := st.Stats.Health
 	c := templates.SourceCard{
 		Kind: "store", Name: show.Name(st.Name), Word: word, Tier: tier,
-		Since: show.Moment(st.Health.Since, now), What: show.Name(strings.TrimSpace(st.Scheme.Preset + " " + health.Version)),
+		What: show.Name(strings.TrimSpace(st.Scheme.Preset + " " + health.Version)),
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {

@@ -18,7 +18,7 @@ import (
 func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web.Range, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		LivePage: show.LivePage(frame, q.Address(path), snap, now), Name: show.LongName(p.Pipeline.Name), Starting: snap.Round == 0, Range: web.RangeView(q, path, now),
+		LivePage: show.LivePage(frame, q.Address(path), snap, now), Name: show.LongName(p.Pipeline.Name), Range: web.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.Verdict.Tier.String(), show.Possible(j.Verdict.Tier, j.Verdict.Possible)
