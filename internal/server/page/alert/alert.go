@@ -2,9 +2,11 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -106,17 +108,28 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return []web.Route{
+		shown := []web.Route{
 			web.Get("/alerts", auth.Viewer, s.alertsPage), web.Get("/alerts/rules", auth.Viewer, s.rulesPage), web.Get("/alerts/one", auth.Viewer, s.alertPage),
+			web.Get("/silences", auth.Viewer, s.silencesPage), web.Get("/silences/new", auth.Viewer, s.newSilence),
+		}
+		tell := []web.Route{
+			web.APIGet("/alerts", auth.Viewer, s.apiAlerts), web.APIGet("/alerts/one", auth.Viewer, s.apiAlert),
+			web.APIGet("/silences", auth.Viewer, s.apiSilences), web.APIGet("/rules", auth.Viewer, s.apiRules),
+		}
+		if err := s.whyNoJudging(); err != nil {
+			tell = web.Refused(tell, err)
+		}
+		act := []web.Route{
 			web.Post("/alerts/acknowledge", auth.Operator, s.acknowledgeAlert), web.Post("/alerts/acknowledge-selected", auth.Operator, s.acknowledgeSelected),
 			web.Post("/alerts/unacknowledge", auth.Operator, s.unacknowledgeAlert), web.Post("/alerts/test", auth.Operator, s.testChannel),
-			web.Get("/silences", auth.Viewer, s.silencesPage), web.Get("/silences/new", auth.Viewer, s.newSilence),
 			web.Post("/silences", auth.Operator, s.makeSilence), web.Post("/silences/{id}/expire", auth.Operator, s.expireSilence),
-			web.APIGet("/alerts", auth.Viewer, s.apiAlerts), web.APIGet("/alerts/one", auth.Viewer, s.apiAlert),
 			web.APIPost("/alerts/acknowledge", auth.Operator, s.apiAcknowledgeAlert), web.APIPost("/alerts/unacknowledge", auth.Operator, s.apiUnacknowledgeAlert),
-			web.APIGet("/silences", auth.Viewer, s.apiSilences), web.APIPost("/silences", auth.Operator, s.apiAddSilence),
-			web.APIPost("/silences/{id}/expire", auth.Operator, s.apiExpireSilence), web.APIGet("/rules", auth.Viewer, s.apiRules),
+			web.APIPost("/silences", auth.Operator, s.apiAddSilence), web.APIPost("/silences/{id}/expire", auth.Operator, s.apiExpireSilence),
 		}
+		if err := s.whyNoActing(); err != nil {
+			act = web.Refused(act, err)
+		}
+		return slices.Concat(shown, tell, act)
 	}
 }
 
@@ -132,23 +145,20 @@ func (s pages) alertsOffWhy() string {
 	}
 }
 
-// judging returns the view of alerts, or why there is none.
-func (s pages) judging() (*alerts.View, error) {
+// whyNoJudging refuses what needs alerts where there are none; nil where there are.
+func (s pages) whyNoJudging() error {
 	if why := s.alertsOffWhy(); why != "" {
-		return nil, web.Unavailable("Alerts are switched off. " + why)
+		return web.Unavailable("Alerts are switched off. " + why)
 	}
-	return s.deps.View.View(), nil
+	return nil
 }
 
-// attending returns what acknowledges and silences.
-func (s pages) attending() (attender, error) {
-	if _, err := s.judging(); err != nil {
-		return nil, err
-	}
+// whyNoActing refuses to acknowledge and silence where nothing keeps that; nil where something does.
+func (s pages) whyNoActing() error {
 	if s.deps.Attend == nil {
-		return nil, web.Unavailable("This dashboard was started without a journal of acknowledgements and silences")
+		return cmp.Or(s.whyNoJudging(), web.Unavailable("This dashboard was started without a journal of acknowledgements and silences"))
 	}
-	return s.deps.Attend, nil
+	return s.whyNoJudging()
 }
 
 // whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.

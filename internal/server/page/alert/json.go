@@ -121,10 +121,7 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	q := query{attended: true}
 	if err := q.read(r.URL.Query(), view, q.params()); err != nil {
 		return nil, err
@@ -191,10 +188,7 @@ type edgeJSON struct {
 
 // apiAlert gives everything known of one alert.
 func (s pages) apiAlert(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))
 	if err != nil {
 		return nil, err
@@ -252,10 +246,6 @@ func endOf(span string, until *time.Time, otherwise string, days int) (time.Time
 }
 
 func (s pages) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	var body acknowledgeAlertJSON
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
@@ -272,17 +262,13 @@ func (s pages) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
+	if err := s.deps.Attend.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusCreated)
 }
 
 func (s pages) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	var body struct {
 		Key string `json:"key"`
 	}
@@ -293,7 +279,7 @@ func (s pages) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
+	if err := s.deps.Attend.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusOK)

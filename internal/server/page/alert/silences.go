@@ -125,15 +125,11 @@ func silenceRow(one alerts.Silence, view *alerts.View, expire string, now time.T
 
 // endSilence ends the silence that the address names.
 func (s pages) endSilence(r *web.Request) error {
-	service, err := s.attending()
-	if err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if unescaped, err := url.PathUnescape(id); err == nil {
 		id = unescaped
 	}
-	return service.Expire(r.Context(), r.Asker(), id)
+	return s.deps.Attend.Expire(r.Context(), r.Asker(), id)
 }
 
 // expireSilence ends a silence.
@@ -182,10 +178,6 @@ func (s pages) preview(r *web.Request, v *templates.SilenceFormView, f silenceFo
 // makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
 // valid is shown with what is wrong.
 func (s pages) makeSilence(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	now := r.Now()
 	f := readSilenceForm(r.PostForm)
 	wrong := func(err error) (web.Response, error) {
@@ -214,7 +206,7 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 		v.Unseen = "It is not made yet: see first what it covers as it is filled in now."
 		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
-	if _, err := service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
+	if _, err := s.deps.Attend.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return wrong(err)
 	}
 	return web.Redirect{To: s.site.Base + "/silences"}, nil

@@ -79,14 +79,20 @@ func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := &pages{deps, site, make(chan struct{}, 1)}
 		const of = "/pipelines/{name}/markers"
-		return []web.Route{
+		shown := []web.Route{
 			web.Get(of, auth.Viewer, s.markersOf), web.Get(of+".csv", auth.Viewer, s.markersCSV), web.Get("/markers/one", auth.Viewer, s.oneMarker),
-			web.Get("/lookup", auth.Viewer, s.lookup), web.Post("/markers/plan", auth.Admin, s.makePlan), web.Get("/plans/{id}", auth.Admin, s.plan),
-			web.Post("/plans/{id}/execute", auth.Admin, s.execute), web.Get("/operations", auth.Operator, s.operations), web.Get("/operations/{id}", auth.Operator, s.operation),
-			web.APIGet(of, auth.Viewer, s.apiMarkers), web.APIGet("/lookup", auth.Viewer, s.apiLookup), web.APIPost("/markers/plan", auth.Admin, s.apiPlan),
-			web.APIPost("/plans/{id}/execute", auth.Admin, s.apiExecute), web.APIGet("/operations", auth.Operator, s.apiOperations),
-			web.APIGet("/operations/{id}", auth.Operator, s.apiOperation),
+			web.Get("/lookup", auth.Viewer, s.lookup), web.APIGet(of, auth.Viewer, s.apiMarkers), web.APIGet("/lookup", auth.Viewer, s.apiLookup),
 		}
+		changed := []web.Route{
+			web.Post("/markers/plan", auth.Admin, s.makePlan), web.Get("/plans/{id}", auth.Admin, s.plan), web.Post("/plans/{id}/execute", auth.Admin, s.execute),
+			web.Get("/operations", auth.Operator, s.operations), web.Get("/operations/{id}", auth.Operator, s.operation),
+			web.APIPost("/markers/plan", auth.Admin, s.apiPlan), web.APIPost("/plans/{id}/execute", auth.Admin, s.apiExecute),
+			web.APIGet("/operations", auth.Operator, s.apiOperations), web.APIGet("/operations/{id}", auth.Operator, s.apiOperation),
+		}
+		if deps.Markers == nil {
+			changed = web.Refused(changed, web.NoMarkers())
+		}
+		return append(shown, changed...)
 	}
 }
 

@@ -26,11 +26,7 @@ const (
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
 func (s *pages) operation(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
+	o, err := s.deps.Markers.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -240,11 +236,7 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 	v := templates.OperationsView{Frame: s.site.Frame(r, "Operations"), Empty: templates.Empty{
 		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
 	}}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	list, err := service.Operations(r.Context(), r.Asker(), operationsListed)
+	list, err := s.deps.Markers.Operations(r.Context(), r.Asker(), operationsListed)
 	if err != nil {
 		return nil, err
 	}

@@ -82,11 +82,7 @@ func (s *pages) makePlan(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := service.Plan(r.Context(), r.Asker(), req)
+	plan, err := s.deps.Markers.Plan(r.Context(), r.Asker(), req)
 	if dedup.KindOf(err) == dedup.Unavailable {
 		return s.silentStore(r, req.Store, err, resendPlan(s.site.Base+"/markers/plan", r.PostForm)), nil
 	}
@@ -102,11 +98,7 @@ func (s *pages) planAddress(id string) string {
 
 // plan answers the review page. A plan that was carried out leads to its operation.
 func (s *pages) plan(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, operation, err := service.Planned(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, operation, err := s.deps.Markers.Planned(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -289,12 +281,8 @@ func undoableText(p marker.Plan, now time.Time) string {
 
 // execute carries a plan out and leads to the operation.
 func (s *pages) execute(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
 	req := marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	operation, err := service.Execute(r.Context(), r.Asker(), req)
+	operation, err := s.deps.Markers.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
 		return web.Redirect{To: web.OperationAddress(s.site.Base, operation)}, nil
 	}
@@ -302,7 +290,7 @@ func (s *pages) execute(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	// A missing reason or a typing mistake: the same page again, with what was entered.
-	plan, done, again := service.Planned(r.Context(), r.Asker(), req.PlanID)
+	plan, done, again := s.deps.Markers.Planned(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
