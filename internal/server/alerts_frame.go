@@ -16,7 +16,7 @@ func (s *Server) alertFrame(f *templates.Frame, snap *dedup.Snapshot, now time.T
 	}
 	view := s.alerts.View.View()
 	if n := alert.NeedEyes(view); n > 0 {
-		f.NeedEyes = templates.Number(float64(n))
+		f.NeedEyes = templates.Number(n)
 	}
 	text, tier, href := alert.Banner(view, f.Base, now)
 	if text == "" {

@@ -165,7 +165,7 @@ func lostWords(kind string, list []lostSource, now time.Time) string {
 			first = l.since
 		}
 		if i < bannerNames {
-			names = append(names, templates.Plain(l.name, show.NameLimit).Short)
+			names = append(names, show.ShortName(l.name))
 		}
 	}
 	if len(list) == 1 {
@@ -173,7 +173,7 @@ func lostWords(kind string, list []lostSource, now time.Time) string {
 	}
 	text := show.Counted(len(list), kind) + " " + show.UnreachableSince(first, now) + ": "
 	if more := len(list) - len(names); more > 0 {
-		return text + strings.Join(names, ", ") + " and " + templates.Number(float64(more)) + " more"
+		return text + strings.Join(names, ", ") + " and " + templates.Number(more) + " more"
 	}
 	return text + strings.Join(names, " and ")
 }

@@ -38,11 +38,11 @@ func describe(err error) *web.Error {
 	case errors.As(err, &told):
 		return told
 	case errors.As(err, &soon):
-		return &web.Error{Status: http.StatusTooManyRequests, Kind: tooMany, Heading: "Too many tries", Message: show.Sentence(soon.Error()), RetryAfter: soon.RetryAfter}
+		return &web.Error{Status: http.StatusTooManyRequests, Kind: tooMany, Heading: "Too many tries", Message: show.Capital(soon.Error()), RetryAfter: soon.RetryAfter}
 	case errors.Is(err, auth.ErrBusy):
-		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: show.Sentence(auth.ErrBusy.Error()) + "; try again", RetryAfter: time.Second}
+		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Busy", Message: show.Capital(auth.ErrBusy.Error()) + "; try again", RetryAfter: time.Second}
 	case errors.Is(err, series.ErrStarting):
-		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Starting", Message: show.Sentence(series.ErrStarting.Error()) + "; try again in a moment", RetryAfter: 2 * time.Second}
+		return &web.Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Starting", Message: show.Capital(series.ErrStarting.Error()) + "; try again in a moment", RetryAfter: 2 * time.Second}
 	case errors.As(err, &size):
 		return &web.Error{Status: http.StatusRequestEntityTooLarge, Kind: tooLarge, Heading: "Too large", Message: fmt.Sprintf("The request is larger than %d bytes", size.Limit)}
 	case errors.As(err, &known):

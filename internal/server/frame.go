@@ -14,7 +14,7 @@ import (
 func (s *Server) frame(r *web.Request, title string) templates.Frame {
 	f := s.bareFrame(r, title)
 	if r.Who.Can(viewer) {
-		now, snap := time.Now().In(web.Zone(r)), s.snapshots.Snapshot()
+		now, snap := r.Now(), s.snapshots.Snapshot()
 		verdicts := s.judging.at(snap, now)
 		text, tier := banner(snap, verdicts, now)
 		f.Banner, f.BannerTier, f.BannerHref = text, tier.String(), bannerAddress(snap, verdicts, f.Base)

@@ -10,6 +10,7 @@ import (
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
@@ -64,9 +65,6 @@ func (p *proxies) problem(who auth.Principal) templates.Problem {
 	if host == nil || !who.Can(adminRole) {
 		return templates.Problem{}
 	}
-	return templates.Problem{
-		Tier:   dedup.Warning.String(),
-		Text:   templates.Sentence("A request came from " + *host + " with a header that names another sender. If that is a proxy of yours, everybody behind it counts as one address: here, and when sign-ins that failed are delayed."),
-		Remedy: templates.Sentence("Add its address to server.trusted_proxies and restart. If it is no proxy of yours, somebody sent that header, and nothing follows from it."),
-	}
+	return show.Problem(dedup.Warning, "A request came from "+*host+" with a header that names another sender. If that is a proxy of yours, everybody behind it counts as one address: here, and when sign-ins that failed are delayed.",
+		"Add its address to server.trusted_proxies and restart. If it is no proxy of yours, somebody sent that header, and nothing follows from it.")
 }

@@ -35,7 +35,7 @@ func checkQuery(r *web.Request, path string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if n := len(values[name]); n > 1 && !slices.Contains(repeatable(path), name) {
-			return list.Bad(show.Clean(name, 40), "was given "+templates.Number(float64(n))+" times: it takes one value")
+			return list.Bad(show.Clean(name, 40), "was given "+templates.Number(n)+" times: it takes one value")
 		}
 	}
 	return checkZone(r)

@@ -2,15 +2,9 @@ package templates
 
 // AlertsView is the list of alerts, the worst first.
 type AlertsView struct {
-	Frame Frame
-	Self  string
+	LivePage
 	// Off says why there are no alerts at all; empty when rules are judged.
 	Off string
-	// AsOf is the last evaluation, Late why it is old, and Seconds the interval for the script.
-	AsOf    Moment
-	Every   string
-	Late    string
-	Seconds int
 	// Summary says in a few words what fires, for those who hear the page.
 	Summary string
 	Tabs    []AlertTab
@@ -151,14 +145,9 @@ func (r AlertRow) attended() bool { return r.Acked.Short != "" || r.Silenced.Sho
 
 // AlertView is one alert: what it says, why, and what to do.
 type AlertView struct {
-	Frame   Frame
-	Self    string
-	Seconds int
-	Late    string
-	AsOf    Moment
-	Every   string
-	Crumbs  []Crumb
-	Row     AlertRow
+	LivePage
+	Crumbs []Crumb
+	Row    AlertRow
 	// Trouble says that what it rests on cannot be told, Evidence what was seen.
 	Trouble  *Problem
 	Evidence []Text

@@ -2,12 +2,7 @@ package templates
 
 // DeadLettersView is the list of every pipeline that has dead-letter queues, worst first.
 type DeadLettersView struct {
-	Frame   Frame
-	Self    string
-	AsOf    Moment
-	Every   string
-	Late    string
-	Seconds int
+	LivePage
 	// Sum says in one sentence how many dead letters there are.
 	Sum  string
 	Rows []DeadPipeline
@@ -52,8 +47,7 @@ type DeadQueueLine struct {
 
 // DeadQueueView is the page of one dead-letter queue, or of its parking queue.
 type DeadQueueView struct {
-	Frame   Frame
-	Self    string
+	LivePage
 	Crumbs  []Crumb
 	Name    Text
 	Kind    string
@@ -62,10 +56,6 @@ type DeadQueueView struct {
 	Other     string
 	OtherWord string
 	Queues    []Tab
-	AsOf      Moment
-	Every     string
-	Late      string
-	Seconds   int
 	Facts     []Fact
 	Depth     Figure
 	Notes     []Problem
@@ -82,7 +72,6 @@ type DeadQueueView struct {
 // NoDeadQueueView is the page of the dead letters of a pipeline that has no dead-letter queue.
 type NoDeadQueueView struct {
 	Frame   Frame
-	Self    string
 	Crumbs  []Crumb
 	Name    Text
 	Problem Problem
@@ -127,9 +116,7 @@ type WholeForm struct {
 type ScanView struct {
 	// Sentence says how much was looked at, when and by whom; Short why it was less than was asked for.
 	Sentence string
-	Until    Moment
 	Short    Text
-	Effects  []Text
 	Notes    []Problem
 	Classes  []ClassTile
 	By       []Tab
@@ -152,7 +139,6 @@ type ScanView struct {
 
 // A ClassTile is what a requeue would do to some messages: how many, and what it means.
 type ClassTile struct {
-	Class   string
 	Word    string
 	Tier    string
 	Meaning string
@@ -215,7 +201,6 @@ type LetterLine struct {
 	Requeues  string
 	Marker    string
 	MarkerTo  string
-	Class     string
 	Word      string
 	Tier      string
 	Why       Text

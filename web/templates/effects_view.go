@@ -2,9 +2,8 @@ package templates
 
 // EffectsView is what is known of the double effects of a pipeline.
 type EffectsView struct {
-	// Missing says that no effect check is configured; Store is the pipeline's store then.
+	// Missing says that no effect check is configured.
 	Missing bool
-	Store   string
 	// Ran says that a run has succeeded; State says so when there is no list to show.
 	Ran     bool
 	State   string
@@ -31,14 +30,9 @@ type EffectRow struct {
 
 // EffectsPage is the list of the double effects of a pipeline.
 type EffectsPage struct {
-	Frame    Frame
+	LivePage
 	Name     Text
 	Pipeline string
-	Self     string
-	AsOf     Moment
-	Every    string
-	Seconds  int
-	Late     string
 	Effects  EffectsView
 	// Newer and Older lead to the pages beside this one; empty at the ends.
 	Newer string

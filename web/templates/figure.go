@@ -19,8 +19,6 @@ type Figure struct {
 	Measure string
 	// Since says that a rate was taken over a short time only: "from 2 m". Empty for every other figure.
 	Since string
-	// Partial says that less than the whole window has data.
-	Partial bool
 	// Facts is the provenance: source, formula, window, sample size, error, age, why, how to get a better one.
 	Facts []Fact
 }

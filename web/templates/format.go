@@ -55,12 +55,18 @@ func Latency(seconds float64) string {
 	}
 }
 
+// An Amount is a number of things.
+type Amount interface {
+	~int | ~int64 | ~uint64 | ~float64
+}
+
 // Number formats a count with thousands separators and without decimals: "12,345".
-func Number(n float64) string {
-	if math.IsNaN(n) || math.IsInf(n, 0) {
+func Number[N Amount](n N) string {
+	f := float64(n)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "unknown"
 	}
-	return group(strconv.FormatFloat(n, 'f', 0, 64))
+	return group(strconv.FormatFloat(f, 'f', 0, 64))
 }
 
 // Rate formats a rate with three significant digits: "0.42", "12.3", "1,240".

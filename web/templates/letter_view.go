@@ -9,10 +9,8 @@ import (
 // LetterView is the page of one dead letter.
 type LetterView struct {
 	Frame    Frame
-	Self     string
 	Crumbs   []Crumb
 	ID       Text
-	Class    string
 	Word     string
 	Tier     string
 	Meaning  string
@@ -46,7 +44,6 @@ type HeaderLine struct {
 
 // A DeathLine is one entry of the death history.
 type DeathLine struct {
-	Number int
 	Reason string
 	Queue  Text
 	Route  Text
@@ -74,7 +71,6 @@ type PayloadView struct {
 	// Tabs choose between text, JSON and bytes.
 	Tabs []Tab
 	View string
-	Text Text
 	// Whole is the text over several lines, cut at the limit; Dump the bytes.
 	Whole string
 	Dump  []DumpLine
@@ -105,7 +101,6 @@ type LetterAct struct {
 	Parking bool
 	// Targets are the queues to choose from where the message does not say which one it came from.
 	Targets []Choice
-	Target  Text
 	// NoDiscard and NoRestore are why the reader may not do that; empty when they may.
 	NoDiscard string
 	NoRestore string

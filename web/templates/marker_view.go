@@ -103,7 +103,6 @@ type LookupStore struct {
 type LookupHit struct {
 	Line    MarkerLine
 	State   string
-	Key     Text
 	Reasons []Text
 	Facts   []Fact
 	History []AuditLine

@@ -2,15 +2,9 @@ package templates
 
 // MarkersView is the page of the markers that one pipeline keeps in its store.
 type MarkersView struct {
-	Frame Frame
-	// Self is the page's own address with its filters, which live regions fetch again.
-	Self    string
-	Crumbs  []Crumb
-	Name    Text
-	AsOf    Moment
-	Every   string
-	Late    string
-	Seconds int
+	LivePage
+	Crumbs []Crumb
+	Name   Text
 	// Store is where the markers are, Scheme what its consumers do, in one line.
 	Store  Text
 	Scheme string

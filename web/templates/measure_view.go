@@ -14,22 +14,20 @@ type MeasureSection struct {
 
 // MeasureRow is a measurement in a list.
 type MeasureRow struct {
-	Href    string
-	At      Moment
-	State   string
-	Tier    string
-	Rate    string
-	Of      string
-	Off     string
-	By      Text
-	Why     Text
-	Running bool
+	Href  string
+	At    Moment
+	State string
+	Tier  string
+	Rate  string
+	Of    string
+	Off   string
+	By    Text
+	Why   Text
 }
 
 // MeasurementsView is the list of the measurements of a pipeline.
 type MeasurementsView struct {
 	Frame   Frame
-	Self    string
 	Crumbs  []Crumb
 	Heading string
 	Section MeasureSection

@@ -18,7 +18,6 @@ type MoveView struct {
 	// NoChange is why the reader may not plan again, NoClear why not with the choice to clear markers; empty when they may.
 	NoChange string
 	NoClear  string
-	Canary   string
 	Canaries []Choice
 	Rates    []Choice
 	// Foretold says for which times the classes hold; empty where no consumer sees the messages.
@@ -48,7 +47,6 @@ func (v MoveView) startable() bool { return v.Missing.Short == "" && !v.Blocked 
 
 // A MoveClass is what a move does with the messages of one class.
 type MoveClass struct {
-	Class   string
 	Word    string
 	Tier    string
 	Meaning string
@@ -243,7 +241,6 @@ type JobLine struct {
 	By      Text
 	Reason  Text
 	Started Moment
-	Ended   Moment
 	Running bool
 	Done    int
 	Total   int

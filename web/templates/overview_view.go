@@ -2,18 +2,11 @@ package templates
 
 // OverviewView is the first page: what is wrong, worst first.
 type OverviewView struct {
-	Frame Frame
-	// AsOf is when the shown round ended; Starting says that there was none yet, and Late why the round is old.
-	AsOf  Moment
-	Every string
-	// Seconds is the interval as a number, for the script.
-	Seconds  int
+	LivePage
+	// Starting says that there was no round yet.
 	Starting bool
-	Late     string
-	// Self is the page's own address with its filters, which live regions fetch again.
-	Self    string
-	Brokers []SourceCard
-	Stores  []SourceCard
+	Brokers  []SourceCard
+	Stores   []SourceCard
 	// Calm are further stores that answer and have no problem; the page folds them into one line, CalmWord.
 	Calm     []SourceCard
 	CalmWord string
@@ -36,9 +29,8 @@ type SourceCard struct {
 	Kind string // broker, store, or how many: "5 stores"
 	Name Text
 	// Tier colours the card; Word is the state: "reachable", "unreachable", "not tried yet".
-	Tier  string
-	Word  string
-	Since Moment
+	Tier string
+	Word string
 	// What is the product with its version, or the preset.
 	What  Text
 	Facts []Fact

@@ -4,15 +4,8 @@ import "slices"
 
 // PipelineView is the page of one pipeline.
 type PipelineView struct {
-	Frame Frame
-	Name  Text
-	// Self is the page's own address with its range, which live regions fetch again.
-	Self     string
-	AsOf     Moment
-	Every    string
-	Seconds  int
-	Late     string
-	Starting bool
+	LivePage
+	Name     Text
 	Tier     string
 	Possible string
 	Why      Text

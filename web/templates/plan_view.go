@@ -151,7 +151,6 @@ type OperationLine struct {
 // AuditView is the record of every action.
 type AuditView struct {
 	Frame Frame
-	Self  string
 	// Chain says whether the chain of hashes is whole.
 	Chain Problem
 	// Proxy says that addresses are those of a proxy; empty where they are not.
@@ -176,7 +175,6 @@ func (v AuditView) tableLabel() string {
 
 // An AuditFilter is the state of the filter form.
 type AuditFilter struct {
-	Store     string
 	Stores    []Choice
 	Key       string
 	Operation string

@@ -2,6 +2,18 @@
 // numbers, bools and times, so that a page can be rendered without anything else of the program.
 package templates
 
+// A LivePage is what pages share that follow what is judged or read.
+type LivePage struct {
+	Frame Frame
+	// Self is the page's own address with its filters, which live regions fetch again.
+	Self string
+	// AsOf is when the shown round or evaluation ended, Late why that is old; Every is the interval, Seconds the same for the script.
+	AsOf    Moment
+	Every   string
+	Seconds int
+	Late    string
+}
+
 // Frame is what every page shares: title, navigation, who is asking, and the state of the whole.
 type Frame struct {
 	Title string

@@ -2,8 +2,6 @@
 package api
 
 import (
-	"net/http"
-
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
@@ -36,12 +34,9 @@ type API struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		a := &API{deps, site}
-		get := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
-		}
 		return []web.Route{
-			get("/overview", a.overview), get("/pipelines", a.pipelines), get("/pipelines/{name}", a.pipeline), get("/marks", a.listMarks),
-			{Method: http.MethodPost, Path: "/api/v1/marks", Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: a.addMark},
+			web.APIGet("/overview", auth.Viewer, a.overview), web.APIGet("/pipelines", auth.Viewer, a.pipelines), web.APIGet("/pipelines/{name}", auth.Viewer, a.pipeline),
+			web.APIGet("/marks", auth.Viewer, a.listMarks), web.APIPost("/marks", auth.Operator, a.addMark),
 		}
 	}
 }

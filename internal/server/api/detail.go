@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 )
@@ -238,7 +239,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 		Round: snap.Round, At: web.Time(snap.At), Interval: snap.Interval.Seconds(), PipelineJSON: pipelineOf(snap, p, v, r),
 		Limits: limitsOf(p.Pipeline.Limits), Markers: map[string]web.FigureJSON{},
 		MarkersNoExpiry: f(p.MarkersNoExpiry), OldestProcessing: f(p.OldestProcessing), OldestWaiting: f(p.OldestWaiting), Stuck: f(p.Stuck), Verdicts: map[string]web.FigureJSON{}, PassAge: f(p.PassAge), Coverage: f(p.Coverage),
-		Windows: []windowJSON{}, DeadLetterQueues: []web.DeadLetterQueueJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: web.BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: SourcesOf(sourcesOf(snap, p), r), Findings: []findingJSON{}, Events: []eventJSON{},
+		Windows: []windowJSON{}, DeadLetterRoutes: RoutesOf(p), RoutesLeftOut: p.RoutesLeftOut, Baseline: web.BaselineOf(p.Baseline), BrokerDeaths: DeathsOf(p.BrokerDeaths, f), Sources: SourcesOf(sourcesOf(snap, p), r), Findings: []findingJSON{}, Events: []eventJSON{},
 	}
 	for _, w := range p.Windows {
 		d.Windows = append(d.Windows, windowOf(show.Judged{PipelineStatus: p, Verdict: v}, w, f))
@@ -249,9 +250,7 @@ func detailOf(snap *dedup.Snapshot, p *dedup.PipelineStatus, v alerts.Verdict, r
 	for verdict, x := range p.Verdicts {
 		d.Verdicts[string(verdict)] = f(x)
 	}
-	for _, q := range p.DeadLetterQueues {
-		d.DeadLetterQueues = append(d.DeadLetterQueues, r.DeadLetterQueue(q))
-	}
+	d.DeadLetterQueues = list.Map(p.DeadLetterQueues, r.DeadLetterQueue)
 	if r.Late == "" { // a hazard that was seen long ago may be gone
 		for _, x := range p.Findings {
 			d.Findings = append(d.Findings, findingJSON{x.Kind, x.Tier.String(), x.Text, x.Evidence, x.Remedy})

@@ -92,7 +92,7 @@ func (a *API) listMarks(r *web.Request) (web.Response, error) {
 // marking returns what keeps marks.
 func (a *API) marking() (markService, error) {
 	if a.deps.Marks == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of marks"}
+		return nil, web.Unavailable("This dashboard was started without a journal of marks")
 	}
 	return a.deps.Marks, nil
 }

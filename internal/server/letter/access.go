@@ -24,7 +24,7 @@ func WhyNot(r *web.Request, site web.Site, g guard, pipeline string) string {
 		return "Nothing can be looked at or moved here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(auth.Operator) {
-		return "Looking at messages and moving them needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return r.NeedsRole("Looking at messages and moving them", auth.Operator)
 	}
 	return ""
 }

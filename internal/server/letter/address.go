@@ -66,12 +66,9 @@ func KeyOf(values url.Values) (Key, error) {
 
 // Crumbs lead to a dead-letter queue of a pipeline.
 func Crumbs(base, pipeline, queue string) []templates.Crumb {
-	crumbs := []templates.Crumb{
-		{Label: templates.Plain("Dead letters", show.NameLimit), Href: base + "/dead-letters"},
-		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
-	}
+	crumbs := []templates.Crumb{show.Crumb("Dead letters", base+"/dead-letters"), show.Crumb(pipeline, base+"/pipelines/"+url.PathEscape(pipeline))}
 	if queue != "" {
-		crumbs = append(crumbs, templates.Crumb{Label: templates.Plain(queue, show.NameLimit), Href: QueueAddress(base, pipeline, queue)})
+		crumbs = append(crumbs, show.Crumb(queue, QueueAddress(base, pipeline, queue)))
 	}
 	return crumbs
 }

@@ -76,7 +76,7 @@ func MarkerWord(l deadletter.Letter, scan deadletter.Scan, base string) (word, h
 func Targets(p *dedup.PipelineStatus) []templates.Choice {
 	choices := []templates.Choice{{Label: "stay where they are", Chosen: true}}
 	for _, name := range p.Pipeline.Queues {
-		choices = append(choices, templates.Choice{Value: name, Label: "go to " + templates.Plain(name, show.NameLimit).Short})
+		choices = append(choices, templates.Choice{Value: name, Label: "go to " + show.ShortName(name)})
 	}
 	return choices
 }

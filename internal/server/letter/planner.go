@@ -35,9 +35,6 @@ type Planner struct {
 // PlanAgain plans messages of a job once more, at most as many as the form bounds it to. The bound of the job itself holds for a whole
 // queue alone: where the messages are named, no other can take their place.
 func (p Planner) PlanAgain(r *web.Request, req move.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	if !req.Whole {
 		req.Most = 0
 	}
@@ -78,7 +75,7 @@ func (p Planner) offerFewer(r *web.Request, many *move.TooMany) web.Response {
 }
 
 // FewerWord is the button that plans a move of fewer messages.
-func FewerWord(n int64) string { return "Take " + templates.Number(float64(n)) + " at most" }
+func FewerWord(n int64) string { return "Take " + templates.Number(n) + " at most" }
 
 // WholeNumber reads a whole number of a form between two bounds, and what stands otherwise where there is none.
 func WholeNumber(form url.Values, name string, otherwise, least, most int) (int, error) {

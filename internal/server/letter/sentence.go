@@ -34,7 +34,7 @@ func countText(p move.Plan) string {
 	case p.Request.Whole:
 		return "up to " + bounded(p.Ready-(int64(p.Matching)-n))
 	default:
-		return templates.Number(float64(n)) + " seen, up to " + bounded(n+unseen)
+		return templates.Number(n) + " seen, up to " + bounded(n+unseen)
 	}
 }
 
@@ -56,7 +56,7 @@ func Sentence(p move.Plan) string {
 	}
 	details := moveDetails(p)
 	if p.Request.Canary > 0 {
-		details = append(details, "the first "+show.Agree(p.Request.Canary, "one", templates.Number(float64(p.Request.Canary)))+" as a canary")
+		details = append(details, "the first "+show.Plural(p.Request.Canary, "one", templates.Number(p.Request.Canary))+" as a canary")
 	}
 	if p.Request.Filter != "" {
 		details = append(details, "selected by "+show.Within(p.Request.Filter))
@@ -77,14 +77,14 @@ func moveDetails(p move.Plan) []string {
 		}
 	}
 	if going := int64(p.Going()); p.Most > 0 && going > p.Most { // which of them are moved is not known: the order is that of the queue
-		details, repeat = append(details, "the first of "+templates.Number(float64(going))), repeat+" if they are among those"
+		details, repeat = append(details, "the first of "+templates.Number(going)), repeat+" if they are among those"
 	}
 	for _, d := range []struct {
 		n    int
 		word string
 	}{{left, "left out"}, {p.Nowhere, "with " + NowhereWord}, {p.Worn, WornWord}, {p.MayRepeat, repeat}} {
 		if d.n > 0 {
-			details = append(details, templates.Number(float64(d.n))+" "+d.word)
+			details = append(details, templates.Number(d.n)+" "+d.word)
 		}
 	}
 	return details

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/server/show"
+	"dedup-dashboard/web/templates"
 )
 
 // ClassWord is a class as pages name it.
@@ -126,7 +127,7 @@ func OutcomeTier(outcome string) string {
 }
 
 // Messages writes a number of messages.
-func Messages[N int | int64](n N) string { return show.Counted(int(n), "message") }
+func Messages[N templates.Amount](n N) string { return show.Counted(n, "message") }
 
 // FateWord is what became of a message after it was moved, as pages say it.
 func FateWord(became string) string {

@@ -31,6 +31,15 @@ func Page[T any](items []T, size, number int) []T {
 	return items[from:min(from+size, len(items))]
 }
 
+// Map makes something of each item; of none it is empty and not nil, so that JSON says [].
+func Map[T, U any](items []T, of func(T) U) []U {
+	out := make([]U, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
 // Numbered are the addresses of the pages of a path that takes nothing but their number.
 func Numbered(path string) func(page int) string {
 	return func(page int) string { return path + "?page=" + strconv.Itoa(page) }

@@ -20,7 +20,7 @@ func methodWord(m dedup.Method) string {
 	case dedup.MethodResidual:
 		return "estimated"
 	default:
-		return strings.ReplaceAll(templates.Plain(string(m), NameLimit).Short, "_", " ")
+		return strings.ReplaceAll(ShortName(string(m)), "_", " ")
 	}
 }
 

@@ -18,10 +18,10 @@ func Deaths(d *dedup.BrokerDeaths, now time.Time) templates.Deaths {
 	for _, r := range d.Reasons {
 		v.Reasons = append(v.Reasons, templates.DeathRow{Label: reasonWord(r.Reason), Figure: InflowFigure(Blameless(r.PerHour), now)})
 	}
-	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Figure(Blameless(d.Discarded), "unknown", now)})
+	v.Reasons = append(v.Reasons, templates.DeathRow{Label: "Discarded in the last hour", Figure: Reading(d.Discarded, now)})
 	v.Note = "As the broker counts deaths. What came into a dead-letter queue can be more: consumers may publish there themselves, and nobody counts that as a death."
 	if !d.Discarded.Known() {
-		v.Why = templates.Sentence(EndSentence(Capital(d.Discarded.Why))).Short
+		v.Why = Statement(d.Discarded.Why).Short
 	}
 	return v
 }
@@ -38,7 +38,7 @@ func reasonWord(reason string) string {
 	case message.DeathDeliveryLimit:
 		return "Delivery limit"
 	default:
-		return templates.Plain(reason, NameLimit).Short
+		return ShortName(reason)
 	}
 }
 
@@ -65,12 +65,12 @@ func DeathsProblem(d *dedup.BrokerDeaths) []templates.Problem {
 	case d == nil:
 		return nil
 	case !d.Discarded.Known() && strings.Contains(d.Discarded.Why, "node"):
-		return []templates.Problem{{Tier: dedup.Warning.String(), Text: templates.Sentence("Dead letters by reason are unknown: " + EndSentence(d.Discarded.Why)),
-			Remedy: templates.Sentence("List every node under prometheus_urls, and see that each answers there.")}}
+		return []templates.Problem{Problem(dedup.Warning, "Dead letters by reason are unknown: "+EndSentence(d.Discarded.Why),
+			"List every node under prometheus_urls, and see that each answers there.")}
 	case d.Discarded.Known() && d.Discarded.Value >= 1:
-		return []templates.Problem{{Tier: dedup.Warning.String(),
-			Text:   templates.Sentence(Counted(int(d.Discarded.Value), "message") + " died in the last hour in queues without a working dead-letter exchange, and " + Plural(int64(d.Discarded.Value), "is", "are") + " lost."),
-			Remedy: templates.Sentence("Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}}
+		return []templates.Problem{Problem(dedup.Warning,
+			Counted(int(d.Discarded.Value), "message")+" died in the last hour in queues without a working dead-letter exchange, and "+Plural(int(d.Discarded.Value), "is", "are")+" lost.",
+			"Give the queues whose messages matter a dead-letter exchange; the counter does not name them.")}
 	}
 	return nil
 }

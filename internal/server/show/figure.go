@@ -11,20 +11,10 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// How many characters of what comes from outside are shown.
-const (
-	NameLimit = 40  // names of queues, stores and brokers in tables
-	KeyLimit  = 60  // keys of markers
-	PartLimit = 300 // what a store or a server says within or beside a sentence of ours
-)
-
-// Within makes a name or an error from outside fit to stand in a sentence of ours, which is never cut itself.
-func Within(s string) string { return templates.Plain(s, PartLimit).Short }
-
 // Figure turns a figure into what pages show. The word stands in for the value of an unknown figure.
 func Figure(f dedup.Figure, word string, now time.Time) templates.Figure {
 	v := templates.Figure{
-		Text: word, Quality: f.Quality.String(), Known: f.Known(), Partial: f.Known() && f.Partial(),
+		Text: word, Quality: f.Quality.String(), Known: f.Known(),
 		Facts: FigureFacts(f, now),
 	}
 	if !f.Known() {
@@ -37,6 +27,11 @@ func Figure(f dedup.Figure, word string, now time.Time) templates.Figure {
 	v.Text = FigureText(f)
 	v.Note = FigureNote(f)
 	return v
+}
+
+// Reading is a figure that says why it is unknown, also where nobody has filled it in.
+func Reading(f dedup.Figure, now time.Time) templates.Figure {
+	return Figure(Blameless(f), "unknown", now)
 }
 
 // PipelineFigure is figureView of a figure of a pipeline: that a source is down is said at length once on a page, and in a
@@ -139,12 +134,8 @@ func Short(f dedup.Figure) bool { return f.Partial() && f.Window-f.Covered > f.W
 
 // FigureFacts is the provenance of a figure, known or not.
 func FigureFacts(f dedup.Figure, now time.Time) []templates.Fact {
-	facts := []templates.Fact{{Label: "Quality", Value: f.Quality.String()}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
-		}
-	}
+	facts := Facts{{Label: "Quality", Value: f.Quality.String()}}
+	add := func(label, value string) { facts.Add(label, templates.Sentence(value).Short) }
 	add("Source", f.Source)
 	add("Formula", f.Formula)
 	if f.Window > 0 {
@@ -213,6 +204,13 @@ func Late(snap *dedup.Snapshot, now time.Time) string {
 		return ""
 	}
 	return "Stale since " + Moment(snap.At, now).Text + " (" + templates.Span(age) + "): no reading has ended since then"
+}
+
+// LivePage is the head of a page that shows a snapshot; self is its address.
+func LivePage(frame templates.Frame, self string, snap *dedup.Snapshot, now time.Time) templates.LivePage {
+	return templates.LivePage{
+		Frame: frame, Self: self, AsOf: Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: Late(snap, now),
+	}
 }
 
 // Figures returns the figures of the window, or of the first one.

@@ -14,7 +14,7 @@ func SourceWord(h dedup.SourceHealth) (word, tier string) {
 	case !h.Tried:
 		return "not tried yet", dedup.TierUnknown.String()
 	case h.OK && h.Note != "":
-		return templates.Plain(h.Note, NameLimit).Short, dedup.TierUnknown.String()
+		return ShortName(h.Note), dedup.TierUnknown.String()
 	case h.OK:
 		return "reachable", dedup.Normal.String()
 	default:
@@ -30,7 +30,7 @@ func PassText(s dedup.StoreStats, now time.Time) string {
 	if s.Pass.Unfit() {
 		return Ago(s.Pass.Ended, now) + ", " + UnfitText(s.Pass)
 	}
-	return Ago(s.Pass.Ended, now) + ", " + Counted(int(s.Pass.Matched), "marker")
+	return Ago(s.Pass.Ended, now) + ", " + Counted(s.Pass.Matched, "marker")
 }
 
 // UnderWay reports whether a pass has begun and has not seen everything yet.

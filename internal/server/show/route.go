@@ -15,16 +15,16 @@ func Routes(p *dedup.PipelineStatus) templates.RouteTable {
 		t.Rows = append(t.Rows, routeRow(r))
 	}
 	if n := p.RoutesLeftOut; n > 0 {
-		t.LeftOut = fmt.Sprintf("%s %s left out.", Counted(n, "more way"), Plural(int64(n), "is", "are"))
+		t.LeftOut = fmt.Sprintf("%s %s left out.", Counted(n, "more way"), Plural(n, "is", "are"))
 	}
 	return t
 }
 
 func routeRow(r dedup.DeadLetterRoute) templates.RouteRow {
 	row := templates.RouteRow{
-		Source: templates.Plain(r.Source.Name, KeyLimit), Exchange: templates.Plain(r.Exchange, KeyLimit), Key: templates.Plain(r.RoutingKey, KeyLimit),
-		Target: templates.Plain(r.Target.Name, KeyLimit), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
-		Origin: templates.Sentence(EndSentence(Capital(originWords(r.Origin)))), Note: templates.Sentence(EndSentence(Capital(r.Note))),
+		Source: Key(r.Source.Name), Exchange: Key(r.Exchange), Key: Key(r.RoutingKey),
+		Target: Key(r.Target.Name), Role: roleWord(r.Role), Tier: roleTier(r.Role), Possible: !r.Certain,
+		Origin: Statement(originWords(r.Origin)), Note: Statement(r.Note),
 	}
 	switch {
 	case r.Source.Name == "":

@@ -157,5 +157,5 @@ func RaisedBy(p Judged, base string) (href, link string) {
 	if a == nil {
 		return "", ""
 	}
-	return AlertAddress(base, a.Key), "Alert " + templates.Plain(AlertTitle(a), NameLimit).Short
+	return AlertAddress(base, a.Key), "Alert " + ShortName(AlertTitle(a))
 }

@@ -27,5 +27,5 @@ func SchemeText(s dedup.Scheme) string {
 
 // UnfitText says that markers are there of which none is known.
 func UnfitText(p *dedup.Pass) string {
-	return Counted(int(p.Misfits), "key") + " found by match, but id fits none of them"
+	return Counted(p.Misfits, "key") + " found by match, but id fits none of them"
 }

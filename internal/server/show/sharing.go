@@ -13,10 +13,10 @@ const sharersShown = 5
 func Sharers(s dedup.Sharing) string {
 	var parts []string
 	if n := len(s.Pipelines); n > 0 {
-		parts = append(parts, Plural(int64(n), "pipeline ", "pipelines ")+namesShown(s.Pipelines))
+		parts = append(parts, Plural(n, "pipeline ", "pipelines ")+namesShown(s.Pipelines))
 	}
 	if n := len(s.Queues); n > 0 {
-		parts = append(parts, Plural(int64(n), "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
+		parts = append(parts, Plural(n, "queue ", "queues ")+namesShown(s.Queues)+" of no pipeline")
 	}
 	return strings.Join(parts, " and ")
 }

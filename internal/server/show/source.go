@@ -47,7 +47,7 @@ func (g LostGroup) Names() string {
 		}
 	}
 	if more := len(words) - LostNames; more > 0 {
-		words = append(words[:LostNames], templates.Number(float64(more))+" more")
+		words = append(words[:LostNames], templates.Number(more)+" more")
 	}
 	return Listed(words)
 }
@@ -160,6 +160,6 @@ func MethodWords(m dedup.Method) (source, counts string) {
 	case dedup.MethodResidual:
 		return "Residual interval", "acks of the broker less first completions in the store"
 	default:
-		return templates.Plain(string(m), NameLimit).Short, ""
+		return ShortName(string(m)), ""
 	}
 }

@@ -16,15 +16,12 @@ import (
 )
 
 // Counted writes a number of things: "1 broker", "2 brokers".
-func Counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return templates.Number(float64(n)) + " " + thing + "s"
+func Counted[N templates.Amount](n N, thing string) string {
+	return templates.Number(n) + " " + Plural(n, thing, thing+"s")
 }
 
-// Plural is the word for a number of things.
-func Plural(n int64, one, many string) string {
+// Plural is the word, or the form of a verb, for a number of things.
+func Plural[N templates.Amount](n N, one, many string) string {
 	if n == 1 {
 		return one
 	}
@@ -51,8 +48,14 @@ func EndSentence(s string) string {
 	return s + "."
 }
 
+// ErrorText is what may be shown of an error, as a sentence.
+func ErrorText(err error) string { return EndSentence(dedup.PublicText(err)) }
+
 // Statement is a text that stands alone: it begins with a capital and ends with a full stop.
-func Statement(s string) templates.Text { return templates.Sentence(EndSentence(Capital(s))) }
+func Statement(s string) templates.Text { return templates.Sentence(WholeSentence(s)) }
+
+// WholeSentence begins a text with a capital and ends it with a full stop.
+func WholeSentence(s string) string { return EndSentence(Capital(s)) }
 
 // Listed joins words as people do: "a, b and c".
 func Listed(words []string) string {
@@ -60,14 +63,6 @@ func Listed(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
-}
-
-// Agree is the form of a verb for a number of things.
-func Agree(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // CompareText orders texts as people do, whatever their case.
@@ -88,14 +83,6 @@ func LowerFirst(s string) string {
 		return s
 	}
 	return strings.ToLower(s[:1]) + s[1:]
-}
-
-// Sentence begins a message with a capital letter, for people.
-func Sentence(message string) string {
-	if message == "" {
-		return ""
-	}
-	return strings.ToUpper(message[:1]) + message[1:]
 }
 
 // Clean makes a foreign string fit to be shown in one line: characters that cannot be seen, or that turn the direction of
@@ -177,7 +164,7 @@ func OfThem(shares []Share) string {
 	of := " of them"
 	for _, s := range shares {
 		if s.N > 0 {
-			parts = append(parts, templates.Number(float64(s.N))+of+s.Word)
+			parts = append(parts, templates.Number(s.N)+of+s.Word)
 			of = ""
 		}
 	}

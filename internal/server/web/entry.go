@@ -31,17 +31,17 @@ func (s Site) EntryLines(r *Request, entries []admin.Entry, now time.Time, whole
 	for _, e := range entries {
 		e.Hash = s.Masker.Hash(r.Who, e.Hash)
 		l := templates.AuditLine{
-			At: show.Moment(e.At, now), Phase: PhaseWord(e.Phase), Tier: PhaseTier(e.Phase), Who: templates.Plain(e.Who, show.NameLimit), Role: templates.Plain(e.Role, show.NameLimit).Short,
-			What: actionWord(e.Action), Target: templates.Plain(e.Target, 2*show.KeyLimit), Detail: templates.Sentence(show.ReadableTimes(entryText(e), now)),
+			At: show.Moment(e.At, now), Phase: PhaseWord(e.Phase), Tier: PhaseTier(e.Phase), Who: show.Name(e.Who), Role: show.ShortName(e.Role),
+			What: actionWord(e.Action), Target: show.LongKey(e.Target), Detail: templates.Sentence(show.ReadableTimes(entryText(e), now)),
 		}
 		if e.Number > 0 {
-			l.Number = templates.Number(float64(e.Number))
+			l.Number = templates.Number(e.Number)
 		}
 		if store, key, ok := admin.MarkerOf(e.Target); ok && whole && admin.KindOf(e.Action).Step {
 			l.TargetHref = MarkerAddress(s.Base, store, key)
 		}
 		if whole {
-			l.From = strings.TrimSuffix(", "+templates.Plain(strings.TrimSpace(e.Method+" "+e.From), show.KeyLimit).Short, ", ")
+			l.From = strings.TrimSuffix(", "+show.Key(strings.TrimSpace(e.Method+" "+e.From)).Short, ", ")
 			l.Href, l.Link = s.entryLink(e)
 		}
 		lines = append(lines, l)
@@ -92,7 +92,7 @@ func PhaseWord(phase string) string {
 	case admin.Uncertain:
 		return "outcome unknown"
 	default:
-		return templates.Plain(phase, show.NameLimit).Short
+		return show.ShortName(phase)
 	}
 }
 
@@ -112,5 +112,5 @@ func PhaseTier(phase string) string {
 
 // actionWord turns the word for machines into those for people.
 func actionWord(action string) string {
-	return templates.Plain(admin.KindOf(action).Label, show.NameLimit).Short
+	return show.ShortName(admin.KindOf(action).Label)
 }

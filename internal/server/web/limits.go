@@ -28,7 +28,7 @@ var pipelineName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 // BadFilter stands in for the rows of a list whose address asks for what there is not: the form above it works all the same. Clear leads
 // to the list without a filter.
 func BadFilter(wrong error, clear string) templates.Empty {
-	return templates.Empty{Heading: "This filter cannot be used", Text: show.EndSentence(dedup.PublicText(wrong)), Href: clear, Link: "Clear the filter"}
+	return templates.Empty{Heading: "This filter cannot be used", Text: show.ErrorText(wrong), Href: clear, Link: "Clear the filter"}
 }
 
 // NotConfigured says why a list is empty that keeps what is gone too: nothing of the name is configured. It is empty where something is, where
@@ -48,5 +48,5 @@ func NotConfigured(snap *dedup.Snapshot, pipeline, store string) string {
 
 // NoPipeline says that there is no pipeline of this name.
 func NoPipeline(name string) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline named " + templates.Plain(name, show.NameLimit).Short + "."}
+	return NotFound("There is no pipeline named " + show.ShortName(name) + ".")
 }

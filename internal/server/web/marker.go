@@ -39,18 +39,18 @@ func DecodeKey(text string) (string, error) {
 func MarkerLine(m JudgedMarker, base string, offset time.Duration, now time.Time) templates.MarkerLine {
 	l := templates.MarkerLine{
 		Anchor: Anchor(m.Store, cmp.Or(m.Key, m.TooLong)), Sel: EncodeKey(m.Key), Href: MarkerAddress(base, m.Store, m.Key),
-		ID: templates.Plain(ShownID(m.Marker), show.KeyLimit), BusinessKey: templates.Plain(m.BusinessKey, show.KeyLimit), Verdict: string(m.Verdict),
+		ID: show.Key(ShownID(m.Marker)), BusinessKey: show.Key(m.BusinessKey), Verdict: string(m.Verdict),
 		Why: templates.Sentence(show.ReadableTimes(strings.Join(m.Reasons[:min(1, len(m.Reasons))], ""), now)), Life: LifeOf(m.Marker, offset, now),
-		Owner: templates.Plain(m.Owner, show.NameLimit), Detail: templates.Plain(DetailText(m.Marker), show.PartLimit),
+		Owner: show.Name(m.Owner), Detail: show.Part(DetailText(m.Marker)),
 	}
 	if m.Status != "" && m.Status != string(m.State) {
-		l.Status = templates.Plain(m.Status, show.NameLimit)
+		l.Status = show.Name(m.Status)
 	}
 	if m.Changed != nil {
 		l.Changed = changeView(*m.Changed, base, now)
 	}
 	if m.Attempts != nil {
-		l.Attempts = templates.Number(float64(*m.Attempts))
+		l.Attempts = templates.Number(*m.Attempts)
 	}
 	return l
 }
@@ -59,7 +59,7 @@ func MarkerLine(m JudgedMarker, base string, offset time.Duration, now time.Time
 func changeView(c marker.Change, base string, now time.Time) *templates.MarkerChange {
 	v := &templates.MarkerChange{Result: string(c.Result), Cleared: c.Result == dedup.Cleared, Text: show.Ago(c.At, now)}
 	if c.By != "" {
-		v.Text += " by " + templates.Plain(c.By, show.NameLimit).Short
+		v.Text += " by " + show.ShortName(c.By)
 	}
 	if c.Operation != "" {
 		v.Href = OperationAddress(base, c.Operation)

@@ -41,6 +41,11 @@ func (r *Request) Caller(p auth.Principal) admin.Caller {
 	return admin.Caller{Principal: p, From: r.From.String()}
 }
 
+// NeedsRole says that who asks lacks the role for something: "Measuring needs the role operator; you are signed in as viewer."
+func (r *Request) NeedsRole(what string, role auth.Role) string {
+	return what + " needs the role " + role.String() + "; you are signed in as " + r.Who.Role.String() + "."
+}
+
 // Handler answers one request. It returns an error instead of writing one; the server maps it to a page or to JSON.
 type Handler func(*Request) (Response, error)
 

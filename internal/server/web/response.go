@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/a-h/templ"
-
-	"dedup-dashboard/internal/dedup"
 )
 
 // Write renders the page, or the region that a live page asks for.
@@ -24,7 +22,7 @@ func (p Page) Write(w http.ResponseWriter, r *Request) error {
 			return fmt.Errorf("render fragment %s: %w", r.Fragment, err)
 		}
 		if buf.Len() == 0 {
-			return &dedup.Error{Kind: dedup.NotFound, Public: "This page has no such region"}
+			return NotFound("This page has no such region")
 		}
 	} else if err := p.Component.Render(r.Context(), &buf); err != nil {
 		return fmt.Errorf("render page: %w", err)

@@ -10,19 +10,6 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// A Route is one address of the dashboard.
-type Route struct {
-	Method string // GET answers HEAD too
-	Path   string // below the base path; {name} is a pipeline or a page, {id} a plan, an operation, a job or a silence
-	Needs  auth.Role
-	Kind   Kind
-	// Acts marks what changes something beyond sessions and settings: it goes away with read_only.
-	Acts bool
-	// OwnPages marks a GET that leaves an entry in the audit: a link of another site does not open it.
-	OwnPages bool
-	Handler  Handler
-}
-
 // Pages are the routes of a package outside the server. The server calls it once and hands it what it offers.
 type Pages func(Site) []Route
 

@@ -22,6 +22,9 @@ func Zone(r *Request) *time.Location {
 	return time.UTC
 }
 
+// Now is the time in the zone of who reads the answer.
+func (r *Request) Now() time.Time { return time.Now().In(Zone(r)) }
+
 // KeepZone is an address of ours that shows times in the zone which the address of the request asks for, as that does.
 func KeepZone(r *Request, address string) string {
 	name := r.URL.Query().Get("tz")

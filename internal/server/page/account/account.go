@@ -3,7 +3,6 @@ package account
 
 import (
 	"log/slog"
-	"net/http"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -30,15 +29,16 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		route := func(method, path string, needs auth.Role, h web.Handler) web.Route {
-			return web.Route{Method: method, Path: path, Needs: needs, Kind: web.PageKind, Handler: h}
+		// Who one is and how pages look is no change of what is watched: it stays where nothing may be changed.
+		form := func(path string, needs auth.Role, h web.Handler) web.Route {
+			rt := web.Post(path, needs, h)
+			rt.Acts = false
+			return rt
 		}
 		return []web.Route{
-			route(http.MethodGet, "/login", auth.Nobody, s.loginForm), route(http.MethodPost, "/login", auth.Nobody, s.login),
-			route(http.MethodPost, "/logout", auth.Viewer, s.logout), route(http.MethodPost, "/logout-all", auth.Viewer, s.logoutAll),
-			route(http.MethodGet, "/account", auth.Viewer, s.account), route(http.MethodPost, "/account/password", auth.Viewer, s.changePassword),
-			route(http.MethodPost, "/settings", auth.Nobody, s.settings), route(http.MethodGet, "/welcome", auth.Nobody, s.welcome),
-			route(http.MethodGet, "/setup", auth.Nobody, s.setupForm), route(http.MethodPost, "/setup", auth.Nobody, s.setup),
+			web.Get("/login", auth.Nobody, s.loginForm), form("/login", auth.Nobody, s.login), form("/logout", auth.Viewer, s.logout), form("/logout-all", auth.Viewer, s.logoutAll),
+			web.Get("/account", auth.Viewer, s.account), form("/account/password", auth.Viewer, s.changePassword), form("/settings", auth.Nobody, s.settings),
+			web.Get("/welcome", auth.Nobody, s.welcome), web.Get("/setup", auth.Nobody, s.setupForm), form("/setup", auth.Nobody, s.setup),
 		}
 	}
 }

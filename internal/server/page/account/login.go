@@ -33,9 +33,6 @@ func (s pages) loginPage(r *web.Request, status int, name, next, problem string)
 
 // login signs in.
 func (s pages) login(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	name, next := r.PostForm.Get("username"), r.PostForm.Get("next")
 	ctx, cancel := context.WithTimeout(r.Context(), hashTimeout)
 	defer cancel()
@@ -50,7 +47,7 @@ func (s pages) login(r *web.Request) (web.Response, error) {
 		return s.loginPage(r, http.StatusUnprocessableEntity, name, next, "Name or password is wrong."), nil
 	case errors.As(err, &soon):
 		s.deps.Gate.SignInFailed(r.Context(), r.From.String(), "", "too soon after others that failed")
-		return web.Later{Response: s.loginPage(r, http.StatusTooManyRequests, name, next, show.Sentence(soon.Error())+"."), After: soon.RetryAfter}, nil
+		return web.Later{Response: s.loginPage(r, http.StatusTooManyRequests, name, next, show.Capital(soon.Error())+"."), After: soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}
@@ -85,7 +82,7 @@ func (s pages) signIn(r *web.Request, name string) error {
 		return accountError(err)
 	}
 	if !ok {
-		return &dedup.Error{Kind: dedup.Conflict, Public: "The account is gone"}
+		return web.Conflict("The account is gone")
 	}
 	if err := s.deps.Sessions.Begin(r, u); err != nil {
 		return err

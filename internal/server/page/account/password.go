@@ -31,9 +31,6 @@ func (s pages) changePassword(r *web.Request) (web.Response, error) {
 	if r.Who.Method != "session" {
 		return nil, web.Invalid("A token has no password")
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	if s.deps.Auth.Configured(r.Who.Name) {
 		s.deps.Gate.PasswordRefused(r.Context(), r.Asker(), "the account is kept in the configuration")
 		return s.accountPage(r, http.StatusConflict, "", false), nil
@@ -71,7 +68,7 @@ func (s pages) changePassword(r *web.Request) (web.Response, error) {
 // newPasswordProblem says what is wrong with a new password, for the form; empty if nothing is.
 func newPasswordProblem(name, old, fresh, again string) string {
 	if err := auth.CheckPassword(fresh, name); err != nil {
-		return show.Sentence(err.Error()) + "."
+		return show.Capital(err.Error()) + "."
 	}
 	switch {
 	case fresh != again:
@@ -94,7 +91,7 @@ func (s pages) proveAgain(ctx context.Context, r *web.Request, old string) (web.
 		return s.accountPage(r, http.StatusUnprocessableEntity, "The old password is wrong.", false), nil
 	case errors.As(err, &soon):
 		s.deps.Gate.PasswordRefused(r.Context(), r.Asker(), "too soon after others that failed")
-		return web.Later{Response: s.accountPage(r, http.StatusTooManyRequests, show.Sentence(fmt.Sprint(soon))+".", false), After: soon.RetryAfter}, nil
+		return web.Later{Response: s.accountPage(r, http.StatusTooManyRequests, show.Capital(fmt.Sprint(soon))+".", false), After: soon.RetryAfter}, nil
 	case err != nil:
 		return nil, accountError(err)
 	}

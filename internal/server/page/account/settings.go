@@ -14,9 +14,6 @@ const settingsAge = 365 * 24 * time.Hour
 
 // settings stores theme and time zone in the browser and goes back to the page it came from.
 func (s pages) settings(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	chosen := r.PostForm.Get("theme")
 	if chosen != "light" && chosen != "dark" {
 		chosen = ""

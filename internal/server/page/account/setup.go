@@ -48,9 +48,6 @@ func linkError() error {
 
 // setup makes the first admin and signs them in.
 func (s pages) setup(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	token, name, password := r.PostForm.Get("token"), strings.TrimSpace(r.PostForm.Get("username")), r.PostForm.Get("password")
 	if !s.deps.FirstAdmin.Valid(token) {
 		s.deps.Gate.SignInFailed(r.Context(), r.From.String(), "", "the one-time link is not valid")
@@ -83,7 +80,7 @@ func (s pages) setupProblem(r *web.Request, name, password string) string {
 		return "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit."
 	}
 	if err := auth.CheckPassword(password, name); err != nil {
-		return show.Sentence(err.Error()) + "."
+		return show.Capital(err.Error()) + "."
 	}
 	if _, taken, err := s.deps.Auth.Lookup(r.Context(), name); err == nil && taken {
 		return "There is a user of that name already."

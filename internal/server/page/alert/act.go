@@ -87,7 +87,7 @@ func silenceFor(base string, a *alerts.AlertView) string {
 
 // acknowledgeAlert notes that the reader attends to an alert.
 func (s pages) acknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, a, err := s.postedAlert(r)
+	a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (s pages) acknowledgeAlert(r *web.Request) (web.Response, error) {
 	}
 	address := show.AlertAddress(s.site.Base, a.Key)
 	note := strings.TrimSpace(r.PostForm.Get("note"))
-	err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
+	err = s.deps.Attend.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen, time.Now().Add(span))
 	if now, worse := s.worseThanSeen(a.Key, seen, err); worse {
 		v := templates.AckedView{Heading: "It got worse", Back: address, BackWord: "Back to the alert"}
 		v.Refused = []templates.Problem{refusedAck(s.site.Base, now, err)}
@@ -116,43 +116,28 @@ func (s pages) acknowledgeAlert(r *web.Request) (web.Response, error) {
 
 // unacknowledgeAlert takes an acknowledgement back.
 func (s pages) unacknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, a, err := s.postedAlert(r)
+	a, err := s.postedAlert(r)
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
+	if err := s.deps.Attend.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
 	return web.Redirect{To: show.AlertAddress(s.site.Base, a.Key) + "#attend-title"}, nil
 }
 
-// postedAlert returns the alert that a form names, and what acts on it.
-func (s pages) postedAlert(r *web.Request) (attender, *alerts.AlertView, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, nil, web.FormError(err)
-	}
-	a, err := alertAsked(s.deps.View.View(), r.PostForm.Get("key"))
-	return service, a, err
+// postedAlert returns the alert that a form names.
+func (s pages) postedAlert(r *web.Request) (*alerts.AlertView, error) {
+	return alertAsked(s.deps.View.View(), r.PostForm.Get("key"))
 }
 
 // testChannel sends a message for trial.
 func (s pages) testChannel(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	channel := r.PostForm.Get("channel")
 	if channel == "" {
 		return nil, list.Bad("channel", "must name a channel of the configuration")
 	}
-	if err := service.Test(r.Context(), r.Asker(), channel); err != nil {
+	if err := s.deps.Attend.Test(r.Context(), r.Asker(), channel); err != nil {
 		return nil, err
 	}
 	return web.Redirect{To: s.site.Base + "/alerts?tested=" + url.QueryEscape(channel) + "#channels-title"}, nil
@@ -178,7 +163,7 @@ func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsVie
 	tested := r.URL.Query().Get("tested")
 	for _, c := range channels {
 		if tested != "" && c.Name == tested {
-			v.Note = "The channel " + templates.Plain(c.Name, show.NameLimit).Short + " took the message for trial."
+			v.Note = "The channel " + show.ShortName(c.Name) + " took the message for trial."
 		}
 		v.Rows = append(v.Rows, channelRow(c, now))
 	}
@@ -187,7 +172,7 @@ func (s pages) channelsView(r *web.Request, now time.Time) templates.ChannelsVie
 
 func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 	row := templates.ChannelRow{
-		Raw: c.Name, Name: templates.Plain(c.Name, show.NameLimit), Kind: templates.Plain(c.Kind, show.NameLimit).Short, Waiting: templates.Number(float64(c.Waiting)),
+		Raw: c.Name, Name: show.Name(c.Name), Kind: show.ShortName(c.Kind), Waiting: templates.Number(c.Waiting),
 		Oldest: show.Moment(c.Oldest, now), Success: show.Moment(c.LastSuccess, now), ErrAt: show.Moment(c.LastErrorAt, now),
 		Tier: dedup.Normal.String(), Word: "delivers",
 	}
@@ -208,7 +193,7 @@ func channelRow(c ChannelState, now time.Time) templates.ChannelRow {
 func faultsView(faults []ChannelFault, now time.Time) []templates.ChannelFault {
 	var out []templates.ChannelFault
 	for _, f := range faults {
-		out = append(out, templates.ChannelFault{Receiver: templates.Plain(f.Receiver, show.NameLimit), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
+		out = append(out, templates.ChannelFault{Receiver: show.Name(f.Receiver), Since: show.Moment(f.Since, now), Text: show.Statement(f.Text)})
 	}
 	return out
 }

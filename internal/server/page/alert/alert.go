@@ -2,9 +2,11 @@
 package alert
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -106,35 +108,28 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return append(pageRoutes(s), apiRoutes(s)...)
-	}
-}
-
-func pageRoutes(s pages) []web.Route {
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-	}
-	return []web.Route{
-		get("/alerts", s.alertsPage), get("/alerts/rules", s.rulesPage), get("/alerts/one", s.alertPage),
-		act("/alerts/acknowledge", s.acknowledgeAlert), act("/alerts/acknowledge-selected", s.acknowledgeSelected), act("/alerts/unacknowledge", s.unacknowledgeAlert),
-		act("/alerts/test", s.testChannel), get("/silences", s.silencesPage), get("/silences/new", s.newSilence),
-		act("/silences", s.makeSilence), act("/silences/{id}/expire", s.expireSilence),
-	}
-}
-
-func apiRoutes(s pages) []web.Route {
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Viewer, Kind: web.APIKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: h}
-	}
-	return []web.Route{
-		get("/alerts", s.apiAlerts), get("/alerts/one", s.apiAlert), act("/alerts/acknowledge", s.apiAcknowledgeAlert), act("/alerts/unacknowledge", s.apiUnacknowledgeAlert),
-		get("/silences", s.apiSilences), act("/silences", s.apiAddSilence), act("/silences/{id}/expire", s.apiExpireSilence), get("/rules", s.apiRules),
+		shown := []web.Route{
+			web.Get("/alerts", auth.Viewer, s.alertsPage), web.Get("/alerts/rules", auth.Viewer, s.rulesPage), web.Get("/alerts/one", auth.Viewer, s.alertPage),
+			web.Get("/silences", auth.Viewer, s.silencesPage), web.Get("/silences/new", auth.Viewer, s.newSilence),
+		}
+		tell := []web.Route{
+			web.APIGet("/alerts", auth.Viewer, s.apiAlerts), web.APIGet("/alerts/one", auth.Viewer, s.apiAlert),
+			web.APIGet("/silences", auth.Viewer, s.apiSilences), web.APIGet("/rules", auth.Viewer, s.apiRules),
+		}
+		if err := s.whyNoJudging(); err != nil {
+			tell = web.Refused(tell, err)
+		}
+		act := []web.Route{
+			web.Post("/alerts/acknowledge", auth.Operator, s.acknowledgeAlert), web.Post("/alerts/acknowledge-selected", auth.Operator, s.acknowledgeSelected),
+			web.Post("/alerts/unacknowledge", auth.Operator, s.unacknowledgeAlert), web.Post("/alerts/test", auth.Operator, s.testChannel),
+			web.Post("/silences", auth.Operator, s.makeSilence), web.Post("/silences/{id}/expire", auth.Operator, s.expireSilence),
+			web.APIPost("/alerts/acknowledge", auth.Operator, s.apiAcknowledgeAlert), web.APIPost("/alerts/unacknowledge", auth.Operator, s.apiUnacknowledgeAlert),
+			web.APIPost("/silences", auth.Operator, s.apiAddSilence), web.APIPost("/silences/{id}/expire", auth.Operator, s.apiExpireSilence),
+		}
+		if err := s.whyNoActing(); err != nil {
+			act = web.Refused(act, err)
+		}
+		return slices.Concat(shown, tell, act)
 	}
 }
 
@@ -144,29 +139,26 @@ func (s pages) alertsOffWhy() string {
 	case s.deps.View != nil:
 		return ""
 	case s.deps.Off != "":
-		return templates.Sentence(show.EndSentence(show.Capital(s.deps.Off))).Short
+		return show.Statement(s.deps.Off).Short
 	default:
 		return "This dashboard judges figures on its pages alone: no rule is evaluated here, and nobody is told of anything."
 	}
 }
 
-// judging returns the view of alerts, or why there is none.
-func (s pages) judging() (*alerts.View, error) {
+// whyNoJudging refuses what needs alerts where there are none; nil where there are.
+func (s pages) whyNoJudging() error {
 	if why := s.alertsOffWhy(); why != "" {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Alerts are switched off. " + why}
+		return web.Unavailable("Alerts are switched off. " + why)
 	}
-	return s.deps.View.View(), nil
+	return nil
 }
 
-// attending returns what acknowledges and silences.
-func (s pages) attending() (attender, error) {
-	if _, err := s.judging(); err != nil {
-		return nil, err
-	}
+// whyNoActing refuses to acknowledge and silence where nothing keeps that; nil where something does.
+func (s pages) whyNoActing() error {
 	if s.deps.Attend == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "This dashboard was started without a journal of acknowledgements and silences"}
+		return cmp.Or(s.whyNoJudging(), web.Unavailable("This dashboard was started without a journal of acknowledgements and silences"))
 	}
-	return s.deps.Attend, nil
+	return s.whyNoJudging()
 }
 
 // whyNoAttending says why this reader cannot acknowledge or silence anything; empty when they can.
@@ -177,7 +169,7 @@ func (s pages) whyNoAttending(r *web.Request) string {
 	case s.deps.Attend.WhyNot() != "":
 		return "Nothing can be acknowledged or silenced here: " + show.EndSentence(s.deps.Attend.WhyNot())
 	case !r.Who.Can(auth.Operator):
-		return "Acknowledging and silencing needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return r.NeedsRole("Acknowledging and silencing", auth.Operator)
 	}
 	return ""
 }
@@ -186,10 +178,10 @@ func (s pages) whyNoAttending(r *web.Request) string {
 func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 	frame := s.site.Frame(r, "Alerts")
 	if why := s.alertsOffWhy(); why != "" {
-		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: frame, Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{LivePage: templates.LivePage{Frame: frame}, Off: why})}, nil
 	}
 	var q query
-	now, view := time.Now().In(web.Zone(r)), s.deps.View.View()
+	now, view := r.Now(), s.deps.View.View()
 	if wrong := q.read(r.URL.Query(), view, q.pageParams()); wrong != nil {
 		v := alertsView(view, s.deps.Snapshots.Snapshot(), q, now, frame)
 		v.Rows, v.Groups, v.Count, v.Empty = nil, nil, "", web.BadFilter(wrong, v.Filter.Clear)
@@ -204,13 +196,13 @@ func (s pages) alertsPage(r *web.Request) (web.Response, error) {
 		v.Many = ackMany(q, v.Rows, frame.Base)
 	}
 	if q.pipeline != "" {
-		v.HistoryOf = templates.Plain(q.pipeline, show.NameLimit).Short
+		v.HistoryOf = show.ShortName(q.pipeline)
 		v.History = s.edgesOf(r, rule.Key{Kind: rule.OfPipeline, Subject: q.pipeline}, view, now)
 	}
 	if r.Fragment == "" {
 		v.Channels = s.channelsView(r, now)
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Alerts(v)}, nil
+	return web.Page{Component: templates.Alerts(v)}, nil
 }
 
 // alertAsked returns the alert that a request names by its key.
@@ -224,24 +216,24 @@ func alertAsked(view *alerts.View, text string) (*alerts.AlertView, error) {
 			return a, nil
 		}
 	}
-	return nil, web.NotFound("There is no alert " + templates.Plain(text, 2*show.NameLimit).Short + ": no such rule judges this subject, or it was not judged yet")
+	return nil, web.NotFound("There is no alert " + show.LongName(text).Short + ": no such rule judges this subject, or it was not judged yet")
 }
 
 // alertPage answers the page of one alert.
 func (s pages) alertPage(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
-		return web.Page{Component: templates.Alerts(templates.AlertsView{Frame: s.site.Frame(r, "Alert"), Off: why})}, nil
+		return web.Page{Component: templates.Alerts(templates.AlertsView{LivePage: templates.LivePage{Frame: s.site.Frame(r, "Alert")}, Off: why})}, nil
 	}
 	view := s.deps.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))
 	if err != nil {
 		return nil, &web.LedBack{Err: err, Href: s.site.Base + "/alerts", Word: "To the alerts"}
 	}
-	now := time.Now().In(web.Zone(r))
-	frame := s.site.Frame(r, templates.Plain(show.AlertTitle(a), show.NameLimit).Short)
+	now := r.Now()
+	frame := s.site.Frame(r, show.ShortName(show.AlertTitle(a)))
 	frame.Live = web.Live("alerts")
 	v := alertView(view, a, now, frame)
 	v.Timeline = s.edgesOf(r, a.Key, view, now)
 	s.attendViews(r, &v, view, a, now)
-	return web.Page{Status: http.StatusOK, Component: templates.Alert(v)}, nil
+	return web.Page{Component: templates.Alert(v)}, nil
 }

@@ -26,7 +26,7 @@ func Banner(view *alerts.View, base string, now time.Time) (text string, tier de
 	q := query{states: []string{stateFiring}}
 	switch {
 	case emergency > 0 && severe > 0:
-		text = show.Counted(emergency, "alert") + " in emergency, " + templates.Number(float64(severe)) + " severe"
+		text = show.Counted(emergency, "alert") + " in emergency, " + templates.Number(severe) + " severe"
 		q.tiers = []dedup.Tier{dedup.Emergency, dedup.Severe}
 	case emergency > 0:
 		text = show.Counted(emergency, "alert") + " in emergency"
@@ -42,7 +42,7 @@ func Banner(view *alerts.View, base string, now time.Time) (text string, tier de
 	href = q.address(base)
 	text += c.attended()
 	if recovering > 0 {
-		text += ", " + templates.Number(float64(recovering)) + " more recovering"
+		text += ", " + templates.Number(recovering) + " more recovering"
 	}
 	if emergency+severe == 1 && recovering == 0 {
 		text += ": " + show.Within(show.AlertTitle(oldest)) + ", " + show.Within(subjectOf(oldest.Key))
@@ -143,7 +143,7 @@ func (d Deps) Line(base, name string, now time.Time) templates.AlertLine {
 		var row templates.AlertRow
 		alertState(&row, worst, show.AlertsLate(view, now) != "", now)
 		l.Tier = row.Tier
-		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(int64(firing), "fires", "fire")+": "+firingText(worst, row, now))
+		parts = append(parts, show.Counted(firing, "alert")+" "+show.Plural(firing, "fires", "fire")+": "+firingText(worst, row, now))
 	}
 	if pending > 0 {
 		parts = append(parts, show.Counted(pending, "alert")+" pending")

@@ -98,7 +98,7 @@ func groupHead(of rule.Key, all []*alerts.AlertView, late bool, base string) tem
 			worst = a
 		}
 	}
-	g := templates.AlertGroup{Name: templates.Plain(subjectOf(of), 2*show.NameLimit), Href: subjectAddress(base, of), Count: show.Counted(n, "alert")}
+	g := templates.AlertGroup{Name: show.LongName(subjectOf(of)), Href: subjectAddress(base, of), Count: show.Counted(n, "alert")}
 	switch {
 	case late || !show.Fires(worst) && worst.Stale():
 		g.Tier = dedup.TierUnknown.String()

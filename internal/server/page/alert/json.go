@@ -121,17 +121,14 @@ func firedTier(a *alerts.AlertView) dedup.Tier {
 
 // apiAlerts lists alerts, the worst first, filtered as the page is: without a state those that fire or are pending.
 func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	q := query{attended: true}
 	if err := q.read(r.URL.Query(), view, q.params()); err != nil {
 		return nil, err
 	}
 	body := ListJSON{
 		At: web.Time(view.At), Took: view.Took.Seconds(), Interval: view.Interval.Seconds(), Stale: show.AlertsLate(view, time.Now()), Worst: view.Worst.String(),
-		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors), Alerts: []JSON{},
+		Unattended: view.Unattended.String(), Firing: view.Firing, Errors: web.OrEmpty(view.Errors),
 	}
 	var matching []*alerts.AlertView
 	for _, a := range view.Alerts {
@@ -142,9 +139,7 @@ func (s pages) apiAlerts(r *web.Request) (web.Response, error) {
 	if body.Total = len(matching); body.Total == 0 {
 		body.Note = web.NotConfigured(s.deps.Snapshots.Snapshot(), q.pipeline, "")
 	}
-	for _, a := range list.Page(matching, alertsPerAnswer, q.page) {
-		body.Alerts = append(body.Alerts, alertOf(a))
-	}
+	body.Alerts = list.Map(list.Page(matching, alertsPerAnswer, q.page), alertOf)
 	return web.JSON{Value: body}, nil
 }
 
@@ -193,10 +188,7 @@ type edgeJSON struct {
 
 // apiAlert gives everything known of one alert.
 func (s pages) apiAlert(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	a, err := alertAsked(view, r.URL.Query().Get("key"))
 	if err != nil {
 		return nil, err
@@ -254,10 +246,6 @@ func endOf(span string, until *time.Time, otherwise string, days int) (time.Time
 }
 
 func (s pages) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	var body acknowledgeAlertJSON
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
@@ -274,17 +262,13 @@ func (s pages) apiAcknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
+	if err := s.deps.Attend.Acknowledge(r.Context(), r.Asker(), a.Key.String(), body.Note, seen, until); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusCreated)
 }
 
 func (s pages) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	var body struct {
 		Key string `json:"key"`
 	}
@@ -295,7 +279,7 @@ func (s pages) apiUnacknowledgeAlert(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := service.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
+	if err := s.deps.Attend.Unacknowledge(r.Context(), r.Asker(), a.Key.String()); err != nil {
 		return nil, err
 	}
 	return s.attended(a, http.StatusOK)

@@ -76,13 +76,6 @@ func (s pages) worseThanSeen(k rule.Key, seen dedup.Tier, refused error) (*alert
 // acknowledgeSelected acknowledges each of the alerts that were ticked, with one note and one end. What one of them refuses keeps
 // none of the others.
 func (s pages) acknowledgeSelected(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	back := s.site.Base + "/alerts?choose=1"
 	keys := slices.Compact(slices.Sorted(slices.Values(r.PostForm["key"])))
 	if len(keys) == 0 || len(keys) > alertsPerPage {
@@ -96,7 +89,7 @@ func (s pages) acknowledgeSelected(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := s.acknowledgeEach(r, service, keys, seen, time.Now().Add(span))
+	v := s.acknowledgeEach(r, keys, seen, time.Now().Add(span))
 	if len(v.Refused) == 0 {
 		return web.Redirect{To: query{states: []string{stateAcked}}.address(s.site.Base)}, nil
 	}
@@ -106,7 +99,7 @@ func (s pages) acknowledgeSelected(r *web.Request) (web.Response, error) {
 
 // acknowledgeEach acknowledges alerts, and says what became of each.
 func (s pages) acknowledgeEach(
-	r *web.Request, service acknowledger, keys []string, seen map[string]dedup.Tier, until time.Time,
+	r *web.Request, keys []string, seen map[string]dedup.Tier, until time.Time,
 ) templates.AckedView {
 	var v templates.AckedView
 	var worse []*alerts.AlertView
@@ -114,10 +107,10 @@ func (s pages) acknowledgeEach(
 	for _, key := range keys {
 		a, err := alertAsked(view, key)
 		if err != nil {
-			v.Refused = append(v.Refused, notAcked(templates.Plain(key, 2*show.NameLimit).Short, err))
+			v.Refused = append(v.Refused, notAcked(show.LongName(key).Short, err))
 			continue
 		}
-		err = service.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen[key], until)
+		err = s.deps.Attend.Acknowledge(r.Context(), r.Asker(), a.Key.String(), note, seen[key], until)
 		if err == nil {
 			v.Done = append(v.Done, templates.Sentence(ackName(a)))
 			continue
@@ -137,7 +130,7 @@ func ackName(a *alerts.AlertView) string {
 
 // notAcked says why an alert was not acknowledged.
 func notAcked(name string, err error) templates.Problem {
-	return templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(name + ": " + dedup.PublicText(err))}
+	return show.Problem(dedup.Severe, show.WholeSentence(name+": "+dedup.PublicText(err)), "")
 }
 
 // refusedAck says why an alert was not acknowledged, and leads to it.

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -26,24 +27,26 @@ const (
 // alertView builds the page of one alert, without what the journal knows and without forms.
 func alertView(view *alerts.View, a *alerts.AlertView, now time.Time, frame templates.Frame) templates.AlertView {
 	v := templates.AlertView{
-		Frame: frame, Self: show.AlertAddress(frame.Base, a.Key), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
-		Seconds: max(1, int(view.Interval.Seconds())), Row: alertRow(view, a, now, frame.Base),
+		LivePage: livePage(frame, show.AlertAddress(frame.Base, a.Key), view, now), Row: alertRow(view, a, now, frame.Base),
 		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Alerts", show.NameLimit), Href: frame.Base + "/alerts"},
-			{Label: templates.Plain(subjectOf(a.Key), show.NameLimit), Href: subjectAlerts(frame.Base, a.Key)},
-			{Label: templates.Plain(show.AlertTitle(a), show.NameLimit)},
+			show.Crumb("Alerts", frame.Base+"/alerts"), show.Crumb(subjectOf(a.Key), subjectAlerts(frame.Base, a.Key)), show.Crumb(show.AlertTitle(a), ""),
 		},
 		Facts: alertFacts(a, now),
 	}
 	if a.Stale() {
-		v.Trouble = &templates.Problem{Tier: dedup.TierUnknown.String(), Text: show.Statement(staleText(a, now)), Remedy: templates.Sentence("Nothing is taken back while that is so: the alert stays as it was.")}
+		v.Trouble = new(show.Problem(dedup.TierUnknown, show.WholeSentence(staleText(a, now)), "Nothing is taken back while that is so: the alert stays as it was."))
 	}
-	for _, e := range a.Last.Evidence {
-		v.Evidence = append(v.Evidence, show.Statement(e))
-	}
+	v.Evidence = list.Map(a.Last.Evidence, show.Statement)
 	v.Evaluations = evaluationRows(a, now)
 	ruleViews(&v, a)
 	return v
+}
+
+// livePage is the head of a page that shows alerts; self is its address.
+func livePage(frame templates.Frame, self string, view *alerts.View, now time.Time) templates.LivePage {
+	return templates.LivePage{
+		Frame: frame, Self: self, AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Seconds: max(1, int(view.Interval.Seconds())), Late: show.AlertsLate(view, now),
+	}
 }
 
 // subjectAlerts is the list of alerts of the same subject; empty where the list has no such filter.
@@ -68,12 +71,8 @@ func staleText(a *alerts.AlertView, now time.Time) string {
 
 // alertFacts are the figures behind the newest judgement.
 func alertFacts(a *alerts.AlertView, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, show.Within(value)) }
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return ""
@@ -116,7 +115,7 @@ func evaluationRows(a *alerts.AlertView, now time.Time) []templates.AlertEvaluat
 		row := evaluationRow(&a.History[i], a.Last.Unit, now)
 		if n := len(rows); n > 0 && sameEvaluation(rows[n-1], row) {
 			times++
-			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(float64(times))+" times the same"
+			rows[n-1].From, rows[n-1].Times = row.At, templates.Number(times)+" times the same"
 			continue
 		}
 		rows, times = append(rows, row), 1
@@ -160,9 +159,9 @@ func ruleViews(v *templates.AlertView, a *alerts.AlertView) {
 		v.Meaning = show.Statement(r.Meaning)
 	}
 	if r.Runbook != "" {
-		v.RunbookText = templates.Plain(r.Runbook, 2*show.KeyLimit)
+		v.RunbookText = show.LongKey(r.Runbook)
 		if v.Runbook = runbookAddress(r, v.Frame.Base); docs.Path(r.Runbook) != "" {
-			v.RunbookText = templates.Plain("What to do about "+show.AlertTitle(a), 2*show.KeyLimit)
+			v.RunbookText = show.LongKey("What to do about " + show.AlertTitle(a))
 		}
 	}
 	v.Limits = ruleFacts(r)
@@ -184,12 +183,8 @@ func ruleJudges(r *rule.Rule) bool {
 
 // ruleFacts are the limits of a rule and how it is judged.
 func ruleFacts(r *rule.Rule) []templates.Fact {
-	facts := []templates.Fact{{Label: "Rule", Value: templates.Plain(r.Name, show.NameLimit).Short}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, show.PartLimit).Short})
-		}
-	}
+	facts := show.Facts{{Label: "Rule", Value: show.ShortName(r.Name)}}
+	add := func(label, value string) { facts.Add(label, show.Within(value)) }
 	add("Limits", limitsText(r))
 	if r.Measure == "duplicate_rate" || r.Measure == "ack_latency" {
 		add("Limits", "those of the pipeline, on its page")
@@ -281,7 +276,7 @@ func attention(k rule.Key, view *alerts.View, now time.Time) []web.Dated {
 	}
 	var all []web.Dated
 	add := func(kind string, at, until time.Time, by, why string) {
-		text := "by " + templates.Plain(by, show.NameLimit).Short + ", until " + show.Moment(until, now).Text
+		text := "by " + show.ShortName(by) + ", until " + show.Moment(until, now).Text
 		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(why)}})
 	}
 	if a.Ack != nil {
@@ -311,7 +306,7 @@ func (s pages) endedAcks(ctx context.Context, k rule.Key) []alerts.EndedAck {
 
 // endedAckEntries tell that somebody acknowledged an alert, and why that holds no more.
 func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
-	by := templates.Plain(e.By, show.NameLimit).Short
+	by := show.ShortName(e.By)
 	entry := func(at time.Time, kind, text, more string) web.Dated {
 		return web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(more)}}
 	}
@@ -325,7 +320,7 @@ func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
 func ackEndText(e alerts.EndedAck) string {
 	by := ""
 	if e.EndedBy != "" {
-		by = " by " + templates.Plain(e.EndedBy, show.NameLimit).Short
+		by = " by " + show.ShortName(e.EndedBy)
 	}
 	switch e.Why {
 	case alerts.AckOver:
@@ -373,9 +368,9 @@ func edgeEntry(e alerts.Transition, named bool, view *alerts.View, base string, 
 		if a, ok := view.Alert(e.Judgement.Key); ok {
 			title = show.AlertTitle(a)
 			entry.Href = show.AlertAddress(base, e.Judgement.Key)
-			entry.Link = templates.Plain(title, show.NameLimit).Short
+			entry.Link = show.ShortName(title)
 		} else {
-			entry.Text = show.Statement(templates.Plain(title, show.NameLimit).Short + ": " + edgeText(e))
+			entry.Text = show.Statement(show.ShortName(title) + ": " + edgeText(e))
 		}
 	}
 	return entry
@@ -388,7 +383,7 @@ func edgeWord(k alerts.EdgeKind) string {
 	case alerts.EdgeDeescalated:
 		return "de-escalated"
 	default:
-		return templates.Plain(string(k), show.NameLimit).Short
+		return show.ShortName(string(k))
 	}
 }
 

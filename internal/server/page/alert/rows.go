@@ -21,12 +21,11 @@ import (
 func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time, frame templates.Frame) templates.AlertsView {
 	base := frame.Base
 	v := templates.AlertsView{
-		Frame: frame, Self: q.address(base), AsOf: show.Moment(view.At, now), Every: templates.Span(view.Interval), Late: show.AlertsLate(view, now),
-		Seconds: max(1, int(view.Interval.Seconds())), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
+		LivePage: livePage(frame, q.address(base), view, now), Summary: alertSummary(view), Tabs: alertTabs(view, q, base), Filter: alertFilter(view, snap, q, base),
 		Watched: watched(view, snap),
 	}
 	for _, why := range view.Errors {
-		v.Errors = append(v.Errors, templates.Problem{Tier: dedup.Severe.String(), Text: show.Statement(why)})
+		v.Errors = append(v.Errors, show.Problem(dedup.Severe, show.WholeSentence(why), ""))
 	}
 	var matching []*alerts.AlertView
 	admitted := 0
@@ -61,9 +60,9 @@ func alertsView(view *alerts.View, snap *dedup.Snapshot, q query, now time.Time,
 		sorted.order, sorted.page = o, 1
 		return sorted.address(base)
 	})
-	v.Count = templates.Number(float64(all)) + " of " + show.Counted(admitted, "alert")
+	v.Count = templates.Number(all) + " of " + show.Counted(admitted, "alert")
 	if at.Of > 1 {
-		v.Count += ", page " + templates.Number(float64(at.Number)) + " of " + templates.Number(float64(at.Of))
+		v.Count += ", page " + templates.Number(at.Number) + " of " + templates.Number(at.Of)
 	}
 	v.Newer, v.Older = at.Beside(func(n int) string {
 		link := q
@@ -85,7 +84,7 @@ func alertTabs(view *alerts.View, q query, base string) []templates.AlertTab {
 				n++
 			}
 		}
-		return templates.AlertTab{Label: label, Count: templates.Number(float64(n)), Href: link.address(base), Current: slices.Equal(q.states, states)}
+		return templates.AlertTab{Label: label, Count: templates.Number(n), Href: link.address(base), Current: slices.Equal(q.states, states)}
 	}
 	labels := map[string]string{stateAcked: "acknowledged", stateUnknown: "cannot tell"}
 	first := "need eyes"
@@ -101,10 +100,7 @@ func alertTabs(view *alerts.View, q query, base string) []templates.AlertTab {
 
 // alertFilter is the form, with the pipelines and rules that there are.
 func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) templates.AlertFilter {
-	f := templates.AlertFilter{State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: query{states: q.states}.address(base)}
-	for _, t := range show.TiersWorstFirst() {
-		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
-	}
+	f := templates.AlertFilter{Tiers: show.TierChoices(q.tiers), State: strings.Join(q.states, ","), Any: q.narrowed(), Clear: query{states: q.states}.address(base)}
 	pipelines := map[string]bool{}
 	for i := range snap.Pipelines {
 		pipelines[snap.Pipelines[i].Pipeline.Name] = true
@@ -114,10 +110,7 @@ func alertFilter(view *alerts.View, snap *dedup.Snapshot, q query, base string) 
 			pipelines[name] = true
 		}
 	}
-	f.Pipelines = namedChoices(pipelines, q.pipeline)
-	for _, name := range ruleNames(view) {
-		f.Rules = append(f.Rules, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.rule})
-	}
+	f.Pipelines, f.Rules = namedChoices(pipelines, q.pipeline), show.NameChoices(ruleNames(view), q.rule)
 	return f
 }
 
@@ -126,11 +119,7 @@ func namedChoices(names map[string]bool, chosen string) []templates.Choice {
 	if chosen != "" {
 		names[chosen] = true
 	}
-	var out []templates.Choice
-	for _, name := range slices.SortedFunc(maps.Keys(names), show.CompareText) {
-		out = append(out, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == chosen})
-	}
-	return out
+	return show.NameChoices(slices.SortedFunc(maps.Keys(names), show.CompareText), chosen)
 }
 
 // watched says what is judged, and how often.
@@ -143,10 +132,10 @@ func watched(view *alerts.View, snap *dedup.Snapshot) string {
 			on++
 		}
 	}
-	text := show.Counted(on, "rule") + " " + show.Plural(int64(on), "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
+	text := show.Counted(on, "rule") + " " + show.Plural(on, "watches", "watch") + " " + show.Counted(len(snap.Pipelines), "pipeline") + ", " +
 		show.Counted(len(snap.Brokers), "broker") + " and " + show.Counted(len(snap.Stores), "store")
 	if off > 0 {
-		text += "; " + templates.Number(float64(off)) + " more " + show.Plural(int64(off), "is", "are") + " switched off"
+		text += "; " + templates.Number(off) + " more " + show.Plural(off, "is", "are") + " switched off"
 	}
 	return text + "."
 }
@@ -188,7 +177,7 @@ func alertSummary(view *alerts.View) string {
 	var parts []string
 	for _, t := range []dedup.Tier{dedup.Emergency, dedup.Severe, dedup.Warning} {
 		if n := counts[t]; n > 0 {
-			parts = append(parts, templates.Number(float64(n))+" "+t.String())
+			parts = append(parts, templates.Number(n)+" "+t.String())
 		}
 	}
 	if len(parts) == 0 {
@@ -236,7 +225,7 @@ func subjectAddress(base string, k rule.Key) string {
 // alertRow is one alert at a glance, in the words of its notification.
 func alertRow(view *alerts.View, a *alerts.AlertView, now time.Time, base string) templates.AlertRow {
 	r := templates.AlertRow{
-		Href: show.AlertAddress(base, a.Key), Title: templates.Plain(show.AlertTitle(a), 2*show.NameLimit), Subject: templates.Plain(subjectOf(a.Key), 2*show.NameLimit),
+		Href: show.AlertAddress(base, a.Key), Title: show.LongName(show.AlertTitle(a)), Subject: show.LongName(subjectOf(a.Key)),
 		SubjectHref: subjectAddress(base, a.Key), Why: show.Statement(cmp.Or(a.Last.Why, "no value yet")),
 	}
 	if c := a.CauseIn(now.Location()); c != "" {

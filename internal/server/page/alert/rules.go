@@ -2,7 +2,6 @@ package alert
 
 import (
 	"cmp"
-	"net/http"
 	"strings"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/alerts/rule"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -27,7 +27,7 @@ func (s pages) rulesPage(r *web.Request) (web.Response, error) {
 	for i := range view.Rules {
 		v.Rows = append(v.Rows, ruleRow(&view.Rules[i], counts[variantOf(&view.Rules[i])], v.Frame.Base))
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Rules(v)}, nil
+	return web.Page{Component: templates.Rules(v)}, nil
 }
 
 // ruleCount is how many alerts of one rule fire, and how many are pending.
@@ -63,22 +63,20 @@ func ruleRow(r *rule.Rule, c ruleCount, base string) templates.RuleRow {
 		judges = subjectOf(rule.Key{Kind: r.Kind})
 	}
 	row := templates.RuleRow{
-		Title: templates.Plain(cmp.Or(r.Title, r.Name), 2*show.NameLimit), Name: templates.Plain(r.Name, show.NameLimit), Judges: judges,
-		Limits: templates.Plain(ruleLimits(r), show.PartLimit), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
+		Title: show.LongName(cmp.Or(r.Title, r.Name)), Name: show.Name(r.Name), Judges: judges,
+		Limits: show.Part(ruleLimits(r)), For: afterText(r), Keep: templates.Span(r.Timing.KeepFiring), Off: r.Disabled,
 		Alerts: query{rule: r.Name}.address(base),
 	}
-	for _, label := range show.SortedLabels(r.Match) {
-		row.Match = append(row.Match, templates.Plain(label, 2*show.NameLimit))
-	}
+	row.Match = list.Map(show.SortedLabels(r.Match), show.LongName)
 	if r.Meaning != "" {
 		row.Meaning = show.Statement(r.Meaning)
 	}
 	row.Runbook = runbookAddress(r, base)
 	if c.firing > 0 {
-		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(int64(c.firing), "fires", "fire")
+		row.Firing = show.Counted(c.firing, "alert") + " " + show.Plural(c.firing, "fires", "fire")
 	}
 	if c.pending > 0 {
-		row.Pending = templates.Number(float64(c.pending)) + " pending"
+		row.Pending = templates.Number(c.pending) + " pending"
 	}
 	return row
 }

@@ -143,7 +143,7 @@ func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame)
 	if f.span != "" {
 		v.Durations = spans(f.span)
 		if !slices.ContainsFunc(v.Durations, func(c templates.Choice) bool { return c.Chosen }) {
-			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: templates.Plain(f.span, show.NameLimit).Short, Chosen: true})
+			v.Durations = append(v.Durations, templates.Choice{Value: f.span, Label: show.ShortName(f.span), Chosen: true})
 		}
 	}
 	rows := slices.Clone(f.matchers)
@@ -151,7 +151,7 @@ func (s pages) silenceForm(r *web.Request, f silenceForm, frame templates.Frame)
 		rows = append(rows, alerts.Matcher{Op: alerts.MatchEqual})
 	}
 	for i, m := range rows {
-		v.Rows = append(v.Rows, templates.MatcherRow{Number: templates.Number(float64(i + 1)), Label: m.Name, Value: m.Value, Ops: opChoices(m.Op)})
+		v.Rows = append(v.Rows, templates.MatcherRow{Number: templates.Number(i + 1), Label: m.Name, Value: m.Value, Ops: opChoices(m.Op)})
 	}
 	return v
 }

@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
@@ -28,7 +29,7 @@ func (s pages) silencesPage(r *web.Request) (web.Response, error) {
 	if v.Off = s.alertsOffWhy(); v.Off != "" {
 		return web.Page{Component: templates.Silences(v)}, nil
 	}
-	now, view, base := time.Now().In(web.Zone(r)), s.deps.View.View(), s.site.Base
+	now, view, base := r.Now(), s.deps.View.View(), s.site.Base
 	v.EmptyActive = "Every alert that fires is told, as routes and channels say."
 	if v.WhyNot = s.whyNoAttending(r); v.WhyNot == "" {
 		v.New = base + "/silences/new"
@@ -47,7 +48,7 @@ func (s pages) silencesPage(r *web.Request) (web.Response, error) {
 		}
 	}
 	s.endedSilences(r, &v, view, now)
-	return web.Page{Status: http.StatusOK, Component: templates.Silences(v)}, nil
+	return web.Page{Component: templates.Silences(v)}, nil
 }
 
 // sortedSilences are silences by their end, the first to end first.
@@ -101,11 +102,11 @@ func (s pages) readEnded(ctx context.Context, now time.Time) ([]alerts.Silence, 
 // silenceRow is one silence in a list.
 func silenceRow(one alerts.Silence, view *alerts.View, expire string, now time.Time) templates.SilenceRow {
 	row := templates.SilenceRow{
-		ID: templates.Plain(one.ID, show.NameLimit), Author: templates.Plain(one.Author, show.NameLimit), Reason: templates.Plain(one.Reason, show.PartLimit),
+		ID: show.Name(one.ID), Author: show.Name(one.Author), Reason: show.Part(one.Reason),
 		Starts: show.Moment(one.Starts, now), Ends: show.Moment(one.Ends, now), Expire: expire,
 	}
 	for _, m := range one.Matchers {
-		row.Matchers = append(row.Matchers, templates.Plain(m.String(), 2*show.KeyLimit))
+		row.Matchers = append(row.Matchers, show.LongKey(m.String()))
 	}
 	if one.ExpiresSoon(now, silenceSoon) {
 		row.Soon = "ends " + show.Ago(one.Ends, now)
@@ -124,15 +125,11 @@ func silenceRow(one alerts.Silence, view *alerts.View, expire string, now time.T
 
 // endSilence ends the silence that the address names.
 func (s pages) endSilence(r *web.Request) error {
-	service, err := s.attending()
-	if err != nil {
-		return err
-	}
 	id := r.PathValue("id")
 	if unescaped, err := url.PathUnescape(id); err == nil {
 		id = unescaped
 	}
-	return service.Expire(r.Context(), r.Asker(), id)
+	return s.deps.Attend.Expire(r.Context(), r.Asker(), id)
 }
 
 // expireSilence ends a silence.
@@ -149,15 +146,15 @@ func (s pages) newSilence(r *web.Request) (web.Response, error) {
 	if why := s.alertsOffWhy(); why != "" {
 		return web.Page{Component: templates.SilenceForm(templates.SilenceFormView{Frame: frame, Off: why})}, nil
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	f := readSilenceForm(r.URL.Query())
 	v := s.silenceForm(r, f, frame)
 	if f.preview {
 		if err := s.preview(r, &v, f, now); err != nil {
-			v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
+			v.Error = templates.Sentence(show.ErrorText(err))
 		}
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.SilenceForm(v)}, nil
+	return web.Page{Component: templates.SilenceForm(v)}, nil
 }
 
 // preview adds what the silence of the form would cover, and the button that makes it, where that may be. It needs no reason.
@@ -181,14 +178,7 @@ func (s pages) preview(r *web.Request, v *templates.SilenceFormView, f silenceFo
 // makeSilence makes the silence of the form, if its reader saw what these very fields cover; else that is shown first. One that is not
 // valid is shown with what is wrong.
 func (s pages) makeSilence(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	f := readSilenceForm(r.PostForm)
 	wrong := func(err error) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
@@ -198,7 +188,7 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 		if f.seen == f.marks() {
 			_ = s.preview(r, &v, f, now) // where it cannot be shown, the error says why
 		}
-		v.Error = templates.Sentence(show.EndSentence(dedup.PublicText(err)))
+		v.Error = templates.Sentence(show.ErrorText(err))
 		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
 	one, err := f.silence(r.Who.Name, now)
@@ -216,7 +206,7 @@ func (s pages) makeSilence(r *web.Request) (web.Response, error) {
 		v.Unseen = "It is not made yet: see first what it covers as it is filled in now."
 		return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.SilenceForm(v)}, nil
 	}
-	if _, err := service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
+	if _, err := s.deps.Attend.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return wrong(err)
 	}
 	return web.Redirect{To: s.site.Base + "/silences"}, nil
@@ -237,14 +227,12 @@ func coverage(one alerts.Silence, view *alerts.View, snap *dedup.Snapshot, now t
 	}
 	c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + show.Counted(len(found.Subjects), "pipeline, broker or store")
 	if n := len(found.Subjects); n != 1 {
-		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(float64(n)) + " pipelines, brokers and stores"
+		c.Line = "It keeps " + show.Counted(len(found.Alerts), "alert") + " quiet now, and can cover alerts of " + templates.Number(n) + " pipelines, brokers and stores"
 	}
 	c.Line += ", until " + show.InBothZones(one.Ends.Truncate(time.Second), now) + "."
-	for _, name := range found.Subjects[:min(len(found.Subjects), subjectsShown)] {
-		c.Subjects = append(c.Subjects, templates.Plain(name, 2*show.NameLimit))
-	}
+	c.Subjects = list.Map(found.Subjects[:min(len(found.Subjects), subjectsShown)], show.LongName)
 	if more := len(found.Subjects) - len(c.Subjects); more > 0 {
-		c.More = "And " + templates.Number(float64(more)) + " more."
+		c.More = "And " + templates.Number(more) + " more."
 	}
 	return c
 }

@@ -52,10 +52,7 @@ func silenceOf(one alerts.Silence, now time.Time) silenceJSON {
 }
 
 func (s pages) apiSilences(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	now := time.Now()
 	body := SilencesJSON{[]silenceJSON{}, []silenceJSON{}}
 	for _, one := range sortedSilences(view.Silences) {
@@ -93,10 +90,6 @@ type AddedSilenceJSON struct {
 }
 
 func (s pages) apiAddSilence(r *web.Request) (web.Response, error) {
-	service, err := s.attending()
-	if err != nil {
-		return nil, err
-	}
 	var body addSilenceJSON
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
@@ -113,7 +106,7 @@ func (s pages) apiAddSilence(r *web.Request) (web.Response, error) {
 	if body.Preview {
 		return web.JSON{Value: out}, nil
 	}
-	if out.ID, err = service.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
+	if out.ID, err = s.deps.Attend.Silence(r.Context(), r.Asker(), askedSilence(one)); err != nil {
 		return nil, err
 	}
 	return web.JSON{Status: http.StatusCreated, Value: out}, nil
@@ -213,10 +206,7 @@ func ruleOf(r *rule.Rule) RuleJSON {
 }
 
 func (s pages) apiRules(r *web.Request) (web.Response, error) {
-	view, err := s.judging()
-	if err != nil {
-		return nil, err
-	}
+	view := s.deps.View.View()
 	body := RulesJSON{[]RuleJSON{}}
 	for i := range view.Rules {
 		body.Rules = append(body.Rules, ruleOf(&view.Rules[i]))

@@ -3,7 +3,6 @@ package audit
 
 import (
 	"context"
-	"net/http"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
@@ -39,10 +38,7 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := &pages{deps, site}
-		return []web.Route{
-			{Method: http.MethodGet, Path: "/audit", Needs: auth.Operator, Kind: web.PageKind, Handler: s.page},
-			{Method: http.MethodGet, Path: "/api/v1/audit", Needs: auth.Operator, Kind: web.APIKind, Handler: s.entries},
-		}
+		return []web.Route{web.Get("/audit", auth.Operator, s.page), web.APIGet("/audit", auth.Operator, s.entries)}
 	}
 }
 

@@ -16,15 +16,13 @@ const perPage = 50
 // chain says whether the audit is whole.
 func (s *pages) chain(r *web.Request, service trail) templates.Problem {
 	state, err := service.VerifyAudit(r.Context(), r.Asker())
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	switch {
 	case err != nil:
-		return templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The chain of hashes could not be checked: " + dedup.PublicText(err))}
+		return show.Problem(dedup.TierUnknown, "The chain of hashes could not be checked: "+dedup.PublicText(err), "")
 	case state.Broken != "":
-		return templates.Problem{
-			Tier: dedup.Emergency.String(), Text: templates.Sentence("The chain of hashes is broken: " + state.Broken),
-			Remedy: templates.Sentence("Keep the file as it is, and find out who could write to it."),
-		}
+		return show.Problem(dedup.Emergency, "The chain of hashes is broken: "+state.Broken,
+			"Keep the file as it is, and find out who could write to it.")
 	case state.Entries == 0:
 		return templates.Problem{}
 	default:
@@ -51,7 +49,7 @@ func chainProves(state admin.AuditState) string {
 	case n == 1:
 		text += " The first entry is older than the key: what was changed in it before the next one was written does not show."
 	case n > 1:
-		first := templates.Number(float64(n))
+		first := templates.Number(n)
 		text += " The first " + first + " entries are older than the key: what was changed in them before the next one was written does not show."
 	}
 	return text + " An end that was cut off while the dashboard was stopped shows only against a head from the log."
@@ -61,5 +59,5 @@ func entries(n int64) string {
 	if n == 1 {
 		return "1 entry"
 	}
-	return templates.Number(float64(n)) + " entries"
+	return templates.Number(n) + " entries"
 }

@@ -57,7 +57,7 @@ type actJSON struct {
 
 // entries gives a page of the audit, newest first.
 func (s *pages) entries(r *web.Request) (web.Response, error) {
-	q, whole, err := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
+	q, whole, err := parseQuery(r.URL.Query(), r.Now())
 	if err != nil {
 		return nil, err
 	}

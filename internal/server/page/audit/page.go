@@ -16,12 +16,12 @@ import (
 // audit answers the record of every action, newest first, one row for each; or every entry of the trail. The chain is checked on
 // its first page only: that reads all of it.
 func (s *pages) page(r *web.Request) (web.Response, error) {
-	q, whole, wrong := parseQuery(r.URL.Query(), time.Now().In(web.Zone(r)))
+	q, whole, wrong := parseQuery(r.URL.Query(), r.Now())
 	service, err := s.trail()
 	if err != nil {
 		return nil, err
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	q.view = ""
 	if whole && q.Operation == "" && q.Key == "" {
 		q.view = viewEntries
@@ -104,10 +104,10 @@ func (s *pages) markersOf(r *web.Request, service trail, e admin.Entry) ([]templ
 	for _, tried := range steps[:min(len(steps), markersNamed)] {
 		store, key, whole := admin.MarkerOf(tried.Target)
 		if !whole {
-			named = append(named, templates.Crumb{Label: templates.Plain(strings.TrimPrefix(tried.Target, e.Target+"/"), show.KeyLimit)})
+			named = append(named, templates.Crumb{Label: show.Key(strings.TrimPrefix(tried.Target, e.Target+"/"))})
 			continue
 		}
-		named = append(named, templates.Crumb{Label: templates.Plain(key, show.KeyLimit), Href: web.MarkerAddress(s.site.Base, store, key)})
+		named = append(named, templates.Crumb{Label: show.Key(key), Href: web.MarkerAddress(s.site.Base, store, key)})
 	}
 	slices.Reverse(named) // in the order in which they were tried
 	return named, len(steps) > markersNamed, nil

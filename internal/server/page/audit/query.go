@@ -127,7 +127,7 @@ func dayOf(t time.Time, days int) string {
 // filter is the state of the filter form.
 func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
 	f := templates.AuditFilter{
-		Store: q.Store, Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
 		Clear: query{view: view}.address(s.site.Base),
 	}
 	q.Before, q.Limit = 0, 0
@@ -140,7 +140,7 @@ func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
 	for i := range snap.Pipelines {
 		p := &snap.Pipelines[i]
 		name := p.Pipeline.Name
-		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Pipeline})
+		f.Pipelines = append(f.Pipelines, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == q.Pipeline})
 		for _, queue := range p.DeadLetterQueues {
 			if plain := templates.Plain(queue.Name, web.MaxRef).Short; plain == queue.Name && !slices.Contains(f.Queues, plain) {
 				f.Queues = append(f.Queues, queue.Name)
@@ -149,7 +149,7 @@ func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
 	}
 	for i := range snap.Stores {
 		name := snap.Stores[i].Name
-		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: templates.Plain(name, show.NameLimit).Short, Chosen: name == q.Store})
+		f.Stores = append(f.Stores, templates.Choice{Value: name, Label: show.ShortName(name), Chosen: name == q.Store})
 	}
 	return f
 }

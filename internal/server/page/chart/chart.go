@@ -78,7 +78,7 @@ func (d Data) Chart(ctx context.Context, id string) (templates.Chart, error) {
 	case "markers":
 		err = d.markers(ctx, &c)
 	default:
-		return c, &dedup.Error{Kind: dedup.Invalid, Public: "The parameter chart must be one of " + strings.Join(IDs(), ", ") + "."}
+		return c, web.Invalid("The parameter chart must be one of " + strings.Join(IDs(), ", ") + ".")
 	}
 	if err != nil {
 		return c, fmt.Errorf("chart %s: %w", id, err)

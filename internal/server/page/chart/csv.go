@@ -3,7 +3,6 @@ package chart
 import (
 	"context"
 	"math"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -31,7 +30,7 @@ func New(deps Deps) Charts { return Charts{deps} }
 
 // Pages returns the route of charts as tables.
 func (s Charts) Pages(web.Site) []web.Route {
-	return []web.Route{{Method: http.MethodGet, Path: "/pipelines/{name}/chart.csv", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.csv}}
+	return []web.Route{web.Get("/pipelines/{name}/chart.csv", auth.Viewer, s.csv)}
 }
 
 // Draw draws the charts of the pipeline whose page is at path, all of them or none: missing says why.

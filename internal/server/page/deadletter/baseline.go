@@ -41,12 +41,10 @@ type baselinePages struct {
 // Pages returns the routes that acknowledge dead letters.
 func (b Baselines) Pages(site web.Site) []web.Route {
 	s := baselinePages{b, site}
-	act := func(prefix string, kind web.Kind, path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: prefix + "/pipelines/{name}/dead-letters/baseline" + path, Needs: auth.Operator, Kind: kind, Acts: true, Handler: h}
-	}
+	const of = "/pipelines/{name}/dead-letters/baseline"
 	return []web.Route{
-		act("", web.PageKind, "", s.acknowledge), act("", web.PageKind, "/remove", s.forget),
-		act("/api/v1", web.APIKind, "", s.apiAcknowledge), act("/api/v1", web.APIKind, "/remove", s.apiForget),
+		web.Post(of, auth.Operator, s.acknowledge), web.Post(of+"/remove", auth.Operator, s.forget),
+		web.APIPost(of, auth.Operator, s.apiAcknowledge), web.APIPost(of+"/remove", auth.Operator, s.apiForget),
 	}
 }
 
@@ -70,7 +68,7 @@ func (b Baselines) View(r *web.Request, p *dedup.PipelineStatus, path string, no
 		v.WhyNot = "Nothing can be acknowledged here: " + show.EndSentence(why)
 		return v
 	case !r.Who.Can(auth.Operator):
-		v.WhyNot = "Acknowledging dead letters needs the role " + auth.Operator.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		v.WhyNot = r.NeedsRole("Acknowledging dead letters", auth.Operator)
 		return v
 	}
 	path += "/dead-letters/baseline"
@@ -82,7 +80,7 @@ func (b Baselines) View(r *web.Request, p *dedup.PipelineStatus, path string, no
 		if !p.SharingUnknown {
 			v.Own = strconv.FormatInt(int64(depth.Low), 10)
 		}
-		v.Button = "Acknowledge " + show.Counted(int(n), "dead letter")
+		v.Button = "Acknowledge " + show.Counted(n, "dead letter")
 	}
 	return v
 }
@@ -93,9 +91,9 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	if b == nil {
 		return "None is acknowledged: each colours the board. Acknowledge those that are known, and only later ones do; the messages stay where they are."
 	}
-	text := show.Counted(int(b.Count), "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
+	text := show.Counted(b.Count, "dead letter") + " " + show.Plural(b.Count, "is", "are") + " acknowledged"
 	if b.Count != b.Acknowledged {
-		text += ", of " + templates.Number(float64(b.Acknowledged)) + " at first"
+		text += ", of " + templates.Number(b.Acknowledged) + " at first"
 	}
 	text += ", by " + show.Within(b.By) + " " + show.Moment(b.At, now).Text + ": “" + templates.Plain(b.Reason, 500).Short + "”. What lies beyond colours the board."
 	switch {
@@ -104,7 +102,7 @@ func baselineLine(p *dedup.PipelineStatus, now time.Time) string {
 	case !b.Split:
 		return text + " How many of them are in queues of this pipeline alone is not known: take it back and acknowledge again, else what happens in the shared queues can count as new here."
 	}
-	return text + " " + templates.Number(float64(b.Own)) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
+	return text + " " + templates.Number(b.Own) + " of them " + show.Plural(b.Own, "is", "are") + " in queues of this pipeline alone, the rest in shared ones."
 }
 
 // acknowledge makes the dead letters that the page showed the baseline of a pipeline.
@@ -112,9 +110,6 @@ func (s baselinePages) acknowledge(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
 	}
 	count, err := strconv.ParseInt(r.PostForm.Get("count"), 10, 64)
 	if err != nil {
@@ -137,9 +132,6 @@ func (s baselinePages) forget(r *web.Request) (web.Response, error) {
 	service, err := s.acknowledging()
 	if err != nil {
 		return nil, err
-	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
 	}
 	if err := service.Forget(r.Context(), r.Asker(), r.PathValue("name"), strings.TrimSpace(r.PostForm.Get("reason"))); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ package deadletter
 import (
 	"context"
 	"log/slog"
-	"net/http"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
@@ -52,20 +51,10 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		get := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
-		}
-		act := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-		}
-		api := func(r web.Route) web.Route {
-			r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
-			return r
-		}
 		const one = "/pipelines/{name}/dead-letters"
 		return []web.Route{
-			get("/dead-letters", s.deadOverview), get(one, s.deadQueue), act(one+"/scan", s.scan),
-			api(get("/dead-letters", s.apiOverview)), api(get(one, s.apiDeadLetters)), api(act(one+"/scan", s.apiScan)),
+			web.Get("/dead-letters", auth.Viewer, s.deadOverview), web.Get(one, auth.Viewer, s.deadQueue), web.Post(one+"/scan", auth.Operator, s.scan),
+			web.APIGet("/dead-letters", auth.Viewer, s.apiOverview), web.APIGet(one, auth.Viewer, s.apiDeadLetters), web.APIPost(one+"/scan", auth.Operator, s.apiScan),
 		}
 	}
 }

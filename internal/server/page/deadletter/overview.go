@@ -21,15 +21,14 @@ const jobsLooked = 50
 
 // deadOverview answers the list of every pipeline with dead letters.
 func (s pages) deadOverview(r *web.Request) (web.Response, error) {
-	snap, now := s.deps.Snapshots.Snapshot(), time.Now().In(web.Zone(r))
+	snap, now := s.deps.Snapshots.Snapshot(), r.Now()
 	v := templates.DeadLettersView{
-		Frame: s.site.Frame(r, "Dead letters"), Self: s.site.Base + "/dead-letters", AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval),
-		Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Empty: noDeadLettersAtAll(snap),
+		LivePage: show.LivePage(s.site.Frame(r, "Dead letters"), s.site.Base+"/dead-letters", snap, now), Empty: noDeadLettersAtAll(snap),
 	}
 	v.Frame.Live = web.Live("overview")
 	running := s.runningJobs(r)
 	for _, p := range mostDeadFirst(snap) {
-		link := templates.Crumb{Label: templates.Plain(p.Pipeline.Name, show.NameLimit), Href: letter.QueueAddress(s.site.Base, p.Pipeline.Name, "")}
+		link := show.Crumb(p.Pipeline.Name, letter.QueueAddress(s.site.Base, p.Pipeline.Name, ""))
 		switch {
 		case show.Dropped(p) != "":
 			v.Rows = append(v.Rows, s.deadPipeline(p, running, now))
@@ -118,17 +117,17 @@ func noDeadLettersAtAll(snap *dedup.Snapshot) templates.Empty {
 func (s pages) deadPipeline(p *dedup.PipelineStatus, running map[string]string, now time.Time) templates.DeadPipeline {
 	base, name := s.site.Base, p.Pipeline.Name
 	row := templates.DeadPipeline{
-		Name: templates.Plain(name, show.NameLimit), Href: letter.QueueAddress(base, name, ""), Depth: show.Figure(show.Blameless(p.DeadLetters), "unknown", now),
+		Name: show.Name(name), Href: letter.QueueAddress(base, name, ""), Depth: show.Reading(p.DeadLetters, now),
 		Inflow: show.InflowFigure(show.Blameless(show.Figures(p, time.Hour).DeadLetterInflow), now),
 	}
 	if lost := show.Dropped(p); lost != "" {
 		row.Lost = templates.Sentence(lost)
 	}
 	if b := p.Baseline; b != nil && p.DeadLetters.Known() {
-		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(float64(b.Count)) + " acknowledged"
+		row.Fresh = templates.Number(max(0, p.DeadLetters.High-float64(b.Count))) + " new, " + templates.Number(b.Count) + " acknowledged"
 	}
 	for _, q := range p.DeadLetterQueues {
-		line := templates.DeadQueueLine{Name: templates.Plain(q.Name, show.NameLimit), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now)}
+		line := templates.DeadQueueLine{Name: show.Name(q.Name), Href: letter.QueueAddress(base, name, q.Name), Depth: show.Reading(q.Depth, now)}
 		if q.Shared.Any() {
 			line.Shared = templates.Sentence("shared with " + show.Sharers(q.Shared))
 		}

@@ -6,7 +6,6 @@ import (
 
 	"dedup-dashboard/internal/admin/deadletter"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/internal/server/web"
@@ -47,7 +46,7 @@ func parseDeadQuery(values url.Values, now time.Time) query {
 	q.bad = list.Read(values, q.params()...)
 	var err error
 	if q.filter, err = deadletter.ParseFilter(q.text, now); err != nil {
-		q.wrong = show.EndSentence(dedup.PublicText(err))
+		q.wrong = show.ErrorText(err)
 		q.text = show.Clean(q.text, deadletter.MaxFilter)
 	}
 	return q

@@ -58,13 +58,13 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 	if d.q.queue == "" {
 		return web.Page{Component: templates.NoDeadQueue(s.noDeadQueue(r, d))}, nil
 	}
-	frame := s.site.Frame(r, "Dead letters of "+templates.Plain(d.p.Pipeline.Name, show.NameLimit).Short)
+	frame := s.site.Frame(r, "Dead letters of "+show.ShortName(d.p.Pipeline.Name))
 	frame.Live = web.Live("pipeline:" + d.p.Pipeline.Name)
 	status, view := http.StatusOK, d.page(frame)
 	switch {
 	case d.q.bad != nil:
 		status = http.StatusBadRequest
-		view.Notes = append(view.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(dedup.PublicText(d.q.bad)))})
+		view.Notes = append(view.Notes, show.Problem(dedup.TierUnknown, show.ErrorText(d.q.bad), ""))
 	case d.q.wrong != "":
 		status = http.StatusUnprocessableEntity
 	}
@@ -73,7 +73,7 @@ func (s pages) deadQueue(r *web.Request) (web.Response, error) {
 
 func (s pages) queuePage(r *web.Request) (queuePage, error) {
 	name := r.PathValue("name")
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	q := parseDeadQuery(r.URL.Query(), now)
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(name)
@@ -156,9 +156,9 @@ func asCounted(p *dedup.PipelineStatus, queue string) deadletter.QueueView {
 func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 	name := d.p.Pipeline.Name
 	v := templates.DeadQueueView{
-		Frame: frame, Self: d.q.address(d.path), Crumbs: letter.Crumbs(d.base, name, ""), Name: templates.Plain(d.view.Queue.Name, show.KeyLimit), Kind: "Dead letters in",
-		Parking: d.q.parking, AsOf: show.Moment(d.snap.At, d.now), Every: templates.Span(d.snap.Interval), Late: show.Late(d.snap, d.now), Seconds: int(d.snap.Interval.Seconds()),
-		Depth: show.Figure(show.Blameless(d.view.Queue.Depth), "unknown", d.now), Facts: d.facts(),
+		LivePage: show.LivePage(frame, d.q.address(d.path), d.snap, d.now), Crumbs: letter.Crumbs(d.base, name, ""), Name: show.Key(d.view.Queue.Name), Kind: "Dead letters in",
+		Parking: d.q.parking,
+		Depth:   show.Reading(d.view.Queue.Depth, d.now), Facts: d.facts(),
 	}
 	if d.q.parking {
 		v.Kind, v.Other, v.OtherWord = "Parking queue", letter.QueueAddress(d.base, name, d.q.queue), "Its dead-letter queue"
@@ -171,7 +171,7 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 			q.Depth = d.view.Queue.Depth
 		}
 		v.Queues = append(v.Queues, templates.Tab{
-			Label: templates.Plain(q.Name, show.NameLimit).Short, Count: show.Figure(show.Blameless(q.Depth), "unknown", d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
+			Label: show.ShortName(q.Name), Count: show.Reading(q.Depth, d.now).Text, Href: letter.QueueAddress(d.base, name, q.Name), Active: q.Name == d.q.queue,
 		})
 	}
 	if d.view.Job != "" {
@@ -196,13 +196,9 @@ func (d queuePage) page(frame templates.Frame) templates.DeadQueueView {
 
 func (d queuePage) facts() []templates.Fact {
 	q := d.view.Queue
-	facts := []templates.Fact{{Label: "Virtual host", Value: templates.Plain(q.Vhost, show.NameLimit).Short}}
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: value})
-		}
-	}
-	add("Type", templates.Plain(q.Type, show.NameLimit).Short)
+	facts := show.Facts{{Label: "Virtual host", Value: show.ShortName(q.Vhost)}}
+	add := facts.Add
+	add("Type", show.ShortName(q.Type))
 	add("Found by", templates.Sentence(q.Found).Short)
 	if q.Consumers.Known() {
 		add("Consumers", templates.Number(q.Consumers.Value))
@@ -225,7 +221,7 @@ func (d queuePage) look() templates.LookForm {
 		Effects: show.Texts(d.view.Effects, d.now), Again: d.view.Scan != nil,
 	}
 	for _, n := range []int{100, 1000, deadletter.MaxScan} {
-		label := "the first " + templates.Number(float64(n))
+		label := "the first " + templates.Number(n)
 		l.Limits = append(l.Limits, templates.Choice{Value: strconv.Itoa(n), Label: label, Chosen: n == 1000})
 	}
 	return l
@@ -256,7 +252,7 @@ func (d queuePage) wholeForm() templates.WholeForm {
 			w.Buttons = []templates.Choice{{Value: "restore-whole", Label: "Preview restore of the whole queue"}}
 		}
 		if w.Denied = letter.NeedsAdmin(d.who, "Moving a whole queue"); w.Denied != "" && !d.q.parking && d.view.OperatorLimit > 0 {
-			w.First, w.FirstWord = "requeue-head", "Preview requeue of the first "+templates.Number(float64(d.view.OperatorLimit))
+			w.First, w.FirstWord = "requeue-head", "Preview requeue of the first "+templates.Number(d.view.OperatorLimit)
 		}
 	}
 	return w
@@ -264,15 +260,12 @@ func (d queuePage) wholeForm() templates.WholeForm {
 
 // scanSentence says how much of a queue was looked at, when and by whom.
 func scanSentence(scan deadletter.Scan, now time.Time) string {
-	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(float64(len(scan.Letters))), templates.Number(float64(scan.Ready)), show.Moment(scan.At, now).Text,
-		templates.Plain(scan.By, show.NameLimit).Short)
+	return fmt.Sprintf("%s of %s looked at, at %s, by %s", templates.Number(len(scan.Letters)), templates.Number(scan.Ready), show.Moment(scan.At, now).Text,
+		show.ShortName(scan.By))
 }
 
 // scan looks at the head of a dead-letter queue and leads back to its page.
 func (s pages) scan(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	service, err := s.service()
 	if err != nil {
 		return nil, err

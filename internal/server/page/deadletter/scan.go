@@ -18,7 +18,7 @@ import (
 // scanView shows what a look found, under the filter of the page.
 func (d queuePage) scanView(scan deadletter.Scan) templates.ScanView {
 	v := templates.ScanView{
-		Sentence: scanSentence(scan, d.now), Until: show.Moment(scan.At.Add(deadletter.ScanLife), d.now), Effects: show.Texts(scan.Effects, d.now), GroupBy: groupWord(d.q.by),
+		Sentence: scanSentence(scan, d.now), GroupBy: groupWord(d.q.by),
 		Notes: scanNotes(scan), Filter: d.letterFilter(), CSV: d.exportAddress("csv", scan),
 	}
 	if scan.Short != "" {
@@ -41,10 +41,8 @@ func (d queuePage) scanView(scan deadletter.Scan) templates.ScanView {
 func scanNotes(scan deadletter.Scan) []templates.Problem {
 	var notes []templates.Problem
 	if scan.StoreFailed != "" {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: templates.Sentence("No marker could be looked up, so that nothing can be predicted: " + show.EndSentence(scan.StoreFailed)),
-			Remedy: templates.Sentence("Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."),
-		})
+		notes = append(notes, show.Problem(dedup.Severe, "No marker could be looked up, so that nothing can be predicted: "+show.EndSentence(scan.StoreFailed),
+			"Look again when the store answers: what is unknown is left out of a requeue unless you choose otherwise."))
 	}
 	return notes
 }
@@ -69,7 +67,7 @@ func (d queuePage) classTiles(scan deadletter.Scan) []templates.ClassTile {
 	for _, c := range preflight.Classes() {
 		filter := "class:" + string(c)
 		tiles = append(tiles, templates.ClassTile{
-			Class: string(c), Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Meaning: letter.ClassMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
+			Word: letter.ClassWord(c), Tier: letter.ClassTier(c), Meaning: letter.ClassMeaning(c), Count: scan.Classes[c], Href: d.q.with(filter).address(d.path) + "#messages", On: d.q.filter.String() == filter,
 		})
 	}
 	return tiles
@@ -106,15 +104,15 @@ func (d queuePage) groups(v *templates.ScanView, scan deadletter.Scan) {
 // groupValue is what a group shares, in words.
 func groupValue(key deadletter.GroupKey, value string, now time.Time) templates.Text {
 	if value == "" {
-		return templates.Plain("none", show.NameLimit)
+		return show.Name("none")
 	}
 	if key == deadletter.ByReason {
-		return templates.Plain(letter.DeathWord(value), show.KeyLimit)
+		return show.Key(letter.DeathWord(value))
 	}
 	if at, err := time.Parse("2006-01-02T15:04Z", value); key == deadletter.ByHour && err == nil {
-		return templates.Plain(at.In(now.Location()).Format("2 Jan 15:04")+"–"+at.In(now.Location()).Add(time.Hour).Format("15:04"), show.NameLimit)
+		return show.Name(at.In(now.Location()).Format("2 Jan 15:04") + "–" + at.In(now.Location()).Add(time.Hour).Format("15:04"))
 	}
-	return templates.Plain(value, show.KeyLimit)
+	return show.Key(value)
 }
 
 func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []deadletter.Letter) {
@@ -128,9 +126,9 @@ func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []
 		q.page = n
 		return q.address(d.path) + "#messages"
 	})
-	v.Listed = letter.Messages(len(matching)) + " that " + show.Plural(int64(len(matching)), "was", "were") + " looked at"
+	v.Listed = letter.Messages(len(matching)) + " that " + show.Plural(len(matching), "was", "were") + " looked at"
 	if d.q.text != "" {
-		v.Listed = templates.Number(float64(len(matching))) + " of " + templates.Number(float64(len(scan.Letters))) + " that were looked at match"
+		v.Listed = templates.Number(len(matching)) + " of " + templates.Number(len(scan.Letters)) + " that were looked at match"
 	}
 	switch {
 	case d.q.wrong != "":
@@ -145,9 +143,9 @@ func (d queuePage) rows(v *templates.ScanView, scan deadletter.Scan, matching []
 
 func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templates.LetterLine {
 	line := templates.LetterLine{
-		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: templates.Plain(l.ID, show.KeyLimit), Type: templates.Plain(l.MessageType(), show.NameLimit), Exception: templates.Plain(l.Exception, show.KeyLimit),
-		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: templates.Plain("never dead-lettered", show.NameLimit),
-		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class),
+		Ref: l.Ref, Href: d.letterPath(scan, l.Ref), ID: show.Key(l.ID), Type: show.Name(l.MessageType()), Exception: show.Key(l.Exception),
+		Size: templates.Bytes(float64(l.Size)), Died: show.Moment(l.LastDied(), d.now), Reason: show.Name("never dead-lettered"),
+		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class),
 	}
 	if first := l.FirstDied(); !first.Equal(l.LastDied()) {
 		line.FirstDied = show.Moment(first, d.now)
@@ -159,12 +157,12 @@ func (d queuePage) letterLine(scan deadletter.Scan, l deadletter.Letter) templat
 		}
 	}
 	if len(l.Deaths) > 0 {
-		line.Reason = templates.Plain(letter.DeathWord(l.Deaths[0].Reason), show.NameLimit)
+		line.Reason = show.Name(letter.DeathWord(l.Deaths[0].Reason))
 	}
 	if source, ok := l.Source(); ok {
-		line.Source = templates.Plain(source, show.NameLimit)
+		line.Source = show.Name(source)
 	}
-	line.Failure = templates.Plain(l.Failure, show.PartLimit)
+	line.Failure = show.Part(l.Failure)
 	if l.Requeues > 0 {
 		line.Requeues = "requeued " + show.HowOften(l.Requeues) + " before"
 	}

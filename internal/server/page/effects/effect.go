@@ -13,7 +13,7 @@ import (
 // Section shows the double effects of a pipeline, at most so many from the first on.
 func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Time) templates.EffectsView {
 	e := p.Effects
-	v := templates.EffectsView{Store: p.Pipeline.Store, Href: path + "/effects", CSV: path + "/effects.csv"}
+	v := templates.EffectsView{Href: path + "/effects", CSV: path + "/effects.csv"}
 	if e == nil {
 		v.Missing = true
 		return v
@@ -31,9 +31,9 @@ func Section(p *dedup.PipelineStatus, path string, number, most int, now time.Ti
 	}
 	v.Notes = notes(e)
 	for _, k := range list.Page(e.Keys, most, number) {
-		row := templates.EffectRow{Key: templates.Plain(k.Key, show.KeyLimit), Count: templates.Number(float64(k.Count)), Found: "at the first check, or behind a cut"}
+		row := templates.EffectRow{Key: show.Key(k.Key), Count: templates.Number(k.Count), Found: "at the first check, or behind a cut"}
 		if k.Key == "" {
-			row.Key = templates.Plain("(empty)", show.KeyLimit)
+			row.Key = show.Key("(empty)")
 		}
 		if !k.Found.IsZero() {
 			row.At, row.Fresh, row.Found = show.Moment(k.Found, now), now.Sub(k.Found) < 24*time.Hour, ""
@@ -62,14 +62,14 @@ func line(e *dedup.EffectCheck, now time.Time) templates.Text {
 	if e.AtLeast {
 		least = "at least "
 	}
-	fresh := templates.Number(float64(e.Fresh))
+	fresh := templates.Number(e.Fresh)
 	if e.FreshAtLeast {
 		fresh = "at least " + fresh
 	}
-	text := least + show.Counted(int(e.Total), "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
+	text := least + show.Counted(e.Total, "business key") + " " + show.Plural(e.Total, "was", "were") + " done more than once, as of " + show.Ago(e.At, now) + ": " +
 		fresh + " new in the last 24 h"
 	if e.Baseline > 0 {
-		text += ", " + templates.Number(float64(e.Baseline)) + " there at the first check, " + show.Moment(e.Since, now).Text
+		text += ", " + templates.Number(e.Baseline) + " there at the first check, " + show.Moment(e.Since, now).Text
 	}
 	return show.Statement(text)
 }
@@ -102,10 +102,10 @@ func notes(e *dedup.EffectCheck) []string {
 		notes = append(notes, "The answer is longer than max_rows: there are more keys, and which of them are new cannot be told. Narrow the query to recent rows, or raise effect_check.max_rows.")
 	}
 	if e.NullRows > 0 {
-		notes = append(notes, show.Counted(int(e.NullRows), "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
+		notes = append(notes, show.Counted(e.NullRows, "row")+" of the answer without a key (NULL) "+show.Plural(e.NullRows, "is", "are")+" left out: they cannot be told apart.")
 	}
 	if e.SingleRows > 0 {
-		notes = append(notes, show.Counted(int(e.SingleRows), "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
+		notes = append(notes, show.Counted(e.SingleRows, "row")+" of the answer with a count below 2 "+show.Plural(e.SingleRows, "is", "are")+" left out: add HAVING COUNT(*) > 1 to the query.")
 	}
 	return notes
 }

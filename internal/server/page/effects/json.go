@@ -3,7 +3,6 @@ package effects
 import (
 	"time"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/web"
 )
 
@@ -40,7 +39,7 @@ type keyJSON struct {
 func (s pages) api(r *web.Request) (web.Response, error) {
 	snap, p, err := s.of(r)
 	if err != nil && snap == nil && s.snapshots.Snapshot().Round == 0 {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is known yet: the first round has not ended; try again in a moment"}
+		return nil, web.Unavailable("Nothing is known yet: the first round has not ended; try again in a moment")
 	}
 	if err != nil {
 		return nil, err

@@ -2,10 +2,8 @@ package effects
 
 import (
 	"cmp"
-	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -31,11 +29,8 @@ type pages struct {
 func New(s snapshots) web.Pages {
 	return func(site web.Site) []web.Route {
 		p := pages{s, site}
-		get := func(path string, k web.Kind, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: k, Handler: h}
-		}
 		const of = "/pipelines/{name}/effects"
-		return []web.Route{get(of, web.PageKind, p.list), get(of+".csv", web.PageKind, p.csv), get("/api/v1"+of, web.APIKind, p.api)}
+		return []web.Route{web.Get(of, auth.Viewer, p.list), web.Get(of+".csv", auth.Viewer, p.csv), web.APIGet(of, auth.Viewer, p.api)}
 	}
 }
 
@@ -59,14 +54,13 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 	if err := list.Read(r.URL.Query(), list.PageNumber(&number)); err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
-	name := templates.Plain(p.Pipeline.Name, show.NameLimit)
+	now := r.Now()
+	name := show.Name(p.Pipeline.Name)
 	frame := s.site.Frame(r, "Double effects of "+name.Short)
 	frame.Live = web.Live("pipeline:" + p.Pipeline.Name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.EffectsPage{
-		Frame: frame, Name: name, Pipeline: path, Self: path + "/effects?page=" + strconv.Itoa(number), AsOf: show.Moment(snap.At, now),
-		Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now),
+		LivePage: show.LivePage(frame, path+"/effects?page="+strconv.Itoa(number), snap, now), Name: name, Pipeline: path,
 		Effects: Section(p, path, number, perPage, now),
 	}
 	if number > 1 {
@@ -75,7 +69,7 @@ func (s pages) list(r *web.Request) (web.Response, error) {
 	if v.Effects.Total > number*perPage {
 		v.Older = path + "/effects?page=" + strconv.Itoa(number+1)
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.Effects(v)}, nil
+	return web.Page{Component: templates.Effects(v)}, nil
 }
 
 // csv answers the list as a table, to be worked through by whoever undoes the second effects.
@@ -89,7 +83,7 @@ func (s pages) csv(r *web.Request) (web.Response, error) {
 		return nil, noCheck(p)
 	}
 	if e.At.IsZero() {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "The effect check has not succeeded yet; " + show.Within(cmp.Or(e.Err, "it has not run"))}
+		return nil, web.Unavailable("The effect check has not succeeded yet; " + show.Within(cmp.Or(e.Err, "it has not run")))
 	}
 	table := list.NewTable(p.Pipeline.Name+"-double-effects.csv", []list.Column[dedup.EffectKey]{
 		{Head: "business_key", Cell: func(k dedup.EffectKey) string { return templates.Escape(k.Key) }},
@@ -102,5 +96,5 @@ func (s pages) csv(r *web.Request) (web.Response, error) {
 }
 
 func noCheck(p *dedup.PipelineStatus) error {
-	return &dedup.Error{Kind: dedup.NotFound, Public: "Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration"}
+	return web.NotFound("Pipeline " + show.Within(p.Pipeline.Name) + " has no effect check: add effect_check to it in the configuration")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -34,10 +33,7 @@ type pages struct{ site web.Site }
 func New() web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{site}
-		return []web.Route{
-			{Method: http.MethodGet, Path: "/docs", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.index},
-			{Method: http.MethodGet, Path: "/docs/{name}", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.page},
-		}
+		return []web.Route{web.Get("/docs", auth.Viewer, s.index), web.Get("/docs/{name}", auth.Viewer, s.page)}
 	}
 }
 
@@ -55,7 +51,7 @@ func (s pages) index(r *web.Request) (web.Response, error) {
 		}
 		v.Pages = append(v.Pages, templates.GuideLink{Title: titleOf(markdown), Href: s.site.Base + docs.Path(file)})
 	}
-	return web.Page{Status: http.StatusOK, Component: templates.GuideIndexPage(v)}, nil
+	return web.Page{Component: templates.GuideIndexPage(v)}, nil
 }
 
 // page shows one page of the documentation, so that what a page or a notification refers to is one click away at night.
@@ -72,9 +68,9 @@ func (s pages) page(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	title := titleOf(markdown)
-	return web.Page{Status: http.StatusOK, Component: templates.GuidePage(templates.Guide{
+	return web.Page{Component: templates.GuidePage(templates.Guide{
 		Frame: s.site.Frame(r, title), HTML: html,
-		Crumbs: []templates.Crumb{{Label: templates.Plain("Documentation", show.NameLimit), Href: s.site.Base + "/docs"}, {Label: templates.Plain(title, show.NameLimit)}},
+		Crumbs: []templates.Crumb{show.Crumb("Documentation", s.site.Base+"/docs"), show.Crumb(title, "")},
 	})}, nil
 }
 

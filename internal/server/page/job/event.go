@@ -29,7 +29,7 @@ func event(j jobs.JobSummary) dedup.Event {
 		e.Kind, e.Count = "job", sent
 	}
 	if j.Moved > 0 {
-		e.Text = letter.MoveWord(j.Do) + " of " + show.Counted(int(j.Moved), "message") + " of " + show.Within(j.Queue)
+		e.Text = letter.MoveWord(j.Do) + " of " + show.Counted(j.Moved, "message") + " of " + show.Within(j.Queue)
 	}
 	if j.By != "" {
 		e.Text += " by " + show.Within(j.By)

@@ -17,11 +17,11 @@ import (
 
 func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLine {
 	l := templates.JobItemLine{
-		Number: templates.Number(float64(item.Seq)), At: show.Moment(item.At, now), ID: templates.Plain(item.ID, show.KeyLimit), Target: templates.Plain(item.Target, show.NameLimit),
-		Outcome: templates.Plain(item.Outcome, show.NameLimit).Short, Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
+		Number: templates.Number(item.Seq), At: show.Moment(item.At, now), ID: show.Key(item.ID), Target: show.Name(item.Target),
+		Outcome: show.ShortName(item.Outcome), Grade: letter.OutcomeTier(item.Outcome), Text: templates.Sentence(show.ReadableTimes(show.Capital(item.Text), now)),
 	}
 	if item.ID == "" {
-		l.ID = templates.Plain("without an id", show.NameLimit)
+		l.ID = show.Name("without an id")
 	} else {
 		l.Lookup = s.site.Base + "/lookup?" + url.Values{"id": {item.ID}}.Encode()
 	}
@@ -36,22 +36,22 @@ func (s pages) jobItemLine(item jobs.JobItem, now time.Time) templates.JobItemLi
 func (s pages) jobItems(r *web.Request) (web.Response, error) {
 	var q itemsQuery
 	wrong := list.Read(r.URL.Query(), q.params()...)
-	service, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, cmp.Or(wrong, err)
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobItemsView{
 		Frame: s.site.Frame(r, "Messages of a job"), Heading: "Messages of this job", CSV: self + "/items.csv",
-		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain(jobHeading(j), show.KeyLimit), Href: self}),
+		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: show.Key(jobHeading(j)), Href: self}),
 		Empty:  templates.Empty{Heading: "No more messages", Text: "The list ends here.", Href: self, Link: "Back to the job"},
 	}
 	if wrong != nil {
 		v.Empty, v.All = web.BadFilter(wrong, self+"/items"), self+"/items"
 		return web.Page{Status: http.StatusBadRequest, Component: templates.JobItems(v)}, nil
 	}
-	items, err := q.read(r, service, j.ID)
+	items, err := s.itemsAsked(r, q, j.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -87,20 +87,20 @@ func (q *itemsQuery) params() []list.Param {
 // address is the list of the messages of a job, whose page is self.
 func (q itemsQuery) address(self string) string { return list.Address(self+"/items", q.params()...) }
 
-// read returns a page of the messages.
-func (q itemsQuery) read(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
+// itemsAsked returns a page of the messages of a job.
+func (s pages) itemsAsked(r *web.Request, q itemsQuery, id string) ([]jobs.JobItem, error) {
 	if q.became == "" {
-		return service.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
+		return s.letters.JobItems(r.Context(), r.Asker(), id, q.after, itemsPerJob)
 	}
-	return service.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
+	return s.letters.JobItemsThat(r.Context(), r.Asker(), id, q.became, q.after, itemsPerJob)
 }
 
 // everyItem returns all that is told of the messages of a job.
-func everyItem(r *web.Request, service reader, id string) ([]jobs.JobItem, error) {
+func (s pages) everyItem(r *web.Request, id string) ([]jobs.JobItem, error) {
 	const atOnce = 1000
 	var all []jobs.JobItem
 	for after := int64(0); len(all) < jobs.MaxJobItems; {
-		some, err := service.JobItems(r.Context(), r.Asker(), id, after, atOnce)
+		some, err := s.letters.JobItems(r.Context(), r.Asker(), id, after, atOnce)
 		if err != nil {
 			return nil, err
 		}
@@ -114,11 +114,7 @@ func everyItem(r *web.Request, service reader, id string) ([]jobs.JobItem, error
 
 // jobItemsCSV answers with every message of a job.
 func (s pages) jobItemsCSV(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	items, err := everyItem(r, service, r.PathValue("id"))
+	items, err := s.everyItem(r, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

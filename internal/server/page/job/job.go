@@ -4,7 +4,6 @@ package job
 import (
 	"context"
 	"log/slog"
-	"net/http"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
@@ -68,39 +67,26 @@ func New(deps Deps) Jobs { return Jobs{deps} }
 
 // pages answer with jobs.
 type pages struct {
-	Jobs
-	site web.Site
+	letters Service
+	site    web.Site
 }
 
 // Pages returns the routes of jobs.
 func (j Jobs) Pages(site web.Site) []web.Route {
-	s := pages{j, site}
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Operator, Kind: web.PageKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-	}
-	api := func(r web.Route) web.Route {
-		r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
-		return r
-	}
+	s := pages{j.deps.Letters, site}
 	const one = "/jobs/{id}"
-	return []web.Route{
-		get("/jobs", s.jobs), get(one, s.job), get(one+"/items", s.jobItems), get(one+"/items.csv", s.jobItemsCSV), act(one+"/pause", s.pauseJob),
-		act(one+"/resume", s.resumeJob), act(one+"/cancel", s.cancelJob), act(one+"/retry", s.retryJob), act(one+"/again", s.againJob),
-		api(get("/jobs", s.apiJobs)), api(get(one, s.apiJob)), api(get(one+"/items", s.apiJobItems)), api(act(one+"/pause", s.apiPauseJob)),
-		api(act(one+"/resume", s.apiResumeJob)), api(act(one+"/cancel", s.apiCancelJob)),
+	routes := []web.Route{
+		web.Get("/jobs", auth.Operator, s.jobs), web.Get(one, auth.Operator, s.job), web.Get(one+"/items", auth.Operator, s.jobItems), web.Get(one+"/items.csv", auth.Operator, s.jobItemsCSV),
+		web.Post(one+"/pause", auth.Operator, s.steer(Service.PauseJob)), web.Post(one+"/resume", auth.Operator, s.steer(Service.ResumeJob)), web.Post(one+"/cancel", auth.Operator, s.steer(Service.CancelJob)),
+		web.Post(one+"/retry", auth.Operator, s.retryJob), web.Post(one+"/again", auth.Operator, s.againJob),
+		web.APIGet("/jobs", auth.Operator, s.apiJobs), web.APIGet(one, auth.Operator, s.apiJob), web.APIGet(one+"/items", auth.Operator, s.apiJobItems),
+		web.APIPost(one+"/pause", auth.Operator, s.apiSteer(Service.PauseJob)), web.APIPost(one+"/resume", auth.Operator, s.apiSteer(Service.ResumeJob)), web.APIPost(one+"/cancel", auth.Operator, s.apiSteer(Service.CancelJob)),
 	}
-}
-
-// service returns what is behind the pages of jobs.
-func (j Jobs) service() (Service, error) {
-	if j.deps.Letters == nil {
-		return nil, web.Unavailable(letter.NoAccess)
+	if s.letters == nil {
+		return web.Refused(routes, web.Unavailable(letter.NoAccess))
 	}
-	return j.deps.Letters, nil
+	return routes
 }
 
 // planner plans messages of a job again.
-func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.deps.Letters} }
+func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.letters} }

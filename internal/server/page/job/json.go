@@ -112,18 +112,14 @@ func summaryOf(j jobs.JobSummary) summaryJSON {
 	}
 }
 
-func jobItemsOf(items []jobs.JobItem) []itemJSON {
-	out := []itemJSON{}
-	for _, i := range items {
-		out = append(out, itemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became})
-	}
-	return out
+func itemOf(i jobs.JobItem) itemJSON {
+	return itemJSON{i.Seq, web.Time(i.At), i.Ref, i.ID, i.Target, string(i.Class), i.Outcome, i.Text, i.Became}
 }
 
 func jobOf(j jobs.Job) oneJSON {
 	out := oneJSON{
 		summaryJSON: summaryOf(summaryOfJob(j)),
-		Sentence:    letter.Sentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: jobItemsOf(j.Failures),
+		Sentence:    letter.Sentence(j.Plan), Why: j.Why, Resumed: j.Resumed, Rate: j.Rate, Arrived: j.Arrived, Failures: list.Map(j.Failures, itemOf),
 	}
 	if j.State == jobs.JobWatching {
 		out.WatchedUntil = web.Time(j.WatchedUntil)
@@ -143,24 +139,16 @@ func jobOf(j jobs.Job) oneJSON {
 
 // apiJobs gives the newest jobs.
 func (s pages) apiJobs(r *web.Request) (web.Response, error) {
-	service, err := s.service()
+	jobs, err := s.letters.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
-	if err != nil {
-		return nil, err
-	}
-	out := []summaryJSON{}
-	for _, j := range jobs {
-		out = append(out, summaryOf(j))
-	}
-	return web.JSON{Value: map[string]any{"jobs": out}}, nil
+	return web.JSON{Value: map[string]any{"jobs": list.Map(jobs, summaryOf)}}, nil
 }
 
 // apiJob gives one job.
 func (s pages) apiJob(r *web.Request) (web.Response, error) {
-	_, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -173,11 +161,7 @@ func (s pages) apiJobItems(r *web.Request) (web.Response, error) {
 	if err := list.Read(r.URL.Query(), q.params()...); err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	items, err := q.read(r, service, r.PathValue("id"))
+	items, err := s.itemsAsked(r, q, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -185,17 +169,5 @@ func (s pages) apiJobItems(r *web.Request) (web.Response, error) {
 	if len(items) == itemsPerJob {
 		next = items[len(items)-1].Seq
 	}
-	return web.JSON{Value: map[string]any{"items": jobItemsOf(items), "next_after": next}}, nil
-}
-
-// apiPauseJob, apiResumeJob and apiCancelJob steer a job and answer with it.
-func (s pages) apiPauseJob(r *web.Request) (web.Response, error)  { return s.apiSteer(r, "pause") }
-func (s pages) apiResumeJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "resume") }
-func (s pages) apiCancelJob(r *web.Request) (web.Response, error) { return s.apiSteer(r, "cancel") }
-
-func (s pages) apiSteer(r *web.Request, how string) (web.Response, error) {
-	if err := s.steered(r, how); err != nil {
-		return nil, err
-	}
-	return s.apiJob(r)
+	return web.JSON{Value: map[string]any{"items": list.Map(items, itemOf), "next_after": next}}, nil
 }

@@ -23,9 +23,9 @@ func jobOutcome(j jobs.JobSummary) (word, tier string) {
 	case !j.State.Final():
 		return word, tier
 	case back > 0:
-		word += ", " + templates.Number(float64(back)) + " dead again"
+		word += ", " + templates.Number(back) + " dead again"
 	case failed > 0:
-		word += ", " + templates.Number(float64(failed)) + " failed"
+		word += ", " + templates.Number(failed) + " failed"
 	}
 	switch {
 	case j.State != jobs.JobDone:
@@ -71,14 +71,14 @@ func (s pages) deadAgain(r *web.Request, v *templates.JobView, j jobs.Job, self 
 	}
 	v.Back = &templates.BackView{
 		Text:  templates.Sentence(letter.Messages(n) + " reached " + show.Plural(n, "its queue, and is", "their queues, and are") + " dead again."),
-		Items: itemsQuery{became: jobs.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(float64(n))),
+		Items: itemsQuery{became: jobs.BecameBack}.address(self), See: show.Plural(n, "See it", "See these "+templates.Number(n)),
 	}
 	if j.Aftermath.Total(jobs.BecameBack) > listedBack(j) {
 		v.Back.Note = templates.Sentence("The list has those of the first " + templates.Number(jobs.MaxJobItems) + " messages that can be told by their ids.")
 	}
 	if v.Missing.Short == "" {
 		v.Back.Again = self + "/again"
-		v.Back.Button = "Preview requeueing " + show.Plural(n, "it", "the "+templates.Number(float64(n))) + " again"
+		v.Back.Button = "Preview requeueing " + show.Plural(n, "it", "the "+templates.Number(n)) + " again"
 		picked := j.Plan
 		picked.Request.Whole = false // whatever the job moved, these are named
 		v.Back.No = s.mayRetry(r, picked, n)
@@ -112,8 +112,8 @@ func arrivedText(j jobs.Job) string {
 		return came + "; " + show.Plural(n, "it is", "they are") + " no part of it."
 	default:
 		other := n - *back
-		return came + ": " + templates.Number(float64(*back)) + " of this job that " + show.Plural(*back, "is", "are") + " dead again, and " +
-			templates.Number(float64(other)) + " that " + show.Plural(other, "is", "are") + " no part of it."
+		return came + ": " + templates.Number(*back) + " of this job that " + show.Plural(*back, "is", "are") + " dead again, and " +
+			templates.Number(other) + " that " + show.Plural(other, "is", "are") + " no part of it."
 	}
 }
 
@@ -131,7 +131,7 @@ func returnedOf(j jobs.Job) *int64 {
 
 // againJob plans the messages of a job that are dead again, and no others. It looks at their queue when no look has found them yet.
 func (s pages) againJob(r *web.Request) (web.Response, error) {
-	service, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func (s pages) againJob(r *web.Request) (web.Response, error) {
 		return nil, web.Conflict("Of this job nothing can be requeued again: it has not ended, or it sent nothing to consumers")
 	}
 	req := j.Plan.Request
-	scan, refs, err := service.BackOf(r.Context(), r.Asker(), j.ID)
+	scan, refs, err := s.letters.BackOf(r.Context(), r.Asker(), j.ID)
 	if dedup.KindOf(err) == dedup.Conflict || err == nil && int64(len(refs)) < j.Aftermath.Total(jobs.BecameBack) {
-		if _, err := service.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: deadletter.MaxScan}); err != nil {
+		if _, err := s.letters.Scan(r.Context(), r.Asker(), deadletter.ScanRequest{Pipeline: req.Pipeline, Queue: req.Queue, Limit: deadletter.MaxScan}); err != nil {
 			return nil, err
 		}
-		scan, refs, err = service.BackOf(r.Context(), r.Asker(), j.ID)
+		scan, refs, err = s.letters.BackOf(r.Context(), r.Asker(), j.ID)
 	}
 	if err != nil {
 		return nil, err
@@ -214,6 +214,6 @@ func stateWord(state jobs.JobState) (word, tier string) {
 	case jobs.JobStopped:
 		return "stopped", dedup.Severe.String()
 	default:
-		return templates.Plain(string(state), show.NameLimit).Short, dedup.TierUnknown.String()
+		return show.ShortName(string(state)), dedup.TierUnknown.String()
 	}
 }

@@ -26,20 +26,15 @@ const (
 	afterLooked = 10 * time.Minute
 )
 
-// jobAsked returns the job that the address names, with the service that keeps it.
-func (s pages) jobAsked(r *web.Request) (Service, jobs.Job, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, jobs.Job{}, err
-	}
-	j, err := service.Job(r.Context(), r.Asker(), r.PathValue("id"))
-	return service, j, err
+// jobAsked returns the job that the address names.
+func (s pages) jobAsked(r *web.Request) (jobs.Job, error) {
+	return s.letters.Job(r.Context(), r.Asker(), r.PathValue("id"))
 }
 
 // job answers the page of one job. While it runs, the page follows it: by the stream of hints, or without the script by loading
 // itself again.
 func (s pages) job(r *web.Request) (web.Response, error) {
-	_, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +45,13 @@ func (s pages) job(r *web.Request) (web.Response, error) {
 func wentWrong(c jobs.Counts) int64 { return c.Returned + c.Rejected + c.Unknown + c.Bounced }
 
 func (s pages) jobView(r *web.Request, j jobs.Job) templates.JobView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	self := letter.JobAddress(base, j.ID)
 	v := templates.JobView{
 		Self: self, Running: !j.State.Final(), Sentence: templates.Sentence(letter.Sentence(j.Plan)), Why: templates.Sentence(show.EndSentence(j.Why)),
-		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), templates.Crumb{Label: templates.Plain("Jobs", show.NameLimit), Href: base + "/jobs"}),
+		Crumbs: append(letter.Crumbs(base, j.Plan.Request.Pipeline, j.Plan.Request.Queue), show.Crumb("Jobs", base+"/jobs")),
 		Counts: jobCounts(j), Facts: jobFacts(j, now), Notes: jobNotes(j), Canary: canaryView(j, now), After: afterView(j, self, now), Audit: web.AuditAddress(base, j.ID),
-		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, j.Plan.Request.Pipeline)),
+		Items: self + "/items", CSV: self + "/items.csv", Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, j.Plan.Request.Pipeline)),
 	}
 	showProgress(&v, j)
 	v.State, v.Tier = jobOutcome(summaryOfJob(j))
@@ -143,9 +138,9 @@ func jobHeading(j jobs.Job) string {
 	case j.Extent.AtMost:
 		return letter.MovedWord(do) + " " + letter.Messages(j.Moved)
 	case j.Resumed > 0:
-		return fmt.Sprintf("%s at least %s of %s", letter.MovedWord(do), templates.Number(float64(j.Moved)), all)
+		return fmt.Sprintf("%s at least %s of %s", letter.MovedWord(do), templates.Number(j.Moved), all)
 	default:
-		return fmt.Sprintf("%s %s of %s", letter.MovedWord(do), templates.Number(float64(j.Moved)), all)
+		return fmt.Sprintf("%s %s of %s", letter.MovedWord(do), templates.Number(j.Moved), all)
 	}
 }
 
@@ -203,21 +198,21 @@ func passedOver(j jobs.Job) int64 {
 }
 
 func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: templates.Plain(j.By, show.NameLimit).Short},
+	facts := show.Facts{
+		{Label: "Reason", Value: templates.Sentence(j.Reason).Short}, {Label: "By", Value: show.ShortName(j.By)},
 		{Label: "Started", Value: show.Moment(j.Started, now).Full},
 	}
 	if !j.Ended.IsZero() {
-		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(j.Ended.Sub(j.Started).Seconds())})
+		facts.Add("Took", templates.Latency(j.Ended.Sub(j.Started).Seconds()))
 	}
 	rate := j.Plan.Request.Rate
 	switch {
 	case rate < 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: "none"})
+		facts.Add("Limit", "none")
 	case rate == 0:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(move.DefaultRate)})
+		facts.Add("Limit", letter.RateText(move.DefaultRate))
 	default:
-		facts = append(facts, templates.Fact{Label: "Limit", Value: letter.RateText(rate)})
+		facts.Add("Limit", letter.RateText(rate))
 	}
 	return facts
 }
@@ -225,19 +220,19 @@ func jobFacts(j jobs.Job, now time.Time) []templates.Fact {
 // askedText says of how many messages it was looked up what became of them. After an interruption more may be told of than are counted.
 func askedText(a *jobs.Aftermath, j jobs.Job) string {
 	if int64(a.Asked) > j.Moved {
-		return letter.Messages(int64(a.Asked))
+		return letter.Messages(a.Asked)
 	}
-	return templates.Number(float64(a.Asked)) + " of " + letter.Messages(j.Moved)
+	return templates.Number(a.Asked) + " of " + letter.Messages(j.Moved)
 }
 
 func jobNotes(j jobs.Job) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if j.Resumed > 0 {
 		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+
-			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(float64(j.Moved))+". "+
+			"if the broker itself was killed or lost its power, a copy of each message that had moved by then, up to "+templates.Number(j.Moved)+". "+
 			"What moved in the last moment before it may be missing from the count.",
 			"Copies of messages whose markers work are skipped by their consumers.")
 	}
@@ -267,7 +262,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		if j.Plan.Request.Canary == 1 {
 			first = "The first message"
 		}
-		were, are, goes := show.Agree(j.Plan.Request.Canary, "was", "were"), show.Agree(j.Plan.Request.Canary, "is", "are"), show.Agree(j.Plan.Request.Canary, "goes", "go")
+		were, are, goes := show.Plural(j.Plan.Request.Canary, "was", "were"), show.Plural(j.Plan.Request.Canary, "is", "are"), show.Plural(j.Plan.Request.Canary, "goes", "go")
 		switch {
 		case j.Plan.Request.Canary == 0:
 			return nil
@@ -279,7 +274,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		return &templates.CanaryView{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(first + " " + goes + " ahead, and the rest waits for the verdict.")}
 	}
 	c := j.Canary
-	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(show.Capital(c.Text)))}
+	v := &templates.CanaryView{Tier: dedup.Severe.String(), Text: show.Statement(c.Text)}
 	if c.Good {
 		v.Tier = dedup.Normal.String()
 	}
@@ -296,7 +291,7 @@ func canaryView(j jobs.Job, now time.Time) *templates.CanaryView {
 		if f.n == 0 && !f.always {
 			continue
 		}
-		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(float64(f.n))})
+		v.Facts = append(v.Facts, templates.Fact{Label: f.label, Value: templates.Number(f.n)})
 	}
 	if c.BackBy != "" {
 		v.BackBy = templates.Sentence(show.EndSentence("What came back was told by " + c.BackBy))
@@ -320,7 +315,7 @@ func afterView(j jobs.Job, self string, now time.Time) *templates.AfterView {
 		row := templates.AfterLine{Word: letter.ClassWord(class), Tier: letter.ClassTier(class)}
 		for _, result := range jobs.Fates() {
 			n := counts[result]
-			row.Cells = append(row.Cells, templates.Number(float64(n)))
+			row.Cells = append(row.Cells, templates.Number(n))
 			row.Alarm = append(row.Alarm, n > 0 && slices.Contains([]string{jobs.BecameFailed, jobs.BecameBack}, result))
 			row.Hrefs = append(row.Hrefs, itemsQuery{became: result}.address(self))
 		}
@@ -340,15 +335,11 @@ func afterView(j jobs.Job, self string, now time.Time) *templates.AfterView {
 
 // jobs answers the list of recent jobs.
 func (s pages) jobs(r *web.Request) (web.Response, error) {
-	service, err := s.service()
+	list, err := s.letters.Jobs(r.Context(), r.Asker(), jobsListed)
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Jobs(r.Context(), r.Asker(), jobsListed)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	v := templates.JobsView{Frame: s.site.Frame(r, "Jobs"), Self: s.site.Base + "/jobs", Empty: templates.Empty{
 		Heading: "Nothing was moved yet", Text: "Requeueing, discarding and restoring dead letters appear here. It begins at a dead-letter queue.", Href: s.site.Base + "/dead-letters", Link: "See the dead letters",
 	}}
@@ -364,7 +355,7 @@ func (s pages) jobs(r *web.Request) (web.Response, error) {
 
 func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l := templates.JobLine{
-		Href: letter.JobAddress(s.site.Base, j.ID), By: templates.Plain(j.By, show.NameLimit), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now), Ended: show.Moment(j.Ended, now),
+		Href: letter.JobAddress(s.site.Base, j.ID), By: show.Name(j.By), Reason: templates.Sentence(j.Reason), Started: show.Moment(j.Started, now),
 		Title: templates.Sentence(letter.MoveWord(j.Do) + " " + jobMessages(j.Extent) + " of " + show.Within(j.Queue) + ", pipeline " + j.Pipeline), Running: !j.State.Final(),
 	}
 	done, of := j.Counts.Progress(j.Extent, j.Limit)
@@ -372,7 +363,7 @@ func (s pages) jobLine(j jobs.JobSummary, now time.Time) templates.JobLine {
 	l.State, l.Tier = jobOutcome(j)
 	var parts []string
 	for _, c := range jobCounts(jobs.Job{Plan: move.Plan{Request: move.Request{Do: j.Do}}, Counts: j.Counts}) {
-		part := templates.Number(float64(c.Count)) + " " + c.Word
+		part := templates.Number(c.Count) + " " + c.Word
 		if j.Resumed > 0 && len(parts) == 0 {
 			part = "at least " + part // as the job's page says it
 		}

@@ -31,7 +31,7 @@ func (s pages) mayRetry(r *web.Request, p move.Plan, n int64) string {
 	case slices.Contains(slices.Collect(maps.Values(req.Choices)), preflight.ClearFirst):
 		return letter.NeedsAdmin(r.Who, "Clearing markers first")
 	}
-	if view, err := s.deps.Letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
+	if view, err := s.letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue); err == nil && n > int64(view.OperatorLimit) {
 		return "Operators requeue at most " + letter.Messages(view.OperatorLimit) + " at once."
 	}
 	return ""

@@ -1,43 +1,41 @@
 package job
 
 import (
+	"context"
 	"slices"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/jobs"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 )
 
-// pauseJob, resumeJob and cancelJob steer a job and lead back to its page.
-func (s pages) pauseJob(r *web.Request) (web.Response, error)  { return s.steer(r, "pause") }
-func (s pages) resumeJob(r *web.Request) (web.Response, error) { return s.steer(r, "resume") }
-func (s pages) cancelJob(r *web.Request) (web.Response, error) { return s.steer(r, "cancel") }
+// A step steers a job: Service.PauseJob, ResumeJob or CancelJob.
+type step func(s Service, ctx context.Context, who admin.Caller, id string) error
 
-func (s pages) steer(r *web.Request, how string) (web.Response, error) {
-	if err := s.steered(r, how); err != nil {
-		return nil, err
+// steer takes a form that steers a job, and leads back to its page.
+func (s pages) steer(do step) web.Handler {
+	return func(r *web.Request) (web.Response, error) {
+		if err := do(s.letters, r.Context(), r.Asker(), r.PathValue("id")); err != nil {
+			return nil, err
+		}
+		return web.Redirect{To: letter.JobAddress(s.site.Base, r.PathValue("id"))}, nil
 	}
-	return web.Redirect{To: letter.JobAddress(s.site.Base, r.PathValue("id"))}, nil
 }
 
-func (s pages) steered(r *web.Request, how string) error {
-	service, err := s.service()
-	if err != nil {
-		return err
+// apiSteer steers a job and answers with it.
+func (s pages) apiSteer(do step) web.Handler {
+	return func(r *web.Request) (web.Response, error) {
+		if err := do(s.letters, r.Context(), r.Asker(), r.PathValue("id")); err != nil {
+			return nil, err
+		}
+		return s.apiJob(r)
 	}
-	act := map[string]func() error{
-		"pause":  func() error { return service.PauseJob(r.Context(), r.Asker(), r.PathValue("id")) },
-		"resume": func() error { return service.ResumeJob(r.Context(), r.Asker(), r.PathValue("id")) },
-		"cancel": func() error { return service.CancelJob(r.Context(), r.Asker(), r.PathValue("id")) },
-	}[how]
-	return act()
 }
 
 // retryJob plans the messages of a job that did not go through once more.
 func (s pages) retryJob(r *web.Request) (web.Response, error) {
-	service, j, err := s.jobAsked(r)
+	j, err := s.jobAsked(r)
 	if err != nil {
 		return nil, err
 	}
@@ -48,24 +46,24 @@ func (s pages) retryJob(r *web.Request) (web.Response, error) {
 	if req.Whole {
 		return s.planner().PlanAgain(r, req)
 	}
-	items, err := everyItem(r, service, j.ID)
+	items, err := s.everyItem(r, j.ID)
 	if err != nil {
 		return nil, err
 	}
 	req.Filter, req.Refs, req.Canary = "", failedRefs(items), 0
 	if len(req.Refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "Every message of this job went through, or was left on purpose"}
+		return nil, web.Conflict("Every message of this job went through, or was left on purpose")
 	}
-	ask := service.Queue
+	ask := s.letters.Queue
 	if req.Do == admin.RestoreLetters {
-		ask = service.ParkingQueue
+		ask = s.letters.ParkingQueue
 	}
 	view, err := ask(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 	if err != nil {
 		return nil, err
 	}
 	if view.Scan == nil {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "What a look found of these messages is not kept any more: look at the queue again, then retry"}
+		return nil, web.Conflict("What a look found of these messages is not kept any more: look at the queue again, then retry")
 	}
 	req.Scan = view.Scan.ID
 	return s.planner().PlanAgain(r, req)

@@ -45,7 +45,7 @@ func (m markersPage) cut(listed int) int64 { return max(0, m.total(m.q.state)-in
 // browsable reports whether a store can be asked for the list: it knows states, and neither who gave up nor what lacks an
 // expiry.
 func (m markersPage) browsable() bool {
-	return m.q.state != string(marker.PermanentList) && m.q.state != string(marker.GaveUpList)
+	return m.q.state != marker.PermanentList && m.q.state != marker.GaveUpList
 }
 
 // csvLink is the address of the list as a table, and what the link says.
@@ -59,7 +59,7 @@ func (m markersPage) csvLink(listed int) (address, text string) {
 	case cut > 0 && m.browsable():
 		text = "Download all as CSV, read live"
 	case cut > 0:
-		text = "Download the first " + templates.Number(float64(listed)) + " as CSV"
+		text = "Download the first " + templates.Number(listed) + " as CSV"
 	}
 	return q.address(m.path + ".csv"), text
 }
@@ -75,7 +75,7 @@ type markersTable struct {
 func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	m := t.page
 	cut := m.cut(t.kept.listed)
-	name := m.p.Pipeline.Name + "-" + m.q.state
+	name := m.p.Pipeline.Name + "-" + string(m.q.state)
 	if r.Method == http.MethodHead {
 		w.Header().Set("Content-Type", web.CSVType)
 		w.WriteHeader(http.StatusOK)
@@ -90,7 +90,7 @@ func (t *markersTable) Write(w http.ResponseWriter, r *web.Request) error {
 	table := list.NewTable("", markerColumns(), t.kept.matching)
 	if cut > 0 {
 		name += "-first-" + strconv.Itoa(t.kept.listed)
-		table.Notes = []string{show.Counted(int(cut), "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(float64(t.kept.listed))}
+		table.Notes = []string{show.Counted(cut, "more marker") + " " + show.Plural(cut, "is", "are") + " not listed: the last pass kept the oldest " + templates.Number(t.kept.listed)}
 	}
 	table.Filename = name + ".csv"
 	return web.CSV{Table: table}.Write(w, r)

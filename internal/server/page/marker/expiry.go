@@ -117,8 +117,8 @@ func (s *pages) clearInstead(p marker.Plan) *templates.ClearInstead {
 	if len(v.Sels) == 0 {
 		return nil
 	}
-	v.Button = "Review clearing " + show.Plural(int64(len(v.Sels)), "it", "these "+templates.Number(float64(len(v.Sels)))) + " instead"
-	v.Text = show.Counted(len(v.Sels), "marker") + " of these " + show.Plural(int64(len(v.Sels)), "is", "are") + " probably dead or orphan: clearing frees " +
-		show.Plural(int64(len(v.Sels)), "its message", "their messages") + " at once, and can be undone for 7 days."
+	v.Button = "Review clearing " + show.Plural(len(v.Sels), "it", "these "+templates.Number(len(v.Sels))) + " instead"
+	v.Text = show.Counted(len(v.Sels), "marker") + " of these " + show.Plural(len(v.Sels), "is", "are") + " probably dead or orphan: clearing frees " +
+		show.Plural(len(v.Sels), "its message", "their messages") + " at once, and can be undone for 7 days."
 	return v
 }

@@ -82,7 +82,7 @@ func (s *pages) apiMarkers(r *web.Request) (web.Response, error) {
 	if err = cmp.Or(err, m.wrong); err != nil {
 		return nil, err
 	}
-	body := markersJSON{Pipeline: m.p.Pipeline.Name, Store: m.p.Pipeline.Store, List: m.q.state, Live: m.q.live(), Actable: m.missing == "", WhyNot: m.missing, Markers: []markerJSON{}}
+	body := markersJSON{Pipeline: m.p.Pipeline.Name, Store: m.p.Pipeline.Store, List: string(m.q.state), Live: m.q.live(), Actable: m.missing == "", WhyNot: m.missing, Markers: []markerJSON{}}
 	if m.st != nil {
 		body.Blind = m.st.Scheme.Blind
 	}
@@ -116,9 +116,7 @@ func (m markersPage) listJSON(body *markersJSON) {
 	}
 	from := m.selected()
 	matching := len(from.matching)
-	for _, x := range list.Page(from.matching, markersPerPage, m.q.page) {
-		body.Markers = append(body.Markers, markerOf(x))
-	}
+	body.Markers = list.Map(list.Page(from.matching, markersPerPage, m.q.page), markerOf)
 	body.Listed, body.Matching = &from.listed, &matching
 }
 

@@ -32,19 +32,19 @@ func leftSum(p marker.Plan) string {
 	}
 	slices.SortFunc(reasons, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	if len(reasons) == 1 {
-		return templates.Number(float64(total)) + " left out: " + reasons[0]
+		return templates.Number(total) + " left out: " + reasons[0]
 	}
 	for i, why := range reasons {
-		reasons[i] = templates.Number(float64(counts[why])) + " " + why
+		reasons[i] = templates.Number(counts[why]) + " " + why
 	}
-	return templates.Number(float64(total)) + " left out: " + strings.Join(reasons, ", ")
+	return templates.Number(total) + " left out: " + strings.Join(reasons, ", ")
 }
 
 // leftLines are the markers that a plan does not touch, each with its reason.
 func leftLines(p marker.Plan, now time.Time) []templates.LeftLine {
 	var lines []templates.LeftLine
 	for _, l := range p.LeftOut {
-		lines = append(lines, templates.LeftLine{ID: templates.Plain(cmp.Or(l.ID, l.Key), show.KeyLimit), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})
+		lines = append(lines, templates.LeftLine{ID: show.Key(cmp.Or(l.ID, l.Key)), Why: templates.Sentence(show.ReadableTimes(l.Why, now))})
 	}
 	if p.Undecoded > 0 {
 		lines = append(lines, templates.LeftLine{

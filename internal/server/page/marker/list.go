@@ -50,9 +50,9 @@ func (m markersPage) listed() []web.JudgedMarker {
 		return nil
 	}
 	pass := m.st.Stats.Pass
-	lists := map[string][]dedup.Marker{
-		string(marker.ProcessingList): pass.OldestProcessing, string(marker.FailedList): pass.FailedMarkers,
-		string(marker.PermanentList): pass.Permanent, string(marker.GaveUpList): pass.GaveUpMarkers,
+	lists := map[marker.List][]dedup.Marker{
+		marker.ProcessingList: pass.OldestProcessing, marker.FailedList: pass.FailedMarkers,
+		marker.PermanentList: pass.Permanent, marker.GaveUpList: pass.GaveUpMarkers,
 	}
 	list := lists[m.q.state]
 	out := make([]web.JudgedMarker, 0, len(list))
@@ -75,13 +75,13 @@ func (m markersPage) changeOf(x dedup.Marker) *marker.Change {
 }
 
 // total is how many markers the last pass counted in the list; -1 when that is not known.
-func (m markersPage) total(list string) int64 {
+func (m markersPage) total(list marker.List) int64 {
 	if m.st == nil || m.st.Stats.Pass == nil || m.st.Stats.Pass.Unfit() {
 		return -1
 	}
 	pass := m.st.Stats.Pass
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		var sum int64
 		for state, n := range pass.NoExpiry {
 			if state != dedup.StateUnknown { // they are in the list of what could not be decoded
@@ -89,11 +89,11 @@ func (m markersPage) total(list string) int64 {
 			}
 		}
 		return max(sum, int64(len(pass.Permanent)))
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return max(pass.GaveUp.Total()+pass.UndatedGaveUp, int64(len(pass.GaveUpMarkers)))
-	case string(marker.FailedList):
+	case marker.FailedList:
 		return max(pass.States[dedup.Failed], int64(len(pass.FailedMarkers)))
-	case string(marker.ProcessingList):
+	case marker.ProcessingList:
 		return max(pass.States[dedup.Processing], int64(len(pass.OldestProcessing)))
 	default:
 		return pass.States[dedup.State(list)]
@@ -101,37 +101,31 @@ func (m markersPage) total(list string) int64 {
 }
 
 // shows reports whether the scheme can show markers of the list.
-func (m markersPage) shows(list string) bool {
+func (m markersPage) shows(list marker.List) bool {
 	if m.st == nil {
-		return list == string(marker.ProcessingList)
+		return list == marker.ProcessingList
 	}
 	if m.total(list) > 0 || list == m.q.state {
 		return true
 	}
 	states := m.st.Scheme.States
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return m.st.Scheme.ProcessingTTL > 0 || m.st.Scheme.DoneTTL > 0
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return m.st.Scheme.GiveUp > 0
-	case string(dedup.StateUnknown):
+	case unknownList:
 		return false
 	default:
-		return slices.Contains(states, dedup.State(list)) || len(states) == 0 && list != string(dedup.Present)
+		return slices.Contains(states, dedup.State(list)) || len(states) == 0 && list != presentList
 	}
 }
 
 // view builds the page.
 func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 	v := templates.MarkersView{
-		Frame: frame, Self: m.q.address(m.path), Name: templates.Plain(m.p.Pipeline.Name, 2*show.NameLimit),
-		Every: templates.Span(m.snap.Interval), Seconds: int(m.snap.Interval.Seconds()), Late: show.Late(m.snap, m.now),
-		AsOf: show.Moment(m.snap.At, m.now), Store: templates.Plain(m.p.Pipeline.Store, show.NameLimit), Heading: listHeading(m.q.state),
-		Crumbs: []templates.Crumb{
-			{Label: templates.Plain("Overview", show.NameLimit), Href: m.base + "/"},
-			{Label: templates.Plain(m.p.Pipeline.Name, show.NameLimit), Href: m.base + "/pipelines/" + url.PathEscape(m.p.Pipeline.Name)},
-			{Label: templates.Plain("Markers", show.NameLimit)},
-		},
+		LivePage: show.LivePage(frame, m.q.address(m.path), m.snap, m.now), Name: show.LongName(m.p.Pipeline.Name), Store: show.Name(m.p.Pipeline.Store), Heading: listHeading(m.q.state),
+		Crumbs: append(show.PipelineCrumbs(m.base, m.p.Pipeline.Name), show.Crumb("Markers", "")),
 	}
 	if m.st != nil {
 		v.Scheme = show.SchemeText(m.st.Scheme)
@@ -152,7 +146,7 @@ func (m markersPage) view(frame templates.Frame) templates.MarkersView {
 		v.Owned = v.Owned || r.Owner.Short != ""
 		v.Detailed = v.Detailed || r.Detail.Short != ""
 	}
-	v.Judged = m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.PermanentList)
+	v.Judged = m.q.state == marker.ProcessingList || m.q.state == marker.PermanentList
 	if m.st != nil && m.st.Stats.Pass != nil && show.IsLost(m.st.Health) {
 		v.VerdictsAsOf = show.Moment(m.st.Stats.Pass.Ended, m.now)
 	}
@@ -185,7 +179,7 @@ func (m markersPage) selected() selected {
 // paged fills the page from the last complete pass.
 func (m markersPage) paged(v *templates.MarkersView) {
 	from := m.selected()
-	if m.q.state == string(marker.ProcessingList) && from.listed > 0 {
+	if m.q.state == marker.ProcessingList && from.listed > 0 {
 		v.Verdicts = m.verdictTabs(from.verdicts)
 	}
 	v.Listed = m.listedText(from.listed, len(from.matching))
@@ -210,7 +204,7 @@ func (m markersPage) paged(v *templates.MarkersView) {
 func (m markersPage) browsed(v *templates.MarkersView) {
 	switch {
 	case m.liveErr != nil:
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence("These markers cannot be read: " + dedup.PublicText(m.liveErr))})
+		v.Notes = append(v.Notes, show.Problem(dedup.Severe, "These markers cannot be read: "+dedup.PublicText(m.liveErr), ""))
 		v.Empty = templates.Empty{Heading: "Nothing could be read", Text: "The other lists are from the last complete pass.", Href: m.q.address(m.path), Link: "Try again"}
 		v.Cost = "Read live, when asked for."
 		return
@@ -222,7 +216,7 @@ func (m markersPage) browsed(v *templates.MarkersView) {
 		v.Rows = append(v.Rows, web.MarkerLine(web.JudgedMarker{Marker: x}, m.base, m.offset(), m.now))
 	}
 	v.Listed = show.Counted(len(v.Rows), "marker") + " on this page"
-	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(int(m.live.Examined), "key or row"))
+	v.Cost = fmt.Sprintf("Read live at %s: %s looked at, in the order of the store's own walk.", show.Moment(m.live.At, m.now).Text, show.Counted(m.live.Examined, "key or row"))
 	v.Cost = strings.Replace(v.Cost, "key or rows", "keys or rows", 1)
 	v.Empty = templates.Empty{Heading: "None on this page", Text: "The part of the store that was looked at holds no such marker."}
 	v.CSV, v.CSVText = m.csvLink(0)
@@ -247,7 +241,7 @@ func (s *pages) markersOf(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	frame := s.site.Frame(r, "Markers of "+templates.Plain(m.p.Pipeline.Name, show.NameLimit).Short)
+	frame := s.site.Frame(r, "Markers of "+show.ShortName(m.p.Pipeline.Name))
 	if m.wrong != nil {
 		return web.Page{Status: http.StatusBadRequest, Component: templates.Markers(m.view(frame))}, nil
 	}
@@ -268,7 +262,7 @@ func (s *pages) markersPage(r *web.Request) (markersPage, error) {
 	}
 	var q markersQuery
 	wrong := list.Read(r.URL.Query(), q.params()...)
-	m := markersPage{snap: snap, p: p, q: q, wrong: wrong, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: time.Now().In(web.Zone(r)), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
+	m := markersPage{snap: snap, p: p, q: q, wrong: wrong, judge: s.deps.Judge, who: web.Reader{Masker: s.site.Masker, Who: r.Who}, now: r.Now(), base: s.site.Base, path: web.MarkersAddress(s.site.Base, url.PathEscape(name))}
 	m.st, _ = snap.Store(p.Pipeline.Store)
 	if !q.live() { // what is read now needs no word of what was done since a pass
 		m.changed = s.changed(r, m.st)

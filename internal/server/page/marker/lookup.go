@@ -29,7 +29,7 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	v.At = show.Moment(result.At, now)
 	snap := s.deps.Snapshots.Snapshot()
 	found, silent := 0, 0
@@ -104,11 +104,11 @@ func silentText(silent int) string {
 
 func (s *pages) lookupStore(r *web.Request, snap *dedup.Snapshot, a marker.LookupAnswer, now time.Time) templates.LookupStore {
 	out := templates.LookupStore{
-		Name: templates.Plain(a.Store, show.NameLimit), Scheme: show.SchemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
+		Name: show.Name(a.Store), Scheme: show.SchemeText(a.Scheme), Word: "no marker", Tier: dedup.Normal.String(),
 		Took: "answered in " + templates.Latency(a.Took.Seconds()),
 	}
 	for _, name := range snap.PipelinesOf(a.Store) {
-		out.Pipelines = append(out.Pipelines, templates.Crumb{Label: templates.Plain(name, show.NameLimit), Href: web.MarkersAddress(s.site.Base, name)})
+		out.Pipelines = append(out.Pipelines, show.Crumb(name, web.MarkersAddress(s.site.Base, name)))
 	}
 	if len(a.Found) > 0 {
 		out.Word = show.Counted(len(a.Found), "marker")
@@ -131,14 +131,14 @@ func (s *pages) lookupHit(r *web.Request, store string, j marker.Judged, now tim
 	offset := web.ClockOffset(j.Sighting)
 	h := templates.LookupHit{
 		Line:  web.MarkerLine(web.JudgedMarker{Marker: j.Marker, Verdict: j.Verdict, Reasons: j.Reasons}, s.site.Base, offset, now),
-		State: string(j.State), Key: templates.Plain(j.Key, 2*show.KeyLimit), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
-		Facts: []templates.Fact{{Label: "Key", Value: templates.Plain(j.Key, 2*show.KeyLimit).Short}},
+		State: string(j.State), Reasons: show.Texts(j.Reasons, now), History: s.site.HistoryLines(r, j.History, now),
+		Facts: []templates.Fact{{Label: "Key", Value: show.LongKey(j.Key).Short}},
 	}
 	if j.Owner != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: templates.Plain(j.Owner, show.KeyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Owner", Value: show.Key(j.Owner).Short})
 	}
 	if j.Retry != nil {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: templates.Plain(j.Retry.Value, show.NameLimit).Short + " failures, " + templates.Plain(j.Retry.Key, show.KeyLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Retry counter", Value: show.ShortName(j.Retry.Value) + " failures, " + show.Key(j.Retry.Key).Short})
 	}
 	if o := j.Other; o != nil {
 		text := "another id, which the store takes for the one that was looked up: it is the marker of another message"
@@ -148,7 +148,7 @@ func (s *pages) lookupHit(r *web.Request, store string, j marker.Judged, now tim
 		h.Facts = append(h.Facts, templates.Fact{Label: "Its id", Value: text})
 	}
 	if detail := web.DetailText(j.Marker); detail != "" {
-		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: templates.Plain(detail, show.PartLimit).Short})
+		h.Facts = append(h.Facts, templates.Fact{Label: "Detail", Value: show.Within(detail)})
 	}
 	return h
 }

@@ -4,7 +4,6 @@ package marker
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -79,38 +78,21 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := &pages{deps, site, make(chan struct{}, 1)}
-		return append(s.pageRoutes(), s.apiRoutes()...)
-	}
-}
-
-func (s *pages) pageRoutes() []web.Route {
-	route := func(method, path string, needs auth.Role, h web.Handler) web.Route {
-		return web.Route{Method: method, Path: path, Needs: needs, Kind: web.PageKind, Acts: method == http.MethodPost, Handler: h}
-	}
-	return []web.Route{
-		route(http.MethodGet, "/pipelines/{name}/markers", auth.Viewer, s.markersOf),
-		route(http.MethodGet, "/pipelines/{name}/markers.csv", auth.Viewer, s.markersCSV),
-		route(http.MethodGet, "/markers/one", auth.Viewer, s.oneMarker),
-		route(http.MethodGet, "/lookup", auth.Viewer, s.lookup),
-		route(http.MethodPost, "/markers/plan", auth.Admin, s.makePlan),
-		route(http.MethodGet, "/plans/{id}", auth.Admin, s.plan),
-		route(http.MethodPost, "/plans/{id}/execute", auth.Admin, s.execute),
-		route(http.MethodGet, "/operations", auth.Operator, s.operations),
-		route(http.MethodGet, "/operations/{id}", auth.Operator, s.operation),
-	}
-}
-
-func (s *pages) apiRoutes() []web.Route {
-	route := func(method, path string, needs auth.Role, h web.Handler) web.Route {
-		return web.Route{Method: method, Path: "/api/v1" + path, Needs: needs, Kind: web.APIKind, Acts: method == http.MethodPost, Handler: h}
-	}
-	return []web.Route{
-		route(http.MethodGet, "/pipelines/{name}/markers", auth.Viewer, s.apiMarkers),
-		route(http.MethodGet, "/lookup", auth.Viewer, s.apiLookup),
-		route(http.MethodPost, "/markers/plan", auth.Admin, s.apiPlan),
-		route(http.MethodPost, "/plans/{id}/execute", auth.Admin, s.apiExecute),
-		route(http.MethodGet, "/operations", auth.Operator, s.apiOperations),
-		route(http.MethodGet, "/operations/{id}", auth.Operator, s.apiOperation),
+		const of = "/pipelines/{name}/markers"
+		shown := []web.Route{
+			web.Get(of, auth.Viewer, s.markersOf), web.Get(of+".csv", auth.Viewer, s.markersCSV), web.Get("/markers/one", auth.Viewer, s.oneMarker),
+			web.Get("/lookup", auth.Viewer, s.lookup), web.APIGet(of, auth.Viewer, s.apiMarkers), web.APIGet("/lookup", auth.Viewer, s.apiLookup),
+		}
+		changed := []web.Route{
+			web.Post("/markers/plan", auth.Admin, s.makePlan), web.Get("/plans/{id}", auth.Admin, s.plan), web.Post("/plans/{id}/execute", auth.Admin, s.execute),
+			web.Get("/operations", auth.Operator, s.operations), web.Get("/operations/{id}", auth.Operator, s.operation),
+			web.APIPost("/markers/plan", auth.Admin, s.apiPlan), web.APIPost("/plans/{id}/execute", auth.Admin, s.apiExecute),
+			web.APIGet("/operations", auth.Operator, s.apiOperations), web.APIGet("/operations/{id}", auth.Operator, s.apiOperation),
+		}
+		if deps.Markers == nil {
+			changed = web.Refused(changed, web.NoMarkers())
+		}
+		return append(shown, changed...)
 	}
 }
 
@@ -134,18 +116,15 @@ func (s *pages) whyNoControls(r *web.Request, store string) string {
 		return "Nothing can be changed here: " + show.EndSentence(why)
 	}
 	if !r.Who.Can(auth.Admin) {
-		return "Changing markers needs the role " + auth.Admin.String() + "; you are signed in as " + r.Who.Role.String() + "."
+		return r.NeedsRole("Changing markers", auth.Admin)
 	}
 	return ""
 }
 
 // pipelineCrumbs leads to a pipeline and its markers; without a pipeline only to the overview.
 func pipelineCrumbs(base string, snap *dedup.Snapshot, store string) []templates.Crumb {
-	crumbs := []templates.Crumb{{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"}}
 	if names := snap.PipelinesOf(store); len(names) > 0 {
-		crumbs = append(crumbs,
-			templates.Crumb{Label: templates.Plain(names[0], show.NameLimit), Href: base + "/pipelines/" + names[0]},
-			templates.Crumb{Label: templates.Plain("Markers", show.NameLimit), Href: web.MarkersAddress(base, names[0])})
+		return append(show.PipelineCrumbs(base, names[0]), show.Crumb("Markers", web.MarkersAddress(base, names[0])))
 	}
-	return crumbs
+	return []templates.Crumb{show.Crumb("Overview", base+"/")}
 }

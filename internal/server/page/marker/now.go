@@ -34,7 +34,7 @@ func (s *pages) present(r *web.Request, o marker.Operation, first, end int) pres
 	}
 	now, err := service.Now(r.Context(), r.Asker(), o.Plan.Request.Store, keys)
 	if err != nil {
-		p.missing = "What is there now is not known: " + show.EndSentence(dedup.PublicText(err))
+		p.missing = "What is there now is not known: " + show.ErrorText(err)
 		return p
 	}
 	for i, g := range now {
@@ -68,9 +68,9 @@ func (p present) text(item int, now time.Time) string {
 func whyNoUndo(again, over int) string {
 	switch {
 	case again > 0 && over > 0:
-		return "Nothing is left to undo: " + show.Counted(again, "message") + " of it " + show.Plural(int64(again), "has", "have") + " a marker again, and the others would have expired by now."
+		return "Nothing is left to undo: " + show.Counted(again, "message") + " of it " + show.Plural(again, "has", "have") + " a marker again, and the others would have expired by now."
 	case again > 0:
-		return "Nothing is left to undo: " + show.Plural(int64(again), "its message has", "each of its messages has") + " a marker again."
+		return "Nothing is left to undo: " + show.Plural(again, "its message has", "each of its messages has") + " a marker again."
 	case over > 0:
 		return "Nothing is left to undo: what was cleared would have expired by now, or was kept for its 7 days."
 	default:

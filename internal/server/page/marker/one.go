@@ -29,7 +29,7 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	case store == "" || key == "":
 		return nil, web.Invalid("Name a marker as ?store=NAME&key=KEY")
 	case !ok:
-		return nil, web.NotFound("There is no store named " + templates.Plain(store, show.NameLimit).Short)
+		return nil, web.NotFound("There is no store named " + show.ShortName(store))
 	}
 	service, err := s.service()
 	if err != nil {
@@ -38,20 +38,20 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), browseTimeout)
 	defer cancel()
 	got, err := service.Look(ctx, r.Asker(), store, key)
-	gone := dedup.KindOf(err) == dedup.NotFound && err != nil
-	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+	gone := dedup.KindOf(err) == dedup.NotFound
+	if dedup.KindOf(err) == dedup.Unavailable {
 		return s.silentStore(r, store, err, templates.Resend{}), nil
 	}
 	if err != nil && !gone {
 		return nil, err
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	got.Store, got.Key = store, key
 	got.Marker = s.site.Masker.Masked(got.Marker, r.Who)
-	frame := s.site.Frame(r, "Marker "+templates.Plain(web.ShownID(got.Marker), show.NameLimit).Short)
+	frame := s.site.Frame(r, "Marker "+show.ShortName(web.ShownID(got.Marker)))
 	v := templates.MarkerView{
-		Frame: frame, ID: templates.Plain(web.ShownID(got.Marker), 2*show.KeyLimit), Gone: gone, ReadAt: show.Moment(now, now),
-		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), templates.Crumb{Label: templates.Plain(web.ShownID(got.Marker), show.NameLimit)}),
+		Frame: frame, ID: show.LongKey(web.ShownID(got.Marker)), Gone: gone, ReadAt: show.Moment(now, now),
+		Crumbs: append(pipelineCrumbs(frame.Base, snap, store), show.Crumb(web.ShownID(got.Marker), "")),
 		Self:   web.MarkerAddress(frame.Base, store, key), History: s.site.HistoryLines(r, got.History, now),
 		Lookup: frame.Base + "/lookup?" + url.Values{"id": {web.ShownID(got.Marker)}}.Encode(),
 	}
@@ -61,8 +61,8 @@ func (s *pages) oneMarker(r *web.Request) (web.Response, error) {
 		if len(got.History) > 0 {
 			v.GoneWord, text = "gone", "There is no marker with this key any more: what was done to it from here stands below."
 		}
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
-		v.Facts = []templates.Fact{{Label: "Key", Value: templates.Plain(key, 2*show.KeyLimit).Short}, {Label: "Store", Value: store}}
+		v.Notes = append(v.Notes, show.Problem(dedup.TierUnknown, text, ""))
+		v.Facts = []templates.Fact{{Label: "Key", Value: show.LongKey(key).Short}, {Label: "Store", Value: store}}
 		return web.Page{Component: templates.OneMarker(v)}, nil
 	}
 	s.describeMarker(&v, r, st, got, now)
@@ -76,11 +76,11 @@ func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedu
 	v.Life = web.LifeOf(got.Marker, offset, now)
 	v.ReadAt = show.Moment(got.At, now)
 	v.Facts = markerFacts(got, st, offset, now)
-	v.Detail = templates.Plain(web.DetailText(got.Marker), show.PartLimit)
+	v.Detail = show.Part(web.DetailText(got.Marker))
 	v.Value = valueView(s.site.Masker, got.Sighting, r.Who)
 	if got.Retry != nil {
 		v.Retry = []templates.Fact{
-			{Label: "Key", Value: templates.Plain(got.Retry.Key, show.KeyLimit).Short}, {Label: "Failures", Value: templates.Plain(got.Retry.Value, show.NameLimit).Short},
+			{Label: "Key", Value: show.Key(got.Retry.Key).Short}, {Label: "Failures", Value: show.ShortName(got.Retry.Value)},
 			{Label: "Expires", Value: expiryText(got.Retry.ExpiresMillis, offset, now)},
 		}
 	}
@@ -100,12 +100,8 @@ func (s *pages) describeMarker(v *templates.MarkerView, r *web.Request, st *dedu
 }
 
 func markerFacts(got marker.Judged, st *dedup.StoreStatus, offset time.Duration, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Sentence(value).Short})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, templates.Sentence(value).Short) }
 	add("Key", got.Key)
 	add("Business key", got.BusinessKey)
 	if got.Status != string(got.State) {
@@ -113,7 +109,7 @@ func markerFacts(got marker.Judged, st *dedup.StoreStatus, offset time.Duration,
 	}
 	add("Owner", got.Owner)
 	if got.Attempts != nil {
-		add("Failures so far", templates.Number(float64(*got.Attempts)))
+		add("Failures so far", templates.Number(*got.Attempts))
 	}
 	if got.Since.IsZero() {
 		add("Since", "not known: the store keeps no time of it")
@@ -142,7 +138,7 @@ func expiryText(millis int64, offset time.Duration, now time.Time) string {
 // of it for admins.
 func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.ValueView {
 	sum := sha256.Sum256(g.Value)
-	v := templates.ValueView{Type: templates.Plain(g.Type, show.NameLimit).Short, Size: templates.Number(float64(len(g.Value))) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
+	v := templates.ValueView{Type: show.ShortName(g.Type), Size: templates.Number(len(g.Value)) + " bytes", Hash: m.Hash(who, hex.EncodeToString(sum[:])), HashName: web.HashName(who)}
 	switch {
 	case !who.Can(auth.Operator):
 		v.Masked = "The value is shown to operators with its letters and digits masked, and to admins as it is."
@@ -155,7 +151,7 @@ func valueView(m web.Masker, g dedup.Sighting, who auth.Principal) templates.Val
 	v.Text = templates.Plain(string(g.Value[:min(len(g.Value), 4*web.ValueChars)]), web.ValueChars)
 	v.Dump = web.Dump(g.Value[:min(len(g.Value), dumpBytes)])
 	if len(g.Value) > dumpBytes {
-		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(float64(len(g.Value))))
+		v.Cut = fmt.Sprintf("The first %s of %s bytes are shown.", templates.Number(dumpBytes), templates.Number(len(g.Value)))
 	}
 	return v
 }

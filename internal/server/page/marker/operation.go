@@ -26,11 +26,7 @@ const (
 // operation answers the page of one operation. While it runs, the page follows it: by the stream of hints, or without the
 // script by loading itself again.
 func (s *pages) operation(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
+	o, err := s.deps.Markers.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -42,12 +38,12 @@ func (s *pages) operation(r *web.Request) (web.Response, error) {
 }
 
 func (s *pages) operationView(r *web.Request, o marker.Operation, number int) templates.OperationView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.OperationView{
 		Self: web.OperationAddress(s.site.Base, o.ID), Running: o.Ended.IsZero(), Total: len(o.Plan.Items),
 		Sentence: templates.Sentence(planSentence(o.Plan)), Totals: totals(o),
 		Crumbs: append(pipelineCrumbs(base, snap, o.Plan.Request.Store),
-			templates.Crumb{Label: templates.Plain("Operations", show.NameLimit), Href: base + "/operations"}),
+			show.Crumb("Operations", base+"/operations")),
 	}
 	for _, out := range o.Outcomes {
 		if !out.At.IsZero() {
@@ -142,12 +138,12 @@ func totals(o marker.Operation) []templates.Total {
 }
 
 func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
-		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: templates.Plain(o.By, show.NameLimit).Short},
+	facts := show.Facts{
+		{Label: "Reason", Value: templates.Sentence(o.Reason).Short}, {Label: "By", Value: show.ShortName(o.By)},
 		{Label: "Started", Value: show.Moment(o.Started, now).Full},
 	}
 	if !o.Ended.IsZero() {
-		facts = append(facts, templates.Fact{Label: "Took", Value: templates.Latency(o.Ended.Sub(o.Started).Seconds())})
+		facts.Add("Took", templates.Latency(o.Ended.Sub(o.Started).Seconds()))
 	}
 	return facts
 }
@@ -155,10 +151,10 @@ func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fa
 func operationNotes(o marker.Operation) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
-		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(int64(len(o.Plan.Items)), "the marker was", "the markers were")+" not there any more as reviewed.", "")
+		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(len(o.Plan.Items), "the marker was", "the markers were")+" not there any more as reviewed.", "")
 	}
 	if o.Interrupted {
 		say(dedup.Severe, "The dashboard ended in the middle of this. What has no result was not begun, except where the outcome is unknown.", "Look at those markers, then review the rest again.")
@@ -178,7 +174,7 @@ func operationNotes(o marker.Operation) []templates.Problem {
 func (s *pages) outcomeLine(o marker.Operation, i int, p present, now time.Time) templates.OutcomeLine {
 	item := o.Plan.Items[i]
 	l := templates.OutcomeLine{
-		Number: i + 1, ID: templates.Plain(web.ShownID(item.Seen.Marker), show.KeyLimit), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
+		Number: i + 1, ID: show.Key(web.ShownID(item.Seen.Marker)), Href: web.MarkerAddress(s.site.Base, o.Plan.Request.Store, item.Seen.Key),
 		Word: "not begun", Now: p.text(i, now),
 	}
 	for _, out := range o.Outcomes {
@@ -240,15 +236,11 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 	v := templates.OperationsView{Frame: s.site.Frame(r, "Operations"), Empty: templates.Empty{
 		Heading: "Nothing was done yet", Text: "Clearing markers, setting expiries and undoing appear here. It begins at the markers of a pipeline.",
 	}}
-	service, err := s.service()
+	list, err := s.deps.Markers.Operations(r.Context(), r.Asker(), operationsListed)
 	if err != nil {
 		return nil, err
 	}
-	list, err := service.Operations(r.Context(), r.Asker(), operationsListed)
-	if err != nil {
-		return nil, err
-	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	for _, o := range list {
 		v.Rows = append(v.Rows, s.operationLine(o, now))
 	}
@@ -257,7 +249,7 @@ func (s *pages) operations(r *web.Request) (web.Response, error) {
 
 func (s *pages) operationLine(o marker.OperationSummary, now time.Time) templates.OperationLine {
 	l := templates.OperationLine{
-		Href: web.OperationAddress(s.site.Base, o.ID), By: templates.Plain(o.By, show.NameLimit), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
+		Href: web.OperationAddress(s.site.Base, o.ID), By: show.Name(o.By), Reason: templates.Sentence(o.Reason), Started: show.Moment(o.Started, now),
 		Title: templates.Sentence(listedTitle(o) + " of " + o.Store), Word: "ended", Tier: dedup.Normal.String(),
 	}
 	good := 0

@@ -24,11 +24,7 @@ type operationSummaryJSON struct {
 
 // apiOperations gives the newest operations.
 func (s *pages) apiOperations(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	operations, err := service.Operations(r.Context(), r.Asker(), operationsListed)
+	operations, err := s.deps.Markers.Operations(r.Context(), r.Asker(), operationsListed)
 	if err != nil {
 		return nil, err
 	}

@@ -78,19 +78,12 @@ func restoreItems(req *marker.PlanRequest, items []string) error {
 
 // makePlan freezes a selection and leads to its review.
 func (s *pages) makePlan(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	req, err := parsePlanForm(r.PostForm)
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := service.Plan(r.Context(), r.Asker(), req)
-	if dedup.KindOf(err) == dedup.Unavailable && err != nil {
+	plan, err := s.deps.Markers.Plan(r.Context(), r.Asker(), req)
+	if dedup.KindOf(err) == dedup.Unavailable {
 		return s.silentStore(r, req.Store, err, resendPlan(s.site.Base+"/markers/plan", r.PostForm)), nil
 	}
 	if err != nil {
@@ -105,11 +98,7 @@ func (s *pages) planAddress(id string) string {
 
 // plan answers the review page. A plan that was carried out leads to its operation.
 func (s *pages) plan(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, operation, err := service.Planned(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, operation, err := s.deps.Markers.Planned(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -125,10 +114,10 @@ func (s *pages) plan(r *web.Request) (web.Response, error) {
 
 // planView is the review page of a plan.
 func (s *pages) planView(r *web.Request, p marker.Plan, number int) templates.PlanView {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	v := templates.PlanView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(deedTitle(p)), Sentence: templates.Sentence(planSentence(p)),
-		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
+		Crumbs: append(pipelineCrumbs(base, snap, p.Request.Store), show.Crumb("Review", "")),
 		Action: s.planAddress(p.ID) + "/execute", Button: deedTitle(p), Confirm: p.Confirm, Key: rand.Text(), Notes: planNotes(p, now), Facts: planFacts(p, now),
 		Back: base + "/",
 	}
@@ -206,7 +195,7 @@ func seenText(item marker.PlanItem, now time.Time) string {
 		text += ", a " + item.Seen.Type
 	}
 	if item.Size > 0 {
-		text += " of " + show.Counted(int(item.Size), "byte")
+		text += " of " + show.Counted(item.Size, "byte")
 	}
 	if item.Seen.Retry != nil {
 		text += ", retry counter " + item.Seen.Retry.Value
@@ -215,24 +204,24 @@ func seenText(item marker.PlanItem, now time.Time) string {
 }
 
 func planFacts(p marker.Plan, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
-		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+	facts := show.Facts{
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
 	}
 	if p.Takes > 0 {
-		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+		facts.Add("Takes about", templates.Span(max(time.Second, p.Takes)))
 	}
 	if f := p.Request.Filter; f != nil {
-		facts = append(facts, templates.Fact{Label: "Selected", Value: filterText(*f)})
+		facts.Add("Selected", filterText(*f))
 	}
 	if p.Request.AlsoRetry {
-		facts = append(facts, templates.Fact{Label: "Retry counters", Value: "are cleared along"})
+		facts.Add("Retry counters", "are cleared along")
 	}
 	return facts
 }
 
 func filterText(f marker.MarkerFilter) string {
-	text := "all " + tabName(string(f.List))
+	text := "all " + tabName(f.List)
 	if f.Verdict != "" {
 		text += ", " + string(f.Verdict)
 	}
@@ -245,13 +234,13 @@ func filterText(f marker.MarkerFilter) string {
 func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
 	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)})
+		notes = append(notes, show.Problem(tier, text, mend))
 	}
 	if p.Truncated > 0 {
-		say(dedup.Warning, templates.Number(float64(p.Truncated))+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
+		say(dedup.Warning, templates.Number(p.Truncated)+" more match than one plan takes.", "Carry this one out, then make another for the rest.")
 	}
 	if n, ttl := stillBlocked(p); n > 0 {
-		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(int64(n), "goes", "go")+" on holding "+show.Plural(int64(n), "its message", "their messages")+
+		say(dedup.Warning, show.Counted(n, "processing marker")+" of these "+show.Plural(n, "goes", "go")+" on holding "+show.Plural(n, "its message", "their messages")+
 			" back: still blocked until "+show.Moment(now.Add(ttl), now).Text+" if this is carried out now.", "")
 	}
 	if p.Request.Deed == admin.ClearMarkers {
@@ -292,15 +281,8 @@ func undoableText(p marker.Plan, now time.Time) string {
 
 // execute carries a plan out and leads to the operation.
 func (s *pages) execute(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
 	req := marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: strings.TrimSpace(r.PostForm.Get("reason")), Confirm: strings.TrimSpace(r.PostForm.Get("confirm")), Token: r.PostForm.Get("key")}
-	operation, err := service.Execute(r.Context(), r.Asker(), req)
+	operation, err := s.deps.Markers.Execute(r.Context(), r.Asker(), req)
 	if err == nil {
 		return web.Redirect{To: web.OperationAddress(s.site.Base, operation)}, nil
 	}
@@ -308,12 +290,12 @@ func (s *pages) execute(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	// A missing reason or a typing mistake: the same page again, with what was entered.
-	plan, done, again := service.Planned(r.Context(), r.Asker(), req.PlanID)
+	plan, done, again := s.deps.Markers.Planned(r.Context(), r.Asker(), req.PlanID)
 	if again != nil || done != "" {
 		return nil, err
 	}
 	v := s.planView(r, plan, 1)
-	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.EndSentence(dedup.PublicText(err))
+	v.Reason, v.Typed, v.Error = show.Clean(req.Reason, 500), show.Clean(req.Confirm, 200), show.ErrorText(err)
 	return web.Page{Status: http.StatusUnprocessableEntity, Component: templates.Plan(v)}, nil
 }
 
@@ -350,7 +332,7 @@ func planSentence(p marker.Plan) string {
 	var parts []string
 	for _, word := range planWords() {
 		if n := counts[word]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s %s", templates.Number(float64(n)), word))
+			parts = append(parts, fmt.Sprintf("%s %s", templates.Number(n), word))
 		}
 	}
 	if len(parts) > 0 {

@@ -118,11 +118,7 @@ func (s *pages) apiPlan(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := service.Plan(r.Context(), r.Asker(), req)
+	plan, err := s.deps.Markers.Plan(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +132,7 @@ func (s *pages) apiExecute(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	id, err := service.Execute(r.Context(), r.Asker(), marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
+	id, err := s.deps.Markers.Execute(r.Context(), r.Asker(), marker.ExecuteRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}
@@ -175,11 +167,7 @@ type outcomeJSON struct {
 
 // apiOperation gives an operation.
 func (s *pages) apiOperation(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	o, err := service.Operation(r.Context(), r.Asker(), r.PathValue("id"))
+	o, err := s.deps.Markers.Operation(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}

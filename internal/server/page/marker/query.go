@@ -13,10 +13,17 @@ import (
 // markersPerPage is how many markers a page of a list shows.
 const markersPerPage = 50
 
+// The lists that no pass keeps: they are read from the store when they are asked for.
+const (
+	doneList    = marker.List(dedup.Done)
+	presentList = marker.List(dedup.Present)
+	unknownList = marker.List(dedup.StateUnknown)
+)
+
 // markersQuery is the state of a page of markers that lives in its address.
 type markersQuery struct {
 	// state names a list: processing, failed, no-expiry, gave-up, done, present or unknown.
-	state   string
+	state   marker.List
 	verdict dedup.Verdict
 	text    string
 	// order is by age, expiry or id. The default is the oldest first.
@@ -27,21 +34,21 @@ type markersQuery struct {
 }
 
 // markerLists are the lists of a page of markers, in the order of its tabs.
-func markerLists() []string {
-	return []string{
-		string(marker.ProcessingList), string(marker.FailedList), string(marker.PermanentList), string(marker.GaveUpList),
-		string(dedup.Done), string(dedup.Present), string(dedup.StateUnknown),
+func markerLists() []marker.List {
+	return []marker.List{
+		marker.ProcessingList, marker.FailedList, marker.PermanentList, marker.GaveUpList,
+		doneList, presentList, unknownList,
 	}
 }
 
 // live reports whether the list is read from the store when it is asked for, rather than taken from the last pass.
 func (q markersQuery) live() bool {
-	return q.state == string(dedup.Done) || q.state == string(dedup.Present) || q.state == string(dedup.StateUnknown)
+	return q.state == doneList || q.state == presentList || q.state == unknownList
 }
 
 func (q *markersQuery) params() []list.Param {
 	return []list.Param{
-		list.Choice("state", &q.state, string(marker.ProcessingList), markerLists()),
+		list.Choice("state", &q.state, marker.ProcessingList, markerLists()),
 		list.Choice("verdict", &q.verdict, "", dedup.Verdicts()),
 		list.Text("q", &q.text, web.MaxText),
 		list.SortBy(&q.order, oldestFirst(), list.Keys(markerOrders())),
@@ -61,14 +68,16 @@ func oldestFirst() list.Order { return list.Order{By: "age"} }
 // markerOrders are what markers are sorted by. The order of a pass is by age already, with those that never expire first.
 func markerOrders() []list.Column[web.JudgedMarker] {
 	return []list.Column[web.JudgedMarker]{
-		{Key: "age", Rank: func(m web.JudgedMarker) list.Rank {
+		{Key: "age", Offered: oldestFirst(), Words: "oldest first", Rank: func(m web.JudgedMarker) list.Rank {
 			if m.Since.IsZero() {
 				return list.ByTime(m.FirstSeen)
 			}
 			return list.ByTime(m.Since)
 		}},
-		{Key: "expiry", Rank: func(m web.JudgedMarker) list.Rank { return list.ByTime(m.Expires) }},
-		{Key: "id", Rank: func(m web.JudgedMarker) list.Rank { return list.ByText(m.ID) }},
+		{Offered: list.Order{By: "age", Descending: true}, Words: "youngest first"},
+		{Key: "expiry", Offered: list.Order{By: "expiry"}, Words: "expires soonest", Rank: func(m web.JudgedMarker) list.Rank { return list.ByTime(m.Expires) }},
+		{Offered: list.Order{By: "expiry", Descending: true}, Words: "expires last"},
+		{Key: "id", Offered: list.Order{By: "id"}, Words: "id", Rank: func(m web.JudgedMarker) list.Rank { return list.ByText(m.ID) }},
 	}
 }
 

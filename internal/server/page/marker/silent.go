@@ -3,7 +3,6 @@ package marker
 import (
 	"net/http"
 	"net/url"
-	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/show"
@@ -14,16 +13,14 @@ import (
 // silentStore answers a request that needs a store which does not answer. Without a form to send again, the same address is
 // loaded again.
 func (s *pages) silentStore(r *web.Request, store string, err error, again templates.Resend) web.Response {
-	now, snap, base := time.Now().In(web.Zone(r)), s.deps.Snapshots.Snapshot(), s.site.Base
+	now, snap, base := r.Now(), s.deps.Snapshots.Snapshot(), s.site.Base
 	if again.Action == "" {
 		again.Action = r.URL.RequestURI()
 	}
 	v := templates.SilentView{
-		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: templates.Plain(store, show.NameLimit), Again: again,
-		Problem: templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement(show.Within(dedup.PublicText(err))),
-			Remedy: templates.Sentence("Look whether its server runs and whether this machine may reach it, then try again."),
-		},
+		Frame: s.site.Frame(r, "Store does not answer"), Crumbs: pipelineCrumbs(base, snap, store), Store: show.Name(store), Again: again,
+		Problem: show.Problem(dedup.Severe, show.WholeSentence(show.Within(dedup.PublicText(err))),
+			"Look whether its server runs and whether this machine may reach it, then try again."),
 		Meanwhile: "Nothing was changed. A marker can be read and changed only while its store answers.",
 		Back:      base + "/", BackWord: "Back to the overview",
 	}

@@ -7,24 +7,25 @@ import (
 
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
 	"dedup-dashboard/web/templates"
 )
 
 // listHeading names a list of markers.
-func listHeading(list string) string {
+func listHeading(list marker.List) string {
 	switch list {
-	case string(marker.ProcessingList):
+	case marker.ProcessingList:
 		return "Processing"
-	case string(marker.FailedList):
+	case marker.FailedList:
 		return "Failed"
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return "Without expiry"
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return "Given up after too many failures"
-	case string(dedup.Done):
+	case doneList:
 		return "Done"
-	case string(dedup.Present):
+	case presentList:
 		return "Present"
 	default:
 		return "Could not be decoded"
@@ -32,14 +33,14 @@ func listHeading(list string) string {
 }
 
 // tabName is the word of a list on its tab.
-func tabName(list string) string {
+func tabName(list marker.List) string {
 	switch list {
-	case string(marker.PermanentList):
+	case marker.PermanentList:
 		return "no expiry"
-	case string(marker.GaveUpList):
+	case marker.GaveUpList:
 		return "gave up"
 	default:
-		return list
+		return string(list)
 	}
 }
 
@@ -52,8 +53,8 @@ func (m markersPage) tabs() []templates.Tab {
 		link := markersQuery{state: name, text: m.q.text}
 		t := templates.Tab{Label: tabName(name), Count: "unknown", Href: link.address(m.path), Active: name == m.q.state}
 		if n := m.total(name); n >= 0 {
-			t.Count = templates.Number(float64(n))
-			if n > 0 && (name == string(marker.GaveUpList) || name == string(marker.FailedList) && m.st.Scheme.OnFail == "ack") {
+			t.Count = templates.Number(n)
+			if n > 0 && (name == marker.GaveUpList || name == marker.FailedList && m.st.Scheme.OnFail == "ack") {
 				t.Tier = dedup.Severe.String()
 			}
 		}
@@ -82,17 +83,12 @@ func (m markersPage) verdictTabs(counts map[dedup.Verdict]int) []templates.Tab {
 func (m markersPage) filter() templates.MarkerFilter {
 	plain := markersQuery{state: m.q.state, order: m.q.order}
 	f := templates.MarkerFilter{
-		Action: m.path, State: m.q.state, Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
+		Action: m.path, State: string(m.q.state), Verdict: string(m.q.verdict), Query: m.q.text, Any: m.q.filtered(), Clear: plain.address(m.path),
 	}
 	if m.q.live() {
 		return f // a live reading comes in the store's own order
 	}
-	for _, c := range [][2]string{{"age", "oldest first"}, {"-age", "youngest first"}, {"expiry", "expires soonest"}, {"-expiry", "expires last"}, {"id", "id"}} {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: c[0], Label: c[1], Chosen: m.q.order.String() == c[0]})
-	}
-	if m.q.order.String() == "-id" {
-		f.Sorts = append(f.Sorts, templates.Choice{Value: "-id", Label: "id, reversed", Chosen: true})
-	}
+	f.Sorts = list.Sorts(markerOrders(), m.q.order)
 	return f
 }
 
@@ -101,12 +97,12 @@ func (m markersPage) listedText(listed, matching int) string {
 	if m.total(m.q.state) < 0 {
 		return "unknown"
 	}
-	text := templates.Number(float64(listed))
+	text := templates.Number(listed)
 	if total := m.total(m.q.state); total > int64(listed) {
-		text = fmt.Sprintf("the oldest %s of %s", text, templates.Number(float64(total)))
+		text = fmt.Sprintf("the oldest %s of %s", text, templates.Number(total))
 	}
 	if m.q.filtered() {
-		text = templates.Number(float64(matching)) + " of " + text + " match"
+		text = templates.Number(matching) + " of " + text + " match"
 	}
 	if m.st != nil && m.st.Stats.Pass != nil {
 		text += ", as of the pass that ended at " + show.Moment(m.st.Stats.Pass.Ended, m.now).Text
@@ -122,30 +118,24 @@ func (m markersPage) notes() []templates.Problem {
 		if m.p.Pipeline.Store != "" {
 			text = "Nothing is known of the store yet: it has not been read."
 		}
-		return append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(text)})
+		return append(notes, show.Problem(dedup.TierUnknown, text, ""))
 	}
 	if show.IsLost(m.st.Health) {
 		mend := "It has not answered since the start."
 		if pass := m.st.Stats.Pass; pass != nil {
 			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement("store " + m.st.Name + " cannot be read: " + show.Within(m.st.Health.Err)), Remedy: templates.Sentence(mend),
-		})
+		notes = append(notes, show.Problem(dedup.Severe, show.WholeSentence("store "+m.st.Name+" cannot be read: "+show.Within(m.st.Health.Err)),
+			mend))
 	}
 	if m.st.Scheme.Blind != "" {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.Warning.String(), Text: templates.Sentence("“0 stuck” proves nothing here: " + show.EndSentence(m.st.Scheme.Blind)),
-		})
+		notes = append(notes, show.Problem(dedup.Warning, "“0 stuck” proves nothing here: "+show.EndSentence(m.st.Scheme.Blind), ""))
 	}
 	if others := m.snap.PipelinesOf(m.st.Name); len(others) > 1 {
-		notes = append(notes, templates.Problem{
-			Tier: dedup.TierUnknown.String(),
-			Text: templates.Sentence("The pipelines " + strings.Join(others, ", ") + " share this store: their markers stand in one list, and a verdict takes all of their queues into account."),
-		})
+		notes = append(notes, show.Problem(dedup.TierUnknown, "The pipelines "+strings.Join(others, ", ")+" share this store: their markers stand in one list, and a verdict takes all of their queues into account.", ""))
 	}
-	if m.st.Evidence.Missing != "" && m.q.state == string(marker.ProcessingList) {
-		notes = append(notes, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Verdicts lack their evidence: " + show.EndSentence(m.st.Evidence.Missing))})
+	if m.st.Evidence.Missing != "" && m.q.state == marker.ProcessingList {
+		notes = append(notes, show.Problem(dedup.TierUnknown, "Verdicts lack their evidence: "+show.EndSentence(m.st.Evidence.Missing), ""))
 	}
 	return notes
 }
@@ -156,19 +146,19 @@ func (m markersPage) meaning() *templates.Problem {
 		return nil
 	}
 	say := func(tier dedup.Tier, text, mend string) *templates.Problem {
-		return &templates.Problem{Tier: tier.String(), Text: templates.Sentence(text), Remedy: templates.Sentence(mend)}
+		return new(show.Problem(tier, text, mend))
 	}
 	switch {
-	case m.q.state == string(marker.GaveUpList):
+	case m.q.state == marker.GaveUpList:
 		return say(dedup.Severe, "These messages are lost: they were acked after too many failures, and their work was not done.",
 			"Find the cause, then let the producer send them again; the CSV has their ids and business keys.")
-	case m.q.state == string(marker.FailedList) && m.st.Scheme.OnFail == "ack":
+	case m.q.state == marker.FailedList && m.st.Scheme.OnFail == "ack":
 		return say(dedup.Severe, "These messages are lost: this scheme acks a failed message and keeps its marker, so that copies are skipped too.",
 			"Let the producer send them again after their markers are cleared; the CSV has their ids and business keys.")
-	case m.q.state == string(marker.PermanentList):
+	case m.q.state == marker.PermanentList:
 		return say(dedup.Warning, "These markers never expire: a processing one blocks its message for ever, and the others fill the store.",
 			"Clear those whose owner is dead, or set an expiry; and let consumers write marker and expiry in one command.")
-	case m.q.state == string(dedup.StateUnknown):
+	case m.q.state == unknownList:
 		return say(dedup.Warning, "These records match the store's keys and cannot be decoded as this scheme's markers. They are counted and never changed.",
 			"Exclude what belongs to somebody else, or correct the preset.")
 	default:
@@ -184,10 +174,10 @@ func (m markersPage) empty(listed int) templates.Empty {
 		return templates.Empty{Heading: "No markers known", Text: show.Capital(show.UnfitText(m.st.Stats.Pass)) + ": correct the setting id of the store. The command dashboard check names a key."}
 	case listed > 0:
 		return templates.Empty{Heading: "No marker matches this filter", Text: show.Counted(listed, "marker") + " without it.", Href: m.filter().Clear, Link: "Show all of them"}
-	case m.q.state == string(marker.ProcessingList):
+	case m.q.state == marker.ProcessingList:
 		if n := m.st.Stats.Pass.States[dedup.StateUnknown]; n > 0 {
-			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(int(n), "marker") + " could not be decoded, and each of them may be in progress or stuck.",
-				Href: markersQuery{state: string(dedup.StateUnknown)}.address(m.path), Link: "See what could not be decoded"}
+			return templates.Empty{Heading: "Nothing is known to be in progress", Text: show.Counted(n, "marker") + " could not be decoded, and each of them may be in progress or stuck.",
+				Href: markersQuery{state: unknownList}.address(m.path), Link: "See what could not be decoded"}
 		}
 		if !m.st.Health.OK {
 			return templates.Empty{Heading: "Nothing was in progress at the last pass", Text: "The store cannot be read now: what has come into progress since is not known."}
@@ -205,14 +195,14 @@ func (m markersPage) empty(listed int) templates.Empty {
 // actBar offers what can be done with the list.
 func (m markersPage) actBar(matching int) templates.ActBar {
 	a := templates.ActBar{
-		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: m.q.state,
+		Missing: templates.Sentence(m.missing), Action: m.base + "/markers/plan", Store: m.p.Pipeline.Store, List: string(m.q.state),
 		Verdict: string(m.q.verdict), Query: m.q.text, Matching: matching, Most: marker.MaxPlanned,
 	}
-	a.Expiry = m.q.state == string(marker.PermanentList)
-	a.Clear = a.Expiry || m.q.state == string(marker.ProcessingList) || m.q.state == string(marker.FailedList)
+	a.Expiry = m.q.state == marker.PermanentList
+	a.Clear = a.Expiry || m.q.state == marker.ProcessingList || m.q.state == marker.FailedList
 	a.TTLs = ttlChoices(m.st, dedup.Processing, dedup.Done)
 	a.Retry = a.Clear && m.st != nil && m.st.Scheme.GiveUp > 0
-	if m.q.state == string(marker.GaveUpList) {
+	if m.q.state == marker.GaveUpList {
 		a.Clear = true // the retry counter is the marker
 	}
 	if m.st != nil && show.IsLost(m.st.Health) {

@@ -18,7 +18,7 @@ func (s pages) repeatedCSV(r *web.Request) (web.Response, error) {
 		return nil, err
 	}
 	if m.Result == nil {
-		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "This measurement has no result"}
+		return nil, web.NotFound("This measurement has no result")
 	}
 	var ways []way
 	for _, p := range m.Result.Repeated {

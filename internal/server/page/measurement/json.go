@@ -187,11 +187,7 @@ func (s pages) apiList(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := []JSON{}
-	for _, m := range all {
-		out = append(out, s.jsonOf(m))
-	}
-	return web.JSON{Value: map[string]any{"measurements": out}}, nil
+	return web.JSON{Value: map[string]any{"measurements": list.Map(all, s.jsonOf)}}, nil
 }
 
 // apiOne gives one measurement.

@@ -3,7 +3,6 @@ package measurement
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 
 	"dedup-dashboard/internal/admin"
@@ -53,20 +52,11 @@ type pages struct {
 // Pages returns the routes of measurements.
 func (m Measurements) Pages(site web.Site) []web.Route {
 	s := pages{m, site}
-	get := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Viewer, Kind: web.PageKind, Handler: h}
-	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-	}
-	api := func(r web.Route) web.Route {
-		r.Path, r.Kind = "/api/v1"+r.Path, web.APIKind
-		return r
-	}
 	const of, one = "/pipelines/{name}/measurements", "/measurements/{id}"
 	return []web.Route{
-		get(of, s.list), act(of, s.start), get(one, s.one), get(one+"/repeated.csv", s.repeatedCSV), act(one+"/stop", s.stop),
-		api(get(of, s.apiList)), api(act(of, s.apiStart)), api(get(one, s.apiOne)), api(act(one+"/stop", s.apiStop)),
+		web.Get(of, auth.Viewer, s.list), web.Post(of, auth.Operator, s.start), web.Get(one, auth.Viewer, s.one), web.Get(one+"/repeated.csv", auth.Viewer, s.repeatedCSV),
+		web.Post(one+"/stop", auth.Operator, s.stop), web.APIGet(of, auth.Viewer, s.apiList), web.APIPost(of, auth.Operator, s.apiStart),
+		web.APIGet(one, auth.Viewer, s.apiOne), web.APIPost(one+"/stop", auth.Operator, s.apiStop),
 	}
 }
 

@@ -20,9 +20,6 @@ func (s pages) start(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	seconds, err := strconv.Atoi(r.PostForm.Get("seconds"))
 	if err != nil || seconds < 0 || seconds > 1e6 {
 		return nil, list.Bad("seconds", "must be 60 to 120")
@@ -48,24 +45,16 @@ func (s pages) stop(r *web.Request) (web.Response, error) {
 
 // list lists the measurements of a pipeline.
 func (s pages) list(r *web.Request) (web.Response, error) {
-	name, now := r.PathValue("name"), time.Now().In(web.Zone(r))
+	name, now := r.PathValue("name"), r.Now()
 	section, err := s.Section(r, s.site.Base, name, measuring.Listed, now)
 	if err != nil {
 		return nil, err
 	}
 	section.All = ""
-	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+templates.Plain(name, show.NameLimit).Short), Crumbs: s.crumbs(name),
-		Heading: "Measurements of " + templates.Plain(name, show.NameLimit).Short, Section: section,
+	v := templates.MeasurementsView{Frame: s.site.Frame(r, "Measurements of "+show.ShortName(name)), Crumbs: show.PipelineCrumbs(s.site.Base, name),
+		Heading: "Measurements of " + show.ShortName(name), Section: section,
 		Empty: templates.Empty{Heading: "No measurement yet", Text: "An exact measurement traces the deliveries of a minute and joins each with its message's marker."}}
 	return web.Page{Component: templates.Measurements(v)}, nil
-}
-
-func (s pages) crumbs(pipeline string) []templates.Crumb {
-	base := s.site.Base
-	return []templates.Crumb{
-		{Label: templates.Plain("Overview", show.NameLimit), Href: base + "/"},
-		{Label: templates.Plain(pipeline, show.NameLimit), Href: base + "/pipelines/" + url.PathEscape(pipeline)},
-	}
 }
 
 // asked returns the measurement that the address names, as who asks may see it.
@@ -114,9 +103,9 @@ func (s pages) one(r *web.Request) (web.Response, error) {
 }
 
 func (s pages) view(r *web.Request, m dedup.Measurement) templates.MeasurementView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
-	name := templates.Plain(m.Pipeline, show.NameLimit).Short
-	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: s.crumbs(m.Pipeline), Heading: "Measurement of " + name,
+	now, base := r.Now(), s.site.Base
+	name := show.ShortName(m.Pipeline)
+	v := templates.MeasurementView{Self: address(base, m.ID), Crumbs: show.PipelineCrumbs(s.site.Base, m.Pipeline), Heading: "Measurement of " + name,
 		Running: !m.State.Final(), Why: templates.Sentence(show.Capital(show.EndSentence(m.Why))), Meta: measureMeta(m, now)}
 	v.State, v.Tier = measureWord(m)
 	title := "Measurement of " + name + " · " + v.State

@@ -24,8 +24,8 @@ func showMeasuring(v *templates.MeasurementView, m dedup.Measurement, now time.T
 	}
 	v.Done = min(v.Total, max(0, int(now.Sub(m.Began).Seconds())))
 	v.Quarter = strconv.Itoa(v.Done * 4 / max(v.Total, 1) * 25)
-	if v.Seen = show.Counted(int(m.Seen), "delivery") + " seen"; m.Seen != 1 {
-		v.Seen = templates.Number(float64(m.Seen)) + " deliveries seen"
+	if v.Seen = show.Counted(m.Seen, "delivery") + " seen"; m.Seen != 1 {
+		v.Seen = templates.Number(m.Seen) + " deliveries seen"
 	}
 	if v.Done == v.Total {
 		v.Seen += ", reading the last markers"
@@ -37,10 +37,10 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 	for _, q := range m.Queues {
 		queues = append(queues, q.Name)
 	}
-	facts := []templates.Fact{
+	facts := show.Facts{
 		{Label: "Queues", Value: templates.Plain(strings.Join(queues, ", "), 200).Short},
-		{Label: "Broker", Value: templates.Plain(m.Broker, show.NameLimit).Short},
-		{Label: "By", Value: templates.Plain(m.By, show.NameLimit).Short},
+		{Label: "Broker", Value: show.ShortName(m.Broker)},
+		{Label: "By", Value: show.ShortName(m.By)},
 		{Label: "Started", Value: show.Moment(m.Started, now).Full},
 	}
 	if r := m.Result; r != nil {
@@ -52,7 +52,7 @@ func measureMeta(m dedup.Measurement, now time.Time) []templates.Fact {
 			templates.Fact{Label: "Deliveries", Value: templates.Number(r.Traced) + " traced, " + templates.Number(math.Round(r.Counted)) + " counted by the broker"},
 			templates.Fact{Label: "Told by", Value: how})
 		if r.NoID > 0 {
-			facts = append(facts, templates.Fact{Label: "Without an id", Value: templates.Number(float64(r.NoID)) + ": " + templates.Plain(r.WhyNoID, 120).Short})
+			facts.Add("Without an id", templates.Number(r.NoID)+": "+templates.Plain(r.WhyNoID, 120).Short)
 		}
 	}
 	return facts
@@ -76,7 +76,7 @@ func measuredBand(r *dedup.SessionResult) string {
 }
 
 func measuredOf(r *dedup.SessionResult) string {
-	return "of " + templates.Number(float64(r.Messages)) + " " + show.Plural(r.Messages, "message", "messages")
+	return "of " + templates.Number(r.Messages) + " " + show.Plural(r.Messages, "message", "messages")
 }
 
 // inPoints is a difference of two rates in points.
@@ -128,8 +128,8 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	measuredLatency(v, r)
 	for _, o := range r.Origins {
 		v.Origins = append(v.Origins, templates.OriginRow{Exchange: exchangeText(o.Exchange), RoutingKey: templates.Plain(o.RoutingKey, 120),
-			UserID: templates.Plain(o.UserID, show.NameLimit), AppID: templates.Plain(o.AppID, show.NameLimit),
-			Copies: templates.Number(float64(o.Copies)), Duplicates: templates.Number(float64(o.Duplicates))})
+			UserID: show.Name(o.UserID), AppID: show.Name(o.AppID),
+			Copies: templates.Number(o.Copies), Duplicates: templates.Number(o.Duplicates)})
 	}
 	for _, p := range r.Repeated {
 		v.Repeated = append(v.Repeated, repeatedRow(base, p, now))
@@ -138,9 +138,9 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 	case r.RepeatedIDs == 0:
 		v.RepeatedNote = "None: no message was delivered after its work was done."
 	case left > 0:
-		v.RepeatedNote = templates.Number(float64(r.RepeatedIDs)) + " messages were duplicated; the " + templates.Number(float64(len(r.Repeated))) + " most often are kept."
+		v.RepeatedNote = templates.Number(r.RepeatedIDs) + " messages were duplicated; the " + templates.Number(len(r.Repeated)) + " most often are kept."
 	default:
-		v.RepeatedNote = show.Counted(int(r.RepeatedIDs), "message") + " " + show.Plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
+		v.RepeatedNote = show.Counted(r.RepeatedIDs, "message") + " " + show.Plural(r.RepeatedIDs, "was", "were") + " duplicated. Ids of other messages are not kept."
 	}
 	return v
 }
@@ -148,7 +148,7 @@ func measuredView(base, self string, m dedup.Measurement, senders bool, now time
 // exchangeText names an exchange; the default one has no name.
 func exchangeText(name string) templates.Text {
 	if name == "" {
-		return templates.Plain("(default)", show.NameLimit)
+		return show.Name("(default)")
 	}
 	return templates.Plain(name, 120)
 }
@@ -191,7 +191,7 @@ func measuredLatency(v *templates.MeasuredView, r *dedup.SessionResult) {
 	}{{"Mean", l.Mean}, {"p50", l.P50}, {"p95", l.P95}, {"p99", l.P99}} {
 		v.Latency = append(v.Latency, templates.Fact{Label: x.label, Value: templates.Latency(x.seconds)})
 	}
-	v.LatencyNote = "From delivery to completion, of " + templates.Number(float64(l.N)) + " first works; the ack follows at once."
+	v.LatencyNote = "From delivery to completion, of " + templates.Number(l.N) + " first works; the ack follows at once."
 	most := int64(1)
 	first, last := len(l.Counts), 0
 	for i, n := range l.Counts {
@@ -212,7 +212,7 @@ func measuredLatency(v *templates.MeasuredView, r *dedup.SessionResult) {
 
 func repeatedRow(base string, p dedup.RepeatedID, now time.Time) templates.RepeatedRow {
 	row := templates.RepeatedRow{ID: templates.MarkerLine{ID: templates.Plain(p.ID, 80), Href: web.LookupAddress(base, p.ID)},
-		Deliveries: templates.Number(float64(p.Deliveries)), Duplicates: templates.Number(float64(p.Duplicates)), Cause: repeatCause(p), First: show.Moment(p.First, now)}
+		Deliveries: templates.Number(p.Deliveries), Duplicates: templates.Number(p.Duplicates), Cause: repeatCause(p), First: show.Moment(p.First, now)}
 	if p.Deliveries > 1 {
 		row.Gap = templates.Latency(p.Gap.Seconds())
 	}
@@ -238,7 +238,7 @@ func repeatCause(p dedup.RepeatedID) string {
 
 // originText names a way by which copies came, with what they carried.
 func originText(o dedup.Origin) string {
-	parts := []string{templates.Number(float64(o.Copies)) + " × " + exchangeText(o.Exchange).Full + " → " + o.RoutingKey}
+	parts := []string{templates.Number(o.Copies) + " × " + exchangeText(o.Exchange).Full + " → " + o.RoutingKey}
 	if o.UserID != "" {
 		parts = append(parts, "user_id "+o.UserID)
 	}

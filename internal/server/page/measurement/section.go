@@ -29,7 +29,7 @@ func (m Measurements) Section(r *web.Request, base, pipeline string, most int, n
 	case why != "":
 		v.Action, v.WhyNot = "", show.Capital(show.EndSentence(why))
 	case !r.Who.Can(auth.Operator):
-		v.Action, v.WhyNot = "", "Measuring needs the role "+auth.Operator.String()+"; you are signed in as "+r.Who.Role.String()+"."
+		v.Action, v.WhyNot = "", r.NeedsRole("Measuring", auth.Operator)
 	}
 	if len(all) > 0 {
 		v.All = path
@@ -60,11 +60,11 @@ func lastMeasured(all []dedup.Measurement, now time.Time) string {
 }
 
 func measureRow(base string, m dedup.Measurement, now time.Time) templates.MeasureRow {
-	row := templates.MeasureRow{Href: address(base, m.ID), At: show.Moment(m.Started, now), Running: !m.State.Final(),
-		By: templates.Plain(m.By, show.NameLimit), Why: templates.Sentence(m.Why)}
+	row := templates.MeasureRow{Href: address(base, m.ID), At: show.Moment(m.Started, now),
+		By: show.Name(m.By), Why: templates.Sentence(m.Why)}
 	row.State, row.Tier = measureWord(m)
 	if m.Result != nil {
-		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(float64(m.Result.Messages))
+		row.Rate, row.Of = measuredRate(m.Result)+" "+measuredBand(m.Result), templates.Number(m.Result.Messages)
 	}
 	if m.Live != nil {
 		row.Off = inPoints(m.Live.Off, true)

@@ -30,15 +30,11 @@ func (s pages) apiLetter(r *web.Request) (web.Response, error) {
 	if scanID == "" || ref == "" || len(scanID) > web.MaxRef || len(ref) > web.MaxRef {
 		return nil, web.Invalid("Name a message as ?scan=ID&ref=REF")
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	scan, err := service.Kept(r.Context(), r.Asker(), scanID)
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), scanID)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	l, err := service.Letter(r.Context(), r.Asker(), scanID, ref)
+	l, err := s.letters.Letter(r.Context(), r.Asker(), scanID, ref)
 	if err != nil {
 		return nil, err
 	}

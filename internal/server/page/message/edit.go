@@ -44,17 +44,14 @@ func (s pages) editForm(r *web.Request) (web.Response, error) {
 // editable returns the letter if it can be edited, and where it was found.
 func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, deadletter.Letter, error) {
 	var l deadletter.Letter
-	service, err := s.service()
+	if why := letter.WhyNot(r, s.site, s.letters, key.Pipeline); why != "" {
+		return key, l, web.Conflict(why)
+	}
+	key, err := s.whereSeen(r, key)
 	if err != nil {
 		return key, l, err
 	}
-	if why := letter.WhyNot(r, s.site, s.deps.Letters, key.Pipeline); why != "" {
-		return key, l, web.Conflict(why)
-	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
-		return key, l, err
-	}
-	if l, err = service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref); err != nil {
+	if l, err = s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref); err != nil {
 		return key, l, scanGone(err)
 	}
 	if l.LeftOut != nil || len(l.Body) > maxEdit || !comesBack(l.Body) {
@@ -66,15 +63,15 @@ func (s pages) editable(r *web.Request, key letter.Key) (letter.Key, deadletter.
 func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) templates.EditView {
 	base := s.site.Base
 	v := templates.EditView{
-		Frame: s.site.Frame(r, "Edit a message"), ID: templates.Plain(l.ID, show.KeyLimit), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
+		Frame: s.site.Frame(r, "Edit a message"), ID: show.Key(l.ID), Action: base + "/dead-letters/edit", Fields: key.Fields(), Back: key.Address(base),
 		Body: string(l.Body), Rows: min(max(6, strings.Count(string(l.Body), "\n")+len(l.Body)/120+2), 24), Type: l.ContentType, Message: l.MessageID, IDRule: s.idRule(key.Pipeline),
-		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: templates.Plain(l.ID, show.NameLimit), Href: key.Address(base)}, templates.Crumb{Label: templates.Plain("Edit", show.NameLimit)}),
-		Notes: []templates.Problem{{
-			Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it."),
-		}},
+		Crumbs: append(letter.Crumbs(base, key.Pipeline, key.Queue), show.Crumb(l.ID, key.Address(base)), show.Crumb("Edit", "")),
+		Notes: []templates.Problem{
+			show.Problem(dedup.TierUnknown, "The edited message is sent to its queue, and the original leaves the dead-letter queue when the broker has confirmed it.", ""),
+		},
 	}
 	if l.ID == "" {
-		v.ID = templates.Plain("a message without an id", show.NameLimit)
+		v.ID = show.Name("a message without an id")
 	}
 	for i, name := range slices.Sorted(maps.Keys(l.Headers)) {
 		typ, value := letter.HeaderText(l.Headers[name])
@@ -83,13 +80,13 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 		}
 		if move.LockedHeader(name) {
 			if name != message.HeaderDeaths {
-				v.Locked = append(v.Locked, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
+				v.Locked = append(v.Locked, templates.HeaderLine{Name: show.Key(name), Type: typ, Value: show.Part(value), Rule: headerRule(name)})
 			}
 			continue
 		}
-		h := templates.EditHeader{Number: len(v.Headers), Name: templates.Plain(name, show.KeyLimit), Key: web.EncodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.Pipeline))}
+		h := templates.EditHeader{Number: len(v.Headers), Name: show.Key(name), Key: web.EncodeKey(name), Value: value, Type: typ, Sensitive: sensitiveHeader(name, s.idFrom(key.Pipeline))}
 		if !editableType(l.Headers[name]) || !comesBack([]byte(value)) || strings.ContainsAny(value, "\r\n") || len(value) > 4096 {
-			h.Fixed = templates.Plain(value, show.KeyLimit).Short + " (a " + typ + " stays as it is, or is removed)"
+			h.Fixed = show.Key(value).Short + " (a " + typ + " stays as it is, or is removed)"
 		}
 		v.Headers = append(v.Headers, h)
 	}
@@ -100,7 +97,7 @@ func (s pages) editView(r *web.Request, key letter.Key, l deadletter.Letter) tem
 }
 
 func (s pages) idFrom(pipeline string) string {
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(pipeline); ok {
+	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
 		return p.Pipeline.IDFrom
 	}
 	return ""
@@ -113,9 +110,9 @@ func (s pages) idRule(pipeline string) string {
 	case from == "message_id" || from == "":
 		return "This pipeline takes the id from here: another id is another message to its consumers, and no marker of the old one applies to it."
 	case strings.HasPrefix(from, "header:"):
-		return "This pipeline takes the id from the header " + templates.Plain(strings.TrimPrefix(from, "header:"), show.NameLimit).Short + ": the message id can be changed without consequence for it."
+		return "This pipeline takes the id from the header " + show.ShortName(strings.TrimPrefix(from, "header:")) + ": the message id can be changed without consequence for it."
 	case strings.HasPrefix(from, "json:"):
-		return "This pipeline takes the id from " + templates.Plain(strings.TrimPrefix(from, "json:"), show.NameLimit).Short + " in the body: a change there makes it another message."
+		return "This pipeline takes the id from " + show.ShortName(strings.TrimPrefix(from, "json:")) + " in the body: a change there makes it another message."
 	default:
 		return "This pipeline takes the id from the whole body: any change of the body makes it another message, whose marker does not exist yet."
 	}
@@ -137,9 +134,6 @@ func sensitiveHeader(name, idFrom string) bool {
 
 // edit plans the requeue of one edited message and leads to its review.
 func (s pages) edit(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	key, err := letter.KeyOf(r.PostForm)
 	if err != nil {
 		return nil, err
@@ -161,7 +155,7 @@ func (s pages) edit(r *web.Request) (web.Response, error) {
 		if dedup.KindOf(err) != dedup.Invalid {
 			return nil, err
 		}
-		wrong.text = show.EndSentence(dedup.PublicText(err))
+		wrong.text = show.ErrorText(err)
 	}
 	v := s.editView(r, key, l)
 	refill(&v, r.PostForm, edit)
@@ -208,7 +202,7 @@ func mistakeIn(form url.Values, e move.Edit, l deadletter.Letter) editMistake {
 		return editMistake{text: "Nothing is changed: the message would be sent as it is. Change something, or go back and preview its requeue."}
 	}
 	if doubt := e.Doubt(l.Message); doubt != "" && form.Get("body_as_it_is") != "1" {
-		return editMistake{field: "body", text: show.EndSentence(show.Capital(doubt)), ask: true}
+		return editMistake{field: "body", text: show.WholeSentence(doubt), ask: true}
 	}
 	return editMistake{}
 }

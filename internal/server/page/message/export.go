@@ -3,7 +3,6 @@ package message
 import (
 	"iter"
 	"net/http"
-	"time"
 
 	"dedup-dashboard/internal/admin/deadletter"
 
@@ -19,7 +18,7 @@ func scanAndFilter(r *web.Request) (scan string, filter deadletter.Filter, err e
 	if scan = values.Get("scan"); scan == "" || len(scan) > web.MaxRef {
 		return "", filter, list.Bad("scan", "must name one")
 	}
-	filter, err = deadletter.ParseFilter(values.Get("filter"), time.Now().In(web.Zone(r)))
+	filter, err = deadletter.ParseFilter(values.Get("filter"), r.Now())
 	return scan, filter, err
 }
 
@@ -29,11 +28,7 @@ func (s pages) lettersCSV(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	scan, err := service.Kept(r.Context(), r.Asker(), id)
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), id)
 	if err != nil {
 		return nil, scanGone(err)
 	}
@@ -89,15 +84,11 @@ func (s pages) lettersNDJSON(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
 	if r.Method == http.MethodHead {
 		return web.Attachment{Name: "dead-letters.ndjson", Type: web.NDJSONType}, nil
 	}
 	return web.Lines{Name: "dead-letters.ndjson", Open: func(send func(iter.Seq[any]) error) error {
-		return scanGone(service.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []deadletter.Letter) error {
+		return scanGone(s.letters.Export(r.Context(), r.Asker(), id, filter.String(), func(letters []deadletter.Letter) error {
 			return send(func(yield func(any) bool) {
 				for _, l := range letters {
 					if !yield(exportOf(s.site.Masker, r.Who, l)) {

@@ -36,13 +36,13 @@ func headerLines(l deadletter.Letter) (lines []templates.HeaderLine, note string
 			long[len(lines)] = longValue{value, max(len(value), letter.NestedSize(l.Headers[name]))}
 			value = beginning(value)
 		}
-		lines = append(lines, templates.HeaderLine{Name: templates.Plain(name, show.KeyLimit), Type: typ, Value: templates.Plain(value, show.PartLimit), Rule: headerRule(name)})
+		lines = append(lines, templates.HeaderLine{Name: show.Key(name), Type: typ, Value: show.Part(value), Rule: headerRule(name)})
 	}
 	if unfold(lines, long) {
 		note = "The values of all headers together are shown up to " + templates.Bytes(letter.ShownHeaders) + "."
 	}
 	if more > 0 {
-		note = strings.TrimSpace(note + " " + show.Counted(more, "more header") + " " + show.Plural(int64(more), "is", "are") + " not shown.")
+		note = strings.TrimSpace(note + " " + show.Counted(more, "more header") + " " + show.Plural(more, "is", "are") + " not shown.")
 	}
 	return lines, note
 }

@@ -3,7 +3,6 @@ package message
 
 import (
 	"context"
-	"net/http"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
@@ -69,41 +68,25 @@ func New(deps Deps) Messages { return Messages{deps} }
 
 // pages answer with single dead letters.
 type pages struct {
-	Messages
-	site web.Site
+	letters   Service
+	snapshots snapshots
+	site      web.Site
 }
 
 // Pages returns the routes of single dead letters.
 func (m Messages) Pages(site web.Site) []web.Route {
-	s := pages{m, site}
-	route := func(path string, needs auth.Role, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: path, Needs: needs, Kind: web.PageKind, Handler: h}
+	s := pages{m.deps.Letters, m.deps.Snapshots, site}
+	routes := []web.Route{
+		web.Get("/pipelines/{name}/dead-letters.csv", auth.Operator, s.lettersCSV), web.Audited(web.Get("/pipelines/{name}/dead-letters.ndjson", auth.Operator, s.lettersNDJSON)),
+		web.Get("/dead-letters/message", auth.Operator, s.letter), web.Post("/dead-letters/reveal", auth.Admin, s.reveal), web.Audited(web.Get("/dead-letters/download", auth.Admin, s.download)),
+		web.Audited(web.Get("/dead-letters/edit", auth.Admin, s.editForm)), web.Post("/dead-letters/edit", auth.Admin, s.edit),
+		web.APIGet("/dead-letters/message", auth.Operator, s.apiLetter), web.Audited(web.APIGet("/dead-letters/export", auth.Operator, s.lettersNDJSON)),
 	}
-	act := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Admin, Kind: web.PageKind, Acts: true, Handler: h}
+	if s.letters == nil {
+		return web.Refused(routes, web.Unavailable(letter.NoAccess))
 	}
-	audited := func(r web.Route) web.Route {
-		r.OwnPages = true
-		return r
-	}
-	api := func(path string, h web.Handler) web.Route {
-		return web.Route{Method: http.MethodGet, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Handler: h}
-	}
-	return []web.Route{
-		route("/pipelines/{name}/dead-letters.csv", auth.Operator, s.lettersCSV), audited(route("/pipelines/{name}/dead-letters.ndjson", auth.Operator, s.lettersNDJSON)),
-		route("/dead-letters/message", auth.Operator, s.letter), act("/dead-letters/reveal", s.reveal), audited(route("/dead-letters/download", auth.Admin, s.download)),
-		audited(route("/dead-letters/edit", auth.Admin, s.editForm)), act("/dead-letters/edit", s.edit),
-		api("/dead-letters/message", s.apiLetter), audited(api("/dead-letters/export", s.lettersNDJSON)),
-	}
-}
-
-// service returns what is behind the pages of single dead letters.
-func (m Messages) service() (Service, error) {
-	if m.deps.Letters == nil {
-		return nil, web.Unavailable(letter.NoAccess)
-	}
-	return m.deps.Letters, nil
+	return routes
 }
 
 // planner plans the requeue of an edited message.
-func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.deps.Letters} }
+func (s pages) planner() letter.Planner { return letter.Planner{Site: s.site, Moves: s.letters} }

@@ -31,11 +31,7 @@ func (s pages) letter(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	found, err := s.whereSeen(r, service, key)
+	found, err := s.whereSeen(r, key)
 	if err != nil {
 		return nil, err
 	}
@@ -46,19 +42,16 @@ func (s pages) letter(r *web.Request) (web.Response, error) {
 		}
 		return web.Redirect{To: s.site.Base + "/dead-letters/message?" + values.Encode()}, nil
 	}
-	l, err := service.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Letter(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	return s.letterPage(r, service, key, l, view, false)
+	return s.letterPage(r, key, l, view, false)
 }
 
 // reveal answers the page of one dead letter with its body as it is. It is a POST, which no link can send, and leaves an entry in
 // the audit; the address of the page never shows a body.
 func (s pages) reveal(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
 	key, err := letter.KeyOf(r.PostForm)
 	if err != nil {
 		return nil, err
@@ -67,18 +60,14 @@ func (s pages) reveal(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
+	if key, err = s.whereSeen(r, key); err != nil {
 		return nil, err
 	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
-		return nil, err
-	}
-	l, err := service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	return s.letterPage(r, service, key, l, view, true)
+	return s.letterPage(r, key, l, view, true)
 }
 
 func payloadView(view string) (string, error) {
@@ -89,30 +78,30 @@ func payloadView(view string) (string, error) {
 	return "", list.Bad("view", "must be text, json or hex")
 }
 
-func (s pages) letterPage(r *web.Request, service scans, key letter.Key, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
-	scan, err := service.Kept(r.Context(), r.Asker(), key.Scan)
+func (s pages) letterPage(r *web.Request, key letter.Key, l deadletter.Letter, view string, revealed bool) (web.Response, error) {
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), key.Scan)
 	if err != nil {
 		return nil, scanGone(err)
 	}
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
-	id := templates.Plain(l.ID, 2*show.KeyLimit)
+	now, base := r.Now(), s.site.Base
+	id := show.LongKey(l.ID)
 	if l.ID == "" {
-		id = templates.Plain("Message without an id", show.NameLimit)
+		id = show.Name("Message without an id")
 	}
 	v := templates.LetterView{
-		Frame: s.site.Frame(r, "Dead letter "+templates.Plain(l.ID, show.NameLimit).Short), Self: key.Address(base), ID: id,
-		Class: string(l.Prediction.Class), Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
+		Frame: s.site.Frame(r, "Dead letter "+show.ShortName(l.ID)), ID: id,
+		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Meaning: letter.ClassMeaning(l.Prediction.Class),
 		Reasons: predictionReasons(l, now), Deaths: deathLines(l, now), Props: propertyFacts(l, now),
-		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), templates.Crumb{Label: templates.Plain(cmp.Or(l.ID, "message"), show.NameLimit)}),
-		Scanned: "as " + templates.Plain(scan.By, show.NameLimit).Short + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
+		Crumbs:  append(letter.Crumbs(base, key.Pipeline, key.Queue), show.Crumb(cmp.Or(l.ID, "message"), "")),
+		Scanned: "as " + show.ShortName(scan.By) + " saw it, " + show.Moment(scan.At, now).Text, Payload: s.payloadOf(l, r.Who, key, base, view, revealed),
 		Act: s.letterAct(r, key, l), Notes: sinceLooked(scan, now, letter.QueueAddress(base, key.Pipeline, key.Queue)),
 	}
 	v.Headers, v.HeaderNote = headerLines(l)
 	if l.Malformed != "" {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence("The death history cannot be read whole: " + show.EndSentence(l.Malformed))})
+		v.Notes = append(v.Notes, show.Problem(dedup.Warning, "The death history cannot be read whole: "+show.EndSentence(l.Malformed), ""))
 	}
 	if deadletter.IsErrorEnvelope(l.Message) {
-		v.Notes = append(v.Notes, templates.Problem{Tier: dedup.Warning.String(), Text: templates.Sentence(envelopeNote)})
+		v.Notes = append(v.Notes, show.Problem(dedup.Warning, envelopeNote, ""))
 	}
 	if l.ID != "" {
 		v.Lookup = base + "/lookup?" + url.Values{"id": {l.ID}}.Encode()
@@ -144,19 +133,15 @@ func predictionReasons(l deadletter.Letter, now time.Time) []templates.Text {
 }
 
 func (s pages) identityFacts(l deadletter.Letter, pipeline string) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: value})
-		}
-	}
+	var facts show.Facts
+	add := facts.Add
 	if l.ID == "" {
 		add("Id", "none: "+templates.Sentence(cmp.Or(l.NoID, "it has none")).Short)
 	} else {
 		add("Id", templates.Plain(l.ID, wholeLimit).Short)
 	}
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(pipeline); ok {
-		add("Taken from", templates.Plain(p.Pipeline.IDFrom, show.NameLimit).Short)
+	if p, ok := s.snapshots.Snapshot().Pipeline(pipeline); ok {
+		add("Taken from", show.ShortName(p.Pipeline.IDFrom))
 	}
 	if l.Marker != nil {
 		add("Business key", templates.Plain(l.Marker.BusinessKey, wholeLimit).Short)
@@ -181,9 +166,9 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		if i == letter.MaxHeaders {
 			break
 		}
-		line := templates.DeathLine{Number: i + 1, Reason: letter.DeathWord(templates.Plain(d.Reason, show.NameLimit).Short), Queue: templates.Plain(d.Queue, show.KeyLimit), At: show.Moment(d.Time, now)}
+		line := templates.DeathLine{Reason: letter.DeathWord(show.ShortName(d.Reason)), Queue: show.Key(d.Queue), At: show.Moment(d.Time, now)}
 		if d.Count > 1 {
-			line.Count = templates.Number(float64(d.Count)) + " times"
+			line.Count = templates.Number(d.Count) + " times"
 		}
 		route := "came by the default exchange"
 		if d.Exchange != "" {
@@ -192,9 +177,9 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 		if len(d.RoutingKeys) > 0 {
 			route += ", key " + strings.Join(d.RoutingKeys[:min(len(d.RoutingKeys), 8)], ", ")
 		}
-		line.Route = templates.Plain(route, show.PartLimit)
+		line.Route = show.Part(route)
 		if d.OriginalExpiration != "" {
-			line.Note = " · had a time to live of " + templates.Plain(d.OriginalExpiration, show.NameLimit).Short + " ms"
+			line.Note = " · had a time to live of " + show.ShortName(d.OriginalExpiration) + " ms"
 		}
 		lines = append(lines, line)
 	}
@@ -202,12 +187,8 @@ func deathLines(l deadletter.Letter, now time.Time) []templates.DeathLine {
 }
 
 func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
-	var facts []templates.Fact
-	add := func(label, value string) {
-		if value != "" {
-			facts = append(facts, templates.Fact{Label: label, Value: templates.Plain(value, wholeLimit).Short})
-		}
-	}
+	var facts show.Facts
+	add := func(label, value string) { facts.Add(label, templates.Plain(value, wholeLimit).Short) }
 	add("Content type", l.ContentType)
 	add("Encoding", l.ContentEncoding)
 	switch l.DeliveryMode {
@@ -243,10 +224,10 @@ func propertyFacts(l deadletter.Letter, now time.Time) []templates.Fact {
 
 func (s pages) letterAct(r *web.Request, key letter.Key, l deadletter.Letter) templates.LetterAct {
 	act := templates.LetterAct{
-		Action: web.KeepZone(r, s.site.Base+"/dead-letters/plan"), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.deps.Letters, key.Pipeline)), Parking: parked(l),
+		Action: web.KeepZone(r, s.site.Base+"/dead-letters/plan"), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, key.Pipeline)), Parking: parked(l),
 		Fields: []templates.Fact{{Label: "pipeline", Value: key.Pipeline}, {Label: "queue", Value: key.Queue}, {Label: "scan", Value: key.Scan}, {Label: "sel", Value: key.Ref}},
 	}
-	if p, ok := s.deps.Snapshots.Snapshot().Pipeline(key.Pipeline); ok && l.Target == "" && !act.Parking {
+	if p, ok := s.snapshots.Snapshot().Pipeline(key.Pipeline); ok && l.Target == "" && !act.Parking {
 		act.Targets = letter.Targets(p)
 	}
 	act.NoDiscard, act.NoRestore = letter.NeedsAdmin(r.Who, "Discarding"), letter.NeedsAdmin(r.Who, "Restoring")
@@ -275,17 +256,13 @@ func (s pages) download(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
 	if r.Method == http.MethodHead { // asks for no body, and leaves no entry
 		return web.Attachment{Name: "body", Type: "application/octet-stream"}, nil
 	}
-	if key, err = s.whereSeen(r, service, key); err != nil {
+	if key, err = s.whereSeen(r, key); err != nil {
 		return nil, err
 	}
-	l, err := service.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
+	l, err := s.letters.Reveal(r.Context(), r.Asker(), key.Scan, key.Ref)
 	if err != nil {
 		return nil, scanGone(err)
 	}

@@ -22,9 +22,9 @@ const (
 
 // payloadOf shows a body as the role allows.
 func (s pages) payloadOf(l deadletter.Letter, who auth.Principal, key letter.Key, base, view string, revealed bool) templates.PayloadView {
-	p := templates.PayloadView{Size: templates.Number(float64(l.Size)) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
+	p := templates.PayloadView{Size: templates.Number(l.Size) + " bytes", Hash: s.site.Masker.Hash(who, l.Hash), HashName: web.HashName(who), Revealed: revealed}
 	if l.ContentType != "" {
-		p.Type = templates.Plain(l.ContentType, show.NameLimit).Short + ", "
+		p.Type = show.ShortName(l.ContentType) + ", "
 	}
 	pretty, isJSON := letter.PrettyJSON(l.Body)
 	if view == "auto" {
@@ -88,7 +88,7 @@ func maskedNote(l deadletter.Letter, revealed bool) string {
 	case l.Masked && len(l.MaskedNames) > 0:
 		names := make([]string, len(l.MaskedNames))
 		for i, name := range l.MaskedNames {
-			names[i] = templates.Plain(name, show.KeyLimit).Short
+			names[i] = show.Key(name).Short
 		}
 		return "Masked: " + strings.Join(names, ", ") + ". The values of members that are personal or secret by these names are replaced by ***."
 	case l.Masked:

@@ -56,7 +56,7 @@ func (m Messages) Stories(r *web.Request, base, term string, found marker.Lookup
 	for _, id := range ids {
 		more, err := m.letterEntries(r, base, id, found, now)
 		if err != nil {
-			missing = "Dead letters and jobs cannot be told: " + show.EndSentence(dedup.PublicText(err))
+			missing = "Dead letters and jobs cannot be told: " + show.ErrorText(err)
 		}
 		all = append(all, more...)
 	}
@@ -267,7 +267,7 @@ func (t *story) died() []web.Dated {
 	for _, d := range t.deaths {
 		text := "Died in " + show.Within(d.Queue) + ": " + show.Within(letter.DeathWord(d.Reason))
 		if d.Count > 1 {
-			text += ", first of " + templates.Number(float64(d.Count)) + " times"
+			text += ", first of " + templates.Number(d.Count) + " times"
 		}
 		at := d.Time
 		if slices.ContainsFunc(t.items, func(i jobs.JobItem) bool { return diedSince(d, i) }) {

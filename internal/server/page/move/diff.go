@@ -22,18 +22,18 @@ func diffOf(e move.Edit, l deadletter.Letter, p move.Plan) *templates.EditDiff {
 		if cleared {
 			d.Headers = append(d.Headers, templates.Fact{Label: label, Value: orNothing(was) + " → removed"})
 		} else if is != "" && was != is {
-			d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(label, show.NameLimit).Short, Value: orNothing(was) + " → " + orNothing(is)})
+			d.Headers = append(d.Headers, templates.Fact{Label: show.ShortName(label), Value: orNothing(was) + " → " + orNothing(is)})
 		}
 	}
 	add("Content type", l.ContentType, e.ContentType, e.NoContentType)
 	add("Message id", l.MessageID, e.MessageID, e.NoMessageID)
 	for _, name := range e.Remove {
 		_, was := letter.HeaderText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, show.NameLimit).Short, Value: orNothing(was) + " → removed"})
+		d.Headers = append(d.Headers, templates.Fact{Label: show.ShortName(name), Value: orNothing(was) + " → removed"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
 		_, was := letter.HeaderText(l.Headers[name])
-		d.Headers = append(d.Headers, templates.Fact{Label: templates.Plain(name, show.NameLimit).Short, Value: orNothing(was) + " → “" + templates.Plain(e.Headers[name], show.KeyLimit).Short + "”"})
+		d.Headers = append(d.Headers, templates.Fact{Label: show.ShortName(name), Value: orNothing(was) + " → “" + show.Key(e.Headers[name]).Short + "”"})
 	}
 	if e.Body != nil {
 		d.Body, d.Cut = diffBodies(l.Body, e.Body)
@@ -60,7 +60,7 @@ func orNothing(s string) string {
 	if s == "" {
 		return "nothing"
 	}
-	return "“" + templates.Plain(s, show.KeyLimit).Short + "”"
+	return "“" + show.Key(s).Short + "”"
 }
 
 func idNote(old string, p move.Plan) templates.Problem {
@@ -71,7 +71,7 @@ func idNote(old string, p move.Plan) templates.Problem {
 	if says == "" {
 		says = "its id is " + orNothing(id) + " now, and was " + orNothing(old)
 	}
-	n := templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(says)))}
+	n := show.Problem(dedup.TierUnknown, show.WholeSentence(says), "")
 	switch {
 	case id == "":
 		n.Tier = dedup.Severe.String()
@@ -109,7 +109,7 @@ func diffLines(was, is string) ([]templates.DiffLine, string) {
 	}
 	var out []templates.DiffLine
 	line := func(sign, text string) {
-		out = append(out, templates.DiffLine{Sign: sign, Text: templates.Plain(strings.ReplaceAll(text, "\t", "    "), show.PartLimit)})
+		out = append(out, templates.DiffLine{Sign: sign, Text: show.Part(strings.ReplaceAll(text, "\t", "    "))})
 	}
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {

@@ -166,15 +166,11 @@ func (s pages) apiPlanMove(r *web.Request) (web.Response, error) {
 	if err := web.ReadJSON(r, &body); err != nil {
 		return nil, err
 	}
-	req, err := body.request(time.Now().In(web.Zone(r)))
+	req, err := body.request(r.Now())
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, err := service.PlanMove(r.Context(), r.Asker(), req)
+	plan, err := s.letters.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -187,11 +183,7 @@ func (s pages) apiStartMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	id, err := service.StartJob(r.Context(), r.Asker(), jobs.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
+	id, err := s.letters.StartJob(r.Context(), r.Asker(), jobs.StartRequest{PlanID: r.PathValue("id"), Reason: body.Reason, Confirm: body.Confirm, Token: body.Token})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package move
 
 import (
 	"context"
-	"net/http"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
@@ -45,29 +44,17 @@ type pages struct {
 func New(letters Service) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{letters, site}
-		get := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodGet, Path: path, Needs: auth.Operator, Kind: web.PageKind, Handler: h}
-		}
-		act := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodPost, Path: path, Needs: auth.Operator, Kind: web.PageKind, Acts: true, Handler: h}
-		}
-		api := func(path string, h web.Handler) web.Route {
-			return web.Route{Method: http.MethodPost, Path: "/api/v1" + path, Needs: auth.Operator, Kind: web.APIKind, Acts: true, Handler: h}
-		}
 		const one = "/moves/{id}"
-		return []web.Route{
-			act("/dead-letters/plan", s.planMove), get(one, s.move), get(one+"/keys.csv", s.moveKeysCSV), act(one+"/change", s.changeMove),
-			act(one+"/start", s.startMove), get(one+"/start", s.unstarted), api("/moves/plan", s.apiPlanMove), api(one+"/start", s.apiStartMove),
+		routes := []web.Route{
+			web.Post("/dead-letters/plan", auth.Operator, s.planMove), web.Get(one, auth.Operator, s.move), web.Get(one+"/keys.csv", auth.Operator, s.moveKeysCSV),
+			web.Post(one+"/change", auth.Operator, s.changeMove), web.Post(one+"/start", auth.Operator, s.startMove), web.Get(one+"/start", auth.Operator, s.unstarted),
+			web.APIPost("/moves/plan", auth.Operator, s.apiPlanMove), web.APIPost(one+"/start", auth.Operator, s.apiStartMove),
 		}
+		if letters == nil {
+			return web.Refused(routes, web.Unavailable(letter.NoAccess))
+		}
+		return routes
 	}
-}
-
-// service returns what is behind the pages of moves.
-func (s pages) service() (Service, error) {
-	if s.letters == nil {
-		return nil, web.Unavailable(letter.NoAccess)
-	}
-	return s.letters, nil
 }
 
 // planner makes plans.

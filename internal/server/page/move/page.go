@@ -96,28 +96,17 @@ func selectedRefs(form url.Values) ([]string, error) {
 
 // planMove freezes a selection and leads to its review.
 func (s pages) planMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	req, err := parseMoveForm(r.PostForm, time.Now().In(web.Zone(r)))
+	req, err := parseMoveForm(r.PostForm, r.Now())
 	if err != nil {
 		return nil, err
 	}
 	if strings.HasSuffix(r.PostForm.Get("do"), "-first") {
-		service, err := s.service()
-		if err != nil {
-			return nil, err
-		}
-		if req.Refs, err = s.firstRefs(r, service, req, r.PostForm.Get("filter")); err != nil {
+		if req.Refs, err = s.firstRefs(r, req, r.PostForm.Get("filter")); err != nil {
 			return nil, err
 		}
 	}
 	if r.PostForm.Get("do") == "requeue-head" && req.Most == 0 {
-		service, err := s.service()
-		if err != nil {
-			return nil, err
-		}
-		view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+		view, err := s.letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 		if err != nil {
 			return nil, err
 		}
@@ -128,14 +117,7 @@ func (s pages) planMove(r *web.Request) (web.Response, error) {
 
 // changeMove plans again with other choices: a plan itself never changes.
 func (s pages) changeMove(r *web.Request) (web.Response, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, web.FormError(err)
-	}
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, job, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +128,7 @@ func (s pages) changeMove(r *web.Request) (web.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := service.PlanMove(r.Context(), r.Asker(), req)
+	again, err := s.letters.PlanMove(r.Context(), r.Asker(), req)
 	if err != nil {
 		return nil, err
 	}
@@ -217,11 +199,7 @@ func (s pages) unstarted(r *web.Request) (web.Response, error) {
 
 // move answers the review page. A plan that was started leads to its job.
 func (s pages) move(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	plan, job, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	plan, job, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -233,10 +211,10 @@ func (s pages) move(r *web.Request) (web.Response, error) {
 
 // moveView is the review page of a plan.
 func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
-	now, base := time.Now().In(web.Zone(r)), s.site.Base
+	now, base := r.Now(), s.site.Base
 	v := templates.MoveView{
 		Frame: s.site.Frame(r, "Review"), Heading: "Review: " + show.LowerFirst(letter.Title(p)), Sentence: templates.Sentence(letter.Sentence(p)), Facts: moveFacts(p, now),
-		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), templates.Crumb{Label: templates.Plain("Review", show.NameLimit)}),
+		Crumbs: append(letter.Crumbs(base, p.Request.Pipeline, p.Request.Queue), show.Crumb("Review", "")),
 		Change: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/change"), Action: web.KeepZone(r, letter.MoveAddress(base, p.ID)+"/start"), Button: letter.Title(p), Confirm: p.Confirm, Key: rand.Text(),
 		Back: letter.QueueAddress(base, p.Request.Pipeline, p.Request.Queue), Requeues: p.Request.Do == admin.Requeue, Classes: moveClasses(p),
 		Canaries: canaryChoices(p), Rates: rateChoices(p), Targets: targetLines(p), Sample: s.sample(p), Undo: show.Texts(undoWords(p), now), Missing: templates.Sentence(letter.WhyNot(r, s.site, s.letters, p.Request.Pipeline)),
@@ -255,7 +233,7 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		if g.Blocking {
 			tier, v.Blocked = dedup.Severe, true
 		}
-		problem := templates.Problem{Tier: tier.String(), Text: templates.Sentence(show.EndSentence(show.Capital(g.Text)))}
+		problem := show.Problem(tier, show.WholeSentence(g.Text), "")
 		if g.Job != "" {
 			problem.Href, problem.Link = web.KeepZone(r, letter.JobAddress(base, g.Job)), "Look at the job"
 		}
@@ -268,12 +246,12 @@ func (s pages) moveView(r *web.Request, p move.Plan) templates.MoveView {
 		}
 	}
 	v.Danger, v.Foretold = moveDanger(p), foretoldWords(p, now)
-	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r.Who, p)
+	v.NoClear, v.NoChange = allowedChoices(r.Who, v.Classes), mayPlanAgain(r, p)
 	if v.Missing.Short == "" && !r.Who.Can(p.Needs) {
-		v.Missing = templates.Sentence("Starting this needs the role " + p.Needs.String() + "; you are signed in as " + r.Who.Role.String() + ". Whoever has it can open this page and start it.")
+		v.Missing = templates.Sentence(r.NeedsRole("Starting this", p.Needs) + " Whoever has it can open this page and start it.")
 	}
 	if p.IDChange != "" && v.Diff == nil {
-		v.Guards = append(v.Guards, templates.Problem{Tier: dedup.TierUnknown.String(), Text: templates.Sentence(show.EndSentence(show.Capital(p.IDChange)))})
+		v.Guards = append(v.Guards, show.Problem(dedup.TierUnknown, show.WholeSentence(p.IDChange), ""))
 	}
 	if n, known := p.Fits(); known && n > 0 {
 		v.Fit = s.fewerForm(r, p, n)
@@ -291,11 +269,7 @@ func (s pages) fewerForm(r *web.Request, p move.Plan, n int64) *templates.FormAg
 
 // moveKeysCSV answers with the business keys that a plan touches.
 func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
-	service, err := s.service()
-	if err != nil {
-		return nil, err
-	}
-	p, _, err := service.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
+	p, _, err := s.letters.PlannedMove(r.Context(), r.Asker(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +284,7 @@ func (s pages) moveKeysCSV(r *web.Request) (web.Response, error) {
 		{Head: "ref", Cell: func(l move.PlannedLetter) string { return l.Ref }},
 	}, p.Letters)
 	if more := p.Matching - len(p.Letters); more > 0 {
-		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(float64(more)), show.Plural(int64(more), "is", "are"))}
+		table.Notes = []string{fmt.Sprintf("%s more %s selected and not listed", templates.Number(more), show.Plural(more, "is", "are"))}
 	}
 	return web.CSV{Table: table}, nil
 }

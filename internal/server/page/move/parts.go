@@ -31,7 +31,7 @@ func moveClasses(p move.Plan) []templates.MoveClass {
 		}
 		chosen := cmp.Or(p.Choices[class], preflight.KeepAsIs)
 		row := templates.MoveClass{
-			Class: string(class), Word: letter.ClassWord(class), Tier: letter.ClassTier(class), Meaning: letter.ClassMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
+			Word: letter.ClassWord(class), Tier: letter.ClassTier(class), Meaning: letter.ClassMeaning(class), Count: n, Name: "choice-" + string(class), Effect: effectOf(p.Request.Do, class, chosen, repeats[class]),
 		}
 		if chosen == preflight.ClearFirst && (repeats[class] || class == preflight.ClassSkipped) {
 			row.EffectWord, row.EffectTier = "may run a second time", letter.ClassTier(preflight.ClassMayRunTwice)
@@ -129,7 +129,7 @@ func (s pages) sample(p move.Plan) []templates.MoveLine {
 
 func (s pages) sampleLine(p move.Plan, l move.PlannedLetter) templates.MoveLine {
 	line := templates.MoveLine{
-		ID: templates.Plain(cmp.Or(l.ID, "without an id"), show.KeyLimit), Key: templates.Plain(l.BusinessKey, show.KeyLimit), Target: templates.Plain(l.Target, show.NameLimit), Size: templates.Bytes(float64(l.Bytes)),
+		ID: show.Key(cmp.Or(l.ID, "without an id")), Key: show.Key(l.BusinessKey), Target: show.Name(l.Target), Size: templates.Bytes(float64(l.Bytes)),
 		Word: letter.ClassWord(l.Prediction.Class), Tier: letter.ClassTier(l.Prediction.Class), Effect: letterEffect(p.Request.Do, l),
 	}
 	if l.Stays != "" {

@@ -2,30 +2,28 @@ package move
 
 import (
 	"slices"
-	"time"
 
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 
 	"dedup-dashboard/internal/auth"
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/letter"
 	"dedup-dashboard/internal/server/web"
 	"dedup-dashboard/web/templates"
 )
 
 // firstRefs are the first messages of a look that a filter selects and a requeue moves, as many as an operator may requeue at once.
-func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filter string) ([]string, error) {
-	f, err := deadletter.ParseFilter(filter, time.Now().In(web.Zone(r)))
+func (s pages) firstRefs(r *web.Request, req move.Request, filter string) ([]string, error) {
+	f, err := deadletter.ParseFilter(filter, r.Now())
 	if err != nil {
 		return nil, err
 	}
-	view, err := service.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
+	view, err := s.letters.Queue(r.Context(), r.Asker(), req.Pipeline, req.Queue)
 	if err != nil {
 		return nil, err
 	}
-	scan, err := service.Kept(r.Context(), r.Asker(), req.Scan)
+	scan, err := s.letters.Kept(r.Context(), r.Asker(), req.Scan)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +33,7 @@ func (s pages) firstRefs(r *web.Request, service Service, req move.Request, filt
 		refs = append(refs, l.Ref)
 	}
 	if len(refs) == 0 {
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "No message of this look matches the filter"}
+		return nil, web.Conflict("No message of this look matches the filter")
 	}
 	return refs, nil
 }
@@ -54,9 +52,9 @@ func allowedChoices(who auth.Principal, classes []templates.MoveClass) string {
 }
 
 // mayPlanAgain says why a reader cannot change the choices of a plan; empty when they can.
-func mayPlanAgain(who auth.Principal, p move.Plan) string {
-	if who.Can(p.Needs) {
+func mayPlanAgain(r *web.Request, p move.Plan) string {
+	if r.Who.Can(p.Needs) {
 		return ""
 	}
-	return "Changing this plan needs the role " + p.Needs.String() + "; you are signed in as " + who.Role.String() + "."
+	return r.NeedsRole("Changing this plan", p.Needs)
 }

@@ -24,30 +24,30 @@ func targetLines(p move.Plan) []templates.GroupLine {
 		if p.Most > 0 {
 			n = min(n, int(p.Most))
 		}
-		lines = append(lines, templates.GroupLine{Value: templates.Plain(name, show.KeyLimit), Count: n})
+		lines = append(lines, templates.GroupLine{Value: show.Key(name), Count: n})
 	}
 	return lines
 }
 
 func moveFacts(p move.Plan, now time.Time) []templates.Fact {
-	facts := []templates.Fact{
-		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + templates.Plain(p.By, show.NameLimit).Short},
+	facts := show.Facts{
+		{Label: "Made", Value: show.Moment(p.Made, now).Text + " by " + show.ShortName(p.By)},
 		{Label: "Holds until", Value: show.Moment(p.Made.Add(admin.PlanLife), now).Text},
-		{Label: "Broker", Value: templates.Plain(p.Broker, show.NameLimit).Short},
-		{Label: "In the queue", Value: templates.Number(float64(p.Ready))},
+		{Label: "Broker", Value: show.ShortName(p.Broker)},
+		{Label: "In the queue", Value: templates.Number(p.Ready)},
 	}
 	if f, err := deadletter.ParseFilter(p.Request.Filter, now); err == nil {
 		facts = append(facts, letter.BoundFacts(f, now)...)
 	}
 	if p.Scanned > 0 {
-		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(float64(p.Scanned)) + " at " + show.Moment(p.ScannedAt, now).Text},
-			templates.Fact{Label: "Of those selected", Value: templates.Number(float64(p.Matching))})
+		facts = append(facts, templates.Fact{Label: "Looked at", Value: templates.Number(p.Scanned) + " at " + show.Moment(p.ScannedAt, now).Text},
+			templates.Fact{Label: "Of those selected", Value: templates.Number(p.Matching)})
 	}
 	if p.Most > 0 {
-		facts = append(facts, templates.Fact{Label: "At most", Value: letter.Messages(p.Most)})
+		facts.Add("At most", letter.Messages(p.Most))
 	}
 	if p.Takes > 0 {
-		facts = append(facts, templates.Fact{Label: "Takes about", Value: templates.Span(max(time.Second, p.Takes))})
+		facts.Add("Takes about", templates.Span(max(time.Second, p.Takes)))
 	}
 	return facts
 }

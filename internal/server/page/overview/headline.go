@@ -45,7 +45,7 @@ func (t *tally) prove(s *templates.Stat, key string, now time.Time) {
 		"busy":     "sum of the processing markers, each store once",
 	}[key]
 	f := dedup.Figure{
-		Quality: t.quality[key], Source: templates.Number(float64(t.known[key])) + " of " + show.Counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
+		Quality: t.quality[key], Source: templates.Number(t.known[key]) + " of " + show.Counted(t.of, "pipeline"), Formula: formula, At: t.oldest[key],
 		Better: "the page of each pipeline has the source of each part",
 	}
 	if !s.Known {
@@ -143,10 +143,10 @@ func (t *tally) stat(label, key, value string) templates.Stat {
 	if !s.Known {
 		s.Value, s.Note = "unknown", "no pipeline knows"
 	} else if t.known[key] < t.of {
-		s.Note = templates.Number(float64(t.known[key])) + " of " + templates.Number(float64(t.of)) + " pipelines"
+		s.Note = templates.Number(t.known[key]) + " of " + templates.Number(t.of) + " pipelines"
 	}
 	if n := t.blind[key]; n > 0 { // else a number would look better because the worst is not in it any more
-		s.Note += " · " + templates.Number(float64(n)) + " cannot be read"
+		s.Note += " · " + templates.Number(n) + " cannot be read"
 	}
 	return s
 }

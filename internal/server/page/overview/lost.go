@@ -45,7 +45,7 @@ func lostCard(kind string, list []sourceAt, now time.Time) templates.SourceCard 
 		names = append(names, s.card.Name.Short)
 	}
 	if more := len(names) - show.LostNames; more > 0 {
-		names = append(names[:show.LostNames], templates.Number(float64(more))+" more")
+		names = append(names[:show.LostNames], templates.Number(more)+" more")
 	}
 	health := list[0].health
 	health.LastSuccess = g.LastAnswer()

@@ -3,7 +3,6 @@ package overview
 
 import (
 	"net/http"
-	"time"
 
 	"dedup-dashboard/internal/alerts"
 	"dedup-dashboard/internal/auth"
@@ -40,7 +39,7 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return []web.Route{{Method: http.MethodGet, Path: "/", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.overview}}
+		return []web.Route{web.Get("/", auth.Viewer, s.overview)}
 	}
 }
 
@@ -51,7 +50,7 @@ func (s pages) overview(r *web.Request) (web.Response, error) {
 	if wrong == nil {
 		frame.Live = web.Live("overview")
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	snap, measurable := s.deps.Snapshots.Snapshot(), func(string) bool { return false }
 	if s.deps.Measured != nil {
 		measurable = s.deps.Measured.Measurable(r)

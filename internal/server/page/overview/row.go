@@ -17,9 +17,9 @@ import (
 func pipelineRow(snap *dedup.Snapshot, p show.Judged, base string, now time.Time) templates.PipelineRow {
 	w := show.Figures(p.PipelineStatus, p.Pipeline.Limits.Window)
 	row := templates.PipelineRow{
-		Name:        templates.Plain(p.Pipeline.Name, show.NameLimit),
+		Name:        show.Name(p.Pipeline.Name),
 		Href:        base + "/pipelines/" + url.PathEscape(p.Pipeline.Name),
-		Queues:      templates.Plain(strings.Join(p.Pipeline.Queues, ", "), show.NameLimit),
+		Queues:      show.Name(strings.Join(p.Pipeline.Queues, ", ")),
 		Tier:        p.Verdict.Tier.String(),
 		Possible:    show.Possible(p.Verdict.Tier, p.Verdict.Possible),
 		Risk:        p.Verdict.Risk.String(),

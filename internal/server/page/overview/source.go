@@ -13,8 +13,8 @@ import (
 func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	word, tier := show.SourceWord(b.Health)
 	c := templates.SourceCard{
-		Kind: "broker", Name: templates.Plain(b.Name, show.NameLimit), Word: word, Tier: tier,
-		Since: show.Moment(b.Health.Since, now), What: templates.Plain(product(b.Info.Version), show.NameLimit),
+		Kind: "broker", Name: show.Name(b.Name), Word: word, Tier: tier,
+		What: show.Name(product(b.Info.Version)),
 	}
 	if !b.Health.OK {
 		if b.Health.Tried {
@@ -27,12 +27,12 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	down, alarms, partitions := nodeTrouble(b.State.Nodes)
 	nodes := "unknown"
 	if b.State.Nodes != nil {
-		nodes = templates.Number(float64(len(b.State.Nodes)-len(down))) + " of " + templates.Number(float64(len(b.State.Nodes)))
+		nodes = templates.Number(len(b.State.Nodes)-len(down)) + " of " + templates.Number(len(b.State.Nodes))
 	}
 	add("Nodes running", nodes)
 	add("Queues", optional(b.Queues))
 	if b.State.Nodes != nil {
-		add("Alarms", templates.Number(float64(len(alarms))))
+		add("Alarms", templates.Number(len(alarms)))
 	}
 	if b.Deaths != nil {
 		add("Dead letters by reason", show.DeathsFact(b.Deaths))
@@ -54,8 +54,8 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 	word, tier := show.SourceWord(st.Health)
 	health := st.Stats.Health
 	c := templates.SourceCard{
-		Kind: "store", Name: templates.Plain(st.Name, show.NameLimit), Word: word, Tier: tier,
-		Since: show.Moment(st.Health.Since, now), What: templates.Plain(strings.TrimSpace(st.Scheme.Preset+" "+health.Version), show.NameLimit),
+		Kind: "store", Name: show.Name(st.Name), Word: word, Tier: tier,
+		What: show.Name(strings.TrimSpace(st.Scheme.Preset + " " + health.Version)),
 	}
 	if !st.Health.OK {
 		if st.Health.Tried {
@@ -77,7 +77,7 @@ func storeCard(st *dedup.StoreStatus, now time.Time) templates.SourceCard {
 		add("Memory", memoryText(health))
 	}
 	if health.EvictionPolicy != "" {
-		add("Eviction", templates.Plain(health.EvictionPolicy, show.NameLimit).Short)
+		add("Eviction", show.ShortName(health.EvictionPolicy))
 	}
 	c.Problems = append(c.Problems, evictionProblem(health)...)
 	return cardWithWorst(c)
@@ -108,7 +108,7 @@ func calmWord(calm []templates.SourceCard) string {
 	}
 	text := strings.Join(names, ", ")
 	if more := len(calm) - most; more > 0 {
-		text += " and " + templates.Number(float64(more)) + " more"
+		text += " and " + templates.Number(more) + " more"
 	}
 	return text
 }
@@ -121,7 +121,7 @@ func evictionProblem(h dedup.StoreHealth) []templates.Problem {
 	}
 	text := "The policy " + show.Within(h.EvictionPolicy) + " may evict markers: a message may then be processed twice."
 	if evicted {
-		text = templates.Number(float64(*h.EvictedKeys)) + " keys were evicted; if markers were among them, messages may be processed twice."
+		text = templates.Number(*h.EvictedKeys) + " keys were evicted; if markers were among them, messages may be processed twice."
 	}
 	return []templates.Problem{{
 		Tier: "warning", Text: templates.Sentence(text),
@@ -155,7 +155,7 @@ func unreachable(h dedup.SourceHealth, now time.Time) templates.Problem {
 	if !h.Away.IsZero() {
 		text = show.EndSentence(text) + " " + show.AwayText(h.Away, now)
 	}
-	return templates.Problem{Tier: dedup.Severe.String(), Text: templates.Sentence(show.EndSentence(text))}
+	return show.Problem(dedup.Severe, show.EndSentence(text), "")
 }
 
 // nodeTrouble lists nodes that are down, alarms and partitions in words.
@@ -188,7 +188,7 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	}
 	text := show.Counted(len(queues), "queue") + " " + state + strings.Join(names, ", ")
 	if more := len(queues) - len(names); more > 0 {
-		text += " and " + templates.Number(float64(more)) + " more"
+		text += " and " + templates.Number(more) + " more"
 	}
 	return []string{text + "."}
 }
@@ -220,5 +220,5 @@ func optional(n *int64) string {
 	if n == nil {
 		return "unknown"
 	}
-	return templates.Number(float64(*n))
+	return templates.Number(*n)
 }

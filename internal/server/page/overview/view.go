@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +17,10 @@ import (
 // View builds the first page: worst first, filtered and sorted as its address says. Times are shown in the
 // zone of now. Measurable tells which pipelines who asks can measure.
 func View(snap *dedup.Snapshot, judge show.Judge, q Query, now time.Time, frame templates.Frame, measurable func(pipeline string) bool) templates.OverviewView {
-	v := templates.OverviewView{Frame: frame, Self: q.Address(frame.Base), Starting: snap == nil || snap.Round == 0}
 	if snap == nil {
 		snap = &dedup.Snapshot{}
 	}
-	v.AsOf, v.Every, v.Late = show.Moment(snap.At, now), templates.Span(snap.Interval), show.Late(snap, now)
-	v.Seconds = int(snap.Interval.Seconds())
+	v := templates.OverviewView{LivePage: show.LivePage(frame, q.Address(frame.Base), snap, now), Starting: snap.Round == 0}
 	v.Brokers, v.Stores = sourceCards(snap, now)
 	v.Stores, v.Calm = foldCalm(v.Stores)
 	if len(v.Calm) > 0 {
@@ -102,7 +101,7 @@ func tierCounts(all []show.Judged, q Query, base string) []templates.TierCount {
 		}
 		tile := templates.TierCount{Tier: t.String(), Count: counts[t], Href: link.Address(base), Active: active}
 		if t == dedup.TierUnknown && blind > 0 { // they keep the tier that the rest shows, and are not known all the same
-			tile.Note = "+" + templates.Number(float64(blind)) + " in part: a source is down"
+			tile.Note = "+" + templates.Number(blind) + " in part: a source is down"
 		}
 		out = append(out, tile)
 	}
@@ -111,13 +110,9 @@ func tierCounts(all []show.Judged, q Query, base string) []templates.TierCount {
 
 func filterView(all []show.Judged, q Query, base string) templates.Filter {
 	clear := Query{order: q.order}
-	f := templates.Filter{Query: q.text, Any: q.filtered(), Clear: clear.Address(base)}
-	for _, t := range show.TiersWorstFirst() {
-		f.Tiers = append(f.Tiers, templates.Choice{Value: t.String(), Label: t.String(), Chosen: slices.Contains(q.tiers, t)})
+	return templates.Filter{
+		Query: q.text, Any: q.filtered(), Clear: clear.Address(base), Tiers: show.TierChoices(q.tiers), Labels: labelChoices(all, q), Sorts: list.Sorts(columns(), q.order),
 	}
-	f.Labels = labelChoices(all, q)
-	f.Sorts = list.Sorts(columns(), q.order)
-	return f
 }
 
 // labelChoices lists every label of the pipelines, so that nobody has to know them by heart.
@@ -128,16 +123,12 @@ func labelChoices(all []show.Judged, q Query) []templates.Choice {
 			pairs[name+"="+value] = true
 		}
 	}
-	chosen := q.label + "=" + q.value
+	chosen := ""
 	if q.label != "" {
+		chosen = q.label + "=" + q.value
 		pairs[chosen] = true
 	}
-	choices := []templates.Choice{{Label: "any"}}
-	for pair := range pairs {
-		choices = append(choices, templates.Choice{Value: pair, Label: templates.Plain(pair, show.NameLimit).Short, Chosen: q.label != "" && pair == chosen})
-	}
-	slices.SortFunc(choices[1:], func(a, b templates.Choice) int { return show.CompareText(a.Value, b.Value) })
-	return choices
+	return append([]templates.Choice{{Label: "any"}}, show.NameChoices(slices.SortedFunc(maps.Keys(pairs), show.CompareText), chosen)...)
 }
 
 func emptyOverview(v templates.OverviewView, base string) templates.Empty {
@@ -181,7 +172,7 @@ func noteAttended(tiles []templates.TierCount, snap *dedup.Snapshot, verdicts []
 	}
 	for i := range tiles {
 		if n := counts[tiles[i].Tier]; n > 0 {
-			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(float64(n))+" acknowledged", " · ")
+			tiles[i].Note = strings.TrimPrefix(tiles[i].Note+" · "+templates.Number(n)+" acknowledged", " · ")
 		}
 	}
 }

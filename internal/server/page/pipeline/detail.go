@@ -14,7 +14,7 @@ import (
 
 // markerViews fills the section of the markers: by state, the pass they come from, and the records that need eyes.
 func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.PipelineStatus, who web.Reader, now time.Time) {
-	v.Store = templates.Plain(p.Pipeline.Store, show.NameLimit).Short
+	v.Store = show.ShortName(p.Pipeline.Store)
 	if p.Pipeline.Store != "" {
 		v.MarkersHref, v.MarkersLink = v.Range.Action+"/markers", "All markers"
 		if note := show.StuckNote(p.Stuck); note != "" {
@@ -32,7 +32,7 @@ func markerViews(v *templates.PipelineView, snap *dedup.Snapshot, p *dedup.Pipel
 		if !ok {
 			continue
 		}
-		c := templates.StateCount{State: string(state), Count: show.Figure(show.Blameless(f), "unknown", now)}
+		c := templates.StateCount{State: string(state), Count: show.Reading(f, now)}
 		if f.Known() && f.Value > 0 {
 			c.Share = max(1, int(f.Value/total*1000))
 		}
@@ -64,7 +64,7 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 		return
 	}
 	if pass.Retrying > 0 {
-		add("Being retried", templates.Number(float64(pass.Retrying)))
+		add("Being retried", templates.Number(pass.Retrying))
 	}
 	// The list of a pass is longer than a page of a pipeline should be; the page of the markers has all of it.
 	const most = 10
@@ -85,9 +85,9 @@ func storeDetail(v *templates.PipelineView, st *dedup.StoreStatus, p *dedup.Pipe
 func lockText(st *dedup.StoreStatus, now time.Time) string {
 	held := "not walked over yet"
 	if pass := st.Stats.Pass; pass != nil {
-		held = templates.Number(float64(pass.States[dedup.Processing])) + " held, pass of " + show.Ago(pass.Ended, now)
+		held = templates.Number(pass.States[dedup.Processing]) + " held, pass of " + show.Ago(pass.Ended, now)
 	}
-	return templates.Plain(st.Name, show.NameLimit).Short + ": " + held + "; " + show.SchemeText(st.Scheme)
+	return show.ShortName(st.Name) + ": " + held + "; " + show.SchemeText(st.Scheme)
 }
 
 // oldestText is the age of the longest processing marker: none when nothing is processed, unknown only with its reason.
@@ -124,9 +124,9 @@ func deadLetterViews(v *templates.PipelineView, p *dedup.PipelineStatus, now tim
 	for _, q := range p.DeadLetterQueues {
 		v.Queues = append(v.Queues, templates.DeadLetterRow{
 			Href:  v.Range.Action + "/dead-letters?" + url.Values{"queue": {q.Name}}.Encode(),
-			Queue: templates.Plain(q.Name, show.KeyLimit), Vhost: templates.Plain(q.Vhost, show.NameLimit), Type: templates.Plain(q.Type, show.NameLimit).Short,
-			Found: templates.Sentence(show.Found(q)), Depth: show.Figure(show.Blameless(q.Depth), "unknown", now),
-			Consumers: show.Figure(show.Blameless(q.Consumers), "unknown", now),
+			Queue: show.Key(q.Name), Vhost: show.Name(q.Vhost), Type: show.ShortName(q.Type),
+			Found: templates.Sentence(show.Found(q)), Depth: show.Reading(q.Depth, now),
+			Consumers: show.Reading(q.Consumers, now),
 		})
 	}
 }
@@ -148,8 +148,8 @@ func sourceRows(snap *dedup.Snapshot, p *dedup.PipelineStatus, now time.Time) []
 		}
 		word, tier := show.SourceWord(h)
 		row := templates.SourceRow{
-			Name: templates.Plain(h.Name, show.NameLimit), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
-			Took: "unknown", Missed: templates.Number(float64(h.Missed)), Err: templates.Sentence(sourceErr(p, h)),
+			Name: show.Name(h.Name), Tier: tier, Word: word, Since: show.Moment(h.Since, now), Last: show.Since(h.LastSuccess, now),
+			Took: "unknown", Missed: templates.Number(h.Missed), Err: templates.Sentence(sourceErr(p, h)),
 		}
 		if h.Took > 0 {
 			row.Took = templates.Latency(h.Took.Seconds())

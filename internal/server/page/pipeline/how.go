@@ -86,7 +86,7 @@ func howLine(w *dedup.WindowFigures, shown, check string, disputed bool) string 
 	case check != "":
 		return "How this rate was found: by " + shown + ", cross-checked by " + check
 	case refused > 0:
-		return "How this rate was found: by " + shown + "; " + show.Counted(refused, "other source") + " " + show.Agree(refused, "refuses", "refuse")
+		return "How this rate was found: by " + shown + "; " + show.Counted(refused, "other source") + " " + show.Plural(refused, "refuses", "refuse")
 	}
 	return "How this rate was found: by " + shown
 }

@@ -3,7 +3,6 @@ package pipeline
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -77,7 +76,7 @@ type pages struct {
 func New(deps Deps) web.Pages {
 	return func(site web.Site) []web.Route {
 		s := pages{deps, site}
-		return []web.Route{{Method: http.MethodGet, Path: "/pipelines/{name}", Needs: auth.Viewer, Kind: web.PageKind, Handler: s.pipeline}}
+		return []web.Route{web.Get("/pipelines/{name}", auth.Viewer, s.pipeline)}
 	}
 }
 
@@ -88,13 +87,13 @@ func (s pages) pipeline(r *web.Request) (web.Response, error) {
 	if !ok {
 		return nil, web.NoPipeline(r.PathValue("name"))
 	}
-	now := time.Now().In(web.Zone(r))
+	now := r.Now()
 	q, err := web.ParseRange(r.URL.Query(), now)
 	if err != nil {
 		return nil, err
 	}
 	name := p.Pipeline.Name
-	frame := s.site.Frame(r, templates.Plain(name, show.NameLimit).Short)
+	frame := s.site.Frame(r, show.ShortName(name))
 	frame.Live = web.Live("pipeline:" + name)
 	path := frame.Base + "/pipelines/" + url.PathEscape(name)
 	view := View(snap, p, s.site.Judge(now), q, now, frame, web.Reader{Masker: s.site.Masker, Who: r.Who})
@@ -122,7 +121,7 @@ func (s pages) measure(r *web.Request, view *templates.PipelineView, name string
 	}
 	var err error
 	if view.Measure, err = s.deps.Measured.Section(r, view.Frame.Base, name, measurementsShown, now); err != nil {
-		view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.EndSentence(dedup.PublicText(err))}
+		view.Measure = templates.MeasureSection{Shown: true, WhyNot: show.ErrorText(err)}
 	}
 	view.How.Measured = view.Measure.Last
 }

@@ -104,7 +104,7 @@ func (k eventKind) counted(n int64) string {
 	if n == 1 {
 		return "1 " + k.one
 	}
-	return templates.Number(float64(n)) + " " + k.many
+	return templates.Number(n) + " " + k.many
 }
 
 func kindOf(kind string) eventKind {
@@ -144,7 +144,7 @@ func kindOf(kind string) eventKind {
 	case "source_up":
 		return eventKind{"source back", "sources back", "cross"}
 	}
-	word := templates.Plain(kind, show.NameLimit).Short
+	word := show.ShortName(kind)
 	return eventKind{word, word, "circle"}
 }
 
@@ -167,5 +167,5 @@ func times(n int64) string {
 	if n == 1 {
 		return "once"
 	}
-	return templates.Number(float64(n)) + " times"
+	return templates.Number(n) + " times"
 }

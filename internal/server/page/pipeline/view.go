@@ -18,8 +18,7 @@ import (
 func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web.Range, now time.Time, frame templates.Frame, who web.Reader) templates.PipelineView {
 	path := frame.Base + "/pipelines/" + url.PathEscape(p.Pipeline.Name)
 	v := templates.PipelineView{
-		Frame: frame, Name: templates.Plain(p.Pipeline.Name, 2*show.NameLimit), Self: q.Address(path), Starting: snap.Round == 0,
-		AsOf: show.Moment(snap.At, now), Every: templates.Span(snap.Interval), Seconds: int(snap.Interval.Seconds()), Late: show.Late(snap, now), Range: web.RangeView(q, path, now),
+		LivePage: show.LivePage(frame, q.Address(path), snap, now), Name: show.LongName(p.Pipeline.Name), Range: web.RangeView(q, path, now),
 	}
 	j := show.Judged{PipelineStatus: p, Verdict: show.VerdictOf(p, judge, v.Late)}
 	v.Tier, v.Possible = j.Verdict.Tier.String(), show.Possible(j.Verdict.Tier, j.Verdict.Possible)
@@ -31,9 +30,8 @@ func View(snap *dedup.Snapshot, p *dedup.PipelineStatus, judge show.Judge, q web
 	v.Parts = parts(j, path, now)
 	v.How, v.WhyDuplicates = howView(snap, j, now), whyDuplicates(j, path, now)
 	for _, g := range show.LostSources(p.Down) {
-		v.Down = append(v.Down, templates.Problem{
-			Tier: dedup.Severe.String(), Text: show.Statement(g.Names() + " cannot be read: " + show.Within(g.Err)), Remedy: templates.Sentence(g.Silence(now)),
-		})
+		v.Down = append(v.Down, show.Problem(dedup.Severe, show.WholeSentence(g.Names()+" cannot be read: "+show.Within(g.Err)),
+			g.Silence(now)))
 	}
 	for _, f := range p.Findings {
 		view := findingView(f)

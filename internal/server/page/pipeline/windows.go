@@ -144,7 +144,7 @@ func windowsOutText(kept, out []*dedup.WindowFigures) string {
 	for _, w := range out {
 		labels = append(labels, templates.Window(w.Window))
 	}
-	text := show.Listed(labels) + " " + show.Agree(len(labels), "is", "are") + " left out: "
+	text := show.Listed(labels) + " " + show.Plural(len(labels), "is", "are") + " left out: "
 	for _, w := range slices.Backward(kept) {
 		if reach(w) > 0 {
 			return text + "the data go back " + templates.Span(reach(w)) + " only, which " + templates.Window(w.Window) + " shows whole."
@@ -177,7 +177,7 @@ func foldUnknown(p *dedup.PipelineStatus, unknown []measure, w *dedup.WindowFigu
 	}
 	// The reason of most of them stands in the line; the others are one click away.
 	slices.SortStableFunc(reasons, func(a, b string) int { return counts[b] - counts[a] })
-	u.Line = show.Counted(len(unknown), "more figure") + " " + show.Agree(len(unknown), "is", "are") + " unknown: "
+	u.Line = show.Counted(len(unknown), "more figure") + " " + show.Plural(len(unknown), "is", "are") + " unknown: "
 	if len(reasons) > 1 {
 		u.Line += "for the most part, "
 	}
