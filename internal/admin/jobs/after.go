@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 )
@@ -47,14 +48,14 @@ type outcomeFinder struct {
 	deps *DeadLettersDeps
 	// life ends when the program stops.
 	life      context.Context
-	jobs      *jobSet
+	jobs      *operation.Set[liveJob]
 	queues    *deadletter.Queues
 	predictor *deadletter.Predictor
 }
 
 // judgeLater finds out, some time after a job has ended, what became of its messages.
 func (o *outcomeFinder) judgeLater(id string) {
-	o.jobs.background(func() {
+	o.jobs.Background(func() {
 		if err := o.judgeJob(o.life, id); err != nil && o.life.Err() == nil {
 			o.deps.Log.Error("what became of the messages of a job could not be found out", "job", id, "err", err)
 		}

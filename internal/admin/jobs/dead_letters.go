@@ -3,12 +3,14 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
@@ -60,7 +62,7 @@ type DeadLetters struct {
 	Moves   *Moves
 
 	recovery *jobRecovery
-	jobs     *jobSet
+	jobs     *operation.Set[liveJob]
 	scans    *deadletter.KeptScans
 	// end ends the context of jobs.
 	end context.CancelFunc
@@ -75,7 +77,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 		RefKey: deps.RefKey, ReadOnly: deps.ReadOnly, Log: deps.Log,
 	})
 	predictor := deadletter.NewPredictor(deps.Preflight, queues, deps.Log)
-	mask, scans, edits, jobs := deadletter.Masker{Words: mask.New(deps.Config.MaskWords())}, deadletter.NewKeptScans(), move.NewKeptEdits(), newJobSet()
+	mask, scans, edits, jobs := deadletter.Masker{Words: mask.New(deps.Config.MaskWords())}, deadletter.NewKeptScans(), move.NewKeptEdits(), operation.NewSet[liveJob]("job")
 	planner := move.NewPlanner(move.PlannerDeps{
 		Gate: deps.Gate, Journal: deps.Journal, Queues: queues, Predictor: predictor, Mask: mask, Scans: scans, Edits: edits, Clear: deps.Clear,
 		OperatorLimit: deps.Config.OperatorLimit, RefKey: deps.RefKey, Watch: deps.Watch, Now: deps.Now, Log: deps.Log,
@@ -84,7 +86,7 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 	runner := &jobRunner{
 		deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor, mask: mask, scans: scans, edits: edits, outcomes: outcomes,
 	}
-	moves := &Moves{deps: &deps, queues: queues, planner: planner, edits: edits, scans: scans, jobs: jobs, runner: runner}
+	moves := &Moves{deps: &deps, queues: queues, planner: planner, reviewed: planner.Plans(), edits: edits, scans: scans, jobs: jobs, runner: runner}
 	return &DeadLetters{
 		Scans: deadletter.NewScans(deadletter.ScansDeps{
 			Gate: deps.Gate, Queues: queues, Predictor: predictor, Mask: mask, Kept: scans, RefKey: deps.RefKey,
@@ -126,8 +128,11 @@ const CloseWithin = requeue.DefaultDrain + 10*time.Second
 // Close lets jobs end in good order, within the bound of ctx: what is in hand is settled, and a job that is not at its end goes
 // on when the program starts again. It may be called once.
 func (d *DeadLetters) Close(ctx context.Context) error {
-	d.jobs.close()
+	d.jobs.Close()
 	d.end()
 	d.scans.Clear()
-	return d.jobs.wait(ctx)
+	if err := d.jobs.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for messages that are being moved: %w", err)
+	}
+	return nil
 }

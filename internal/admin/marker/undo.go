@@ -12,7 +12,7 @@ import (
 // planRestore fills a plan that undoes a clear.
 func (m *Markers) planRestore(ctx context.Context, st *Store, p *Plan) error {
 	// Asked first: what was not live then has written all that this process will write of it.
-	live := m.operations.isLive(p.Request.Operation)
+	live := m.operations.Live(p.Request.Operation) != nil
 	o, ok, err := m.deps.Journal.Operation(ctx, p.Request.Operation)
 	if err != nil {
 		return admin.JournalError("The operation cannot be read", err)
@@ -65,7 +65,7 @@ func (m *Markers) earlierRestores(ctx context.Context, images map[int]KeptImage)
 		if id == "" {
 			continue
 		}
-		if m.operations.isLive(id) {
+		if m.operations.Live(id) != nil {
 			claims[item] = restoring
 			continue
 		}
