@@ -76,7 +76,7 @@ var allowed = map[string][]string{
 	"internal/admin/mark":              {"internal/admin", "internal/auth", "internal/dedup"},
 	"internal/admin/operation":         {"internal/admin"},
 	"internal/admin/marker":            {"internal/admin", "internal/admin/operation", "internal/auth", "internal/dedup"},
-	"internal/admin/measuring":         {"internal/admin", "internal/auth", "internal/dedup", "internal/mask"},
+	"internal/admin/measuring":         {"internal/admin", "internal/admin/operation", "internal/auth", "internal/dedup", "internal/mask"},
 	"internal/admin/preflight":         {"internal/admin", "internal/dedup", "internal/message"},
 	"internal/admin/deadletter":        {"internal/admin", "internal/admin/preflight", "internal/admin/requeue", "internal/auth", "internal/dedup", "internal/message", "internal/mask", "internal/text"},
 	"internal/admin/move":              {"internal/admin", "internal/admin/operation", "internal/admin/deadletter", "internal/admin/preflight", "internal/auth", "internal/dedup", "internal/message", "internal/mask"},

@@ -142,7 +142,7 @@ func Lacks(who Caller, needs auth.Role) error {
 	if who.Can(needs) {
 		return nil
 	}
-	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", needs)}
+	return Forbidden(fmt.Sprintf("This needs the role %s", needs))
 }
 
 // Allow refuses and records whoever lacks the role that the action needs.

@@ -193,7 +193,7 @@ func (a *Alerting) Test(ctx context.Context, who admin.Caller, channel string) e
 		return err
 	}
 	if a.deps.Channels == nil {
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no channel " + admin.Printable(channel, 80)}
+		return admin.NotFound("There is no channel " + admin.Printable(channel, 80))
 	}
 	act.Run = func(ctx context.Context) (string, error) {
 		return "a message for trial was taken", a.deps.Channels.SendTest(ctx, channel, who.Name)
@@ -211,7 +211,7 @@ func (a *Alerting) admit(ctx context.Context, who admin.Caller, act admin.Action
 		return err
 	}
 	if why := a.WhyNot(); why != "" {
-		return a.deps.Gate.Refuse(ctx, who, act, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
+		return a.deps.Gate.Refuse(ctx, who, act, admin.Forbidden("Nothing can be changed: "+why))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func (b *Baselines) Acknowledge(ctx context.Context, who admin.Caller, pipeline 
 		return dedup.Baseline{}, err
 	}
 	if !p.DeadLetters.Known() {
-		return dedup.Baseline{}, &dedup.Error{Kind: dedup.Unavailable, Public: "How many dead letters there are is not known: " + p.DeadLetters.Why}
+		return dedup.Baseline{}, admin.Unavailable("How many dead letters there are is not known: " + p.DeadLetters.Why)
 	}
 	if seen.Own > seen.Count {
 		return dedup.Baseline{}, admin.Invalid("More of the pipeline's own dead letters were seen than dead letters in all")
@@ -118,7 +118,7 @@ func (b *Baselines) Forget(ctx context.Context, who admin.Caller, pipeline, reas
 		case err != nil:
 			return "", admin.NotWritten(err)
 		case !ok:
-			return "", &dedup.Error{Kind: dedup.Conflict, Public: "No dead letters are acknowledged; somebody may have been faster"}
+			return "", admin.Conflict("No dead letters are acknowledged; somebody may have been faster")
 		}
 		return fmt.Sprintf("%s acknowledged by %s at %s are new again", admin.Plural(int(was.Count), "dead letter"), admin.Printable(was.By, 80), admin.Stamp(was.At)), nil
 	}
@@ -146,7 +146,7 @@ func (b *Baselines) admit(ctx context.Context, who admin.Caller, a *admin.Action
 		return nil, "", err
 	}
 	if why := b.WhyNot(); why != "" {
-		return nil, "", b.deps.Gate.Refuse(ctx, who, *a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
+		return nil, "", b.deps.Gate.Refuse(ctx, who, *a, admin.Forbidden("Nothing can be changed: "+why))
 	}
 	reason, err := admin.CheckReason(reason)
 	if err != nil {
@@ -154,7 +154,7 @@ func (b *Baselines) admit(ctx context.Context, who admin.Caller, a *admin.Action
 	}
 	p, ok := b.deps.Snapshots.Snapshot().Pipeline(pipeline)
 	if !ok {
-		return nil, "", &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(pipeline, 80)}
+		return nil, "", admin.NotFound("There is no pipeline " + admin.Printable(pipeline, 80))
 	}
 	a.Reason = reason
 	return p, reason, nil

@@ -96,10 +96,10 @@ func (f *Queues) Find(pipeline, queue string) (Queue, error) {
 	}
 	snap := f.snapshots.Snapshot()
 	if snap == nil {
-		return Queue{}, &dedup.Error{Kind: dedup.Unavailable, Public: "No round of observation has ended yet; try again in a moment"}
+		return Queue{}, admin.Unavailable("No round of observation has ended yet; try again in a moment")
 	}
 	if l.status, ok = snap.Pipeline(pipeline); !ok {
-		return Queue{}, &dedup.Error{Kind: dedup.Unavailable, Public: "The pipeline has not been observed yet; try again in a moment"}
+		return Queue{}, admin.Unavailable("The pipeline has not been observed yet; try again in a moment")
 	}
 	for _, b := range snap.Brokers {
 		if b.Name == p.Broker {
@@ -124,7 +124,7 @@ func (f *Queues) Find(pipeline, queue string) (Queue, error) {
 // Acting returns the mover of a line, or why nothing can be done.
 func (f *Queues) Acting(l Queue) error {
 	if why := f.WhyNot(l.Pipeline.Name); why != "" {
-		return &dedup.Error{Kind: dedup.Forbidden, Public: "Dead letters of this pipeline cannot be touched: " + why}
+		return admin.Forbidden("Dead letters of this pipeline cannot be touched: " + why)
 	}
 	return nil
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/admin/deadletter"
-	"dedup-dashboard/internal/admin/operation"
 )
 
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
@@ -22,9 +20,7 @@ const resumeEvery = 15 * time.Second
 
 // A jobRecovery goes on with the jobs that an earlier run of the program left, and writes down what could not be written.
 type jobRecovery struct {
-	deps     *DeadLettersDeps
-	queues   *deadletter.Queues
-	jobs     *operation.Set[liveJob]
+	*tools
 	moves    *Moves
 	outcomes *outcomeFinder
 }

@@ -7,8 +7,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
-	"dedup-dashboard/internal/admin/move"
-	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
@@ -24,16 +22,8 @@ func (j *liveJob) refKey() message.RefKey {
 
 // A jobRunner carries jobs out until they end, are paused or the program stops. It is safe for concurrent use.
 type jobRunner struct {
-	deps *DeadLettersDeps
-	// life is the context of jobs, which outlive the request that began them.
-	life      context.Context
-	jobs      *operation.Set[liveJob]
-	queues    *deadletter.Queues
-	predictor *deadletter.Predictor
-	mask      deadletter.Masker
-	scans     *deadletter.KeptScans
-	edits     *move.KeptEdits
-	outcomes  *outcomeFinder
+	*tools
+	outcomes *outcomeFinder
 }
 
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.

@@ -16,17 +16,12 @@ import (
 // Moves carries plans out as jobs: it starts, pauses, resumes and cancels them, and says how they stand. It is safe for concurrent use; its
 // errors are *dedup.Error.
 type Moves struct {
-	deps    *DeadLettersDeps
-	queues  *deadletter.Queues
+	*tools
 	planner *move.Planner
 	// reviewed are the plans, as whoever carries one out reviews it.
 	reviewed operation.Plans[move.Plan]
-	edits    *move.KeptEdits
-	scans    *deadletter.KeptScans
-	// jobs are those that this process carries out, and those that have ended and whose end is not written.
-	jobs   *operation.Set[liveJob]
-	plans  jobPlans
-	runner *jobRunner
+	plans    jobPlans
+	runner   *jobRunner
 }
 
 // allow refuses and records whoever lacks the role.

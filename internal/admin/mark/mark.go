@@ -67,7 +67,7 @@ func (m *Marks) Add(ctx context.Context, who admin.Caller, mark dedup.Mark) (ded
 		return dedup.Mark{}, err
 	}
 	if m.deps.ReadOnly {
-		return dedup.Mark{}, m.deps.Gate.Refuse(ctx, who, a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: the dashboard is read-only (server.read_only)"})
+		return dedup.Mark{}, m.deps.Gate.Refuse(ctx, who, a, admin.Forbidden("Nothing can be changed: the dashboard is read-only (server.read_only)"))
 	}
 	mark, err := m.check(mark)
 	if err != nil {
@@ -133,7 +133,7 @@ func (m *Marks) check(mark dedup.Mark) (dedup.Mark, error) {
 	}
 	if mark.Pipeline != "" {
 		if _, ok := m.deps.Snapshots.Snapshot().Pipeline(mark.Pipeline); !ok {
-			return mark, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(mark.Pipeline, 80)}
+			return mark, admin.NotFound("There is no pipeline " + admin.Printable(mark.Pipeline, 80))
 		}
 	}
 	return mark, nil

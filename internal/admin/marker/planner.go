@@ -171,7 +171,7 @@ func (m *Markers) selectKeys(v view, st *Store, p *Plan) ([]string, error) {
 	}
 	f := *p.Request.Filter
 	if v.pass == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + st.Name + " has not been walked over completely yet, so there is no list to select from"}
+		return nil, admin.Unavailable("Store " + st.Name + " has not been walked over completely yet, so there is no list to select from")
 	}
 	var keys []string
 	for _, mk := range v.list(f.List) {

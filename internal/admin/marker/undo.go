@@ -19,11 +19,11 @@ func (m *Markers) planRestore(ctx context.Context, st *Store, p *Plan) error {
 	}
 	switch {
 	case !ok || o.Plan.Request.Store != st.Name:
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation on store " + st.Name}
+		return admin.NotFound("There is no such operation on store " + st.Name)
 	case o.Plan.Request.Deed != admin.ClearMarkers:
 		return admin.Invalid("Only a clear can be undone")
 	case o.Ended.IsZero() && live:
-		return &dedup.Error{Kind: dedup.Conflict, Public: "The operation is still running; undo it when it has ended"}
+		return admin.Conflict("The operation is still running; undo it when it has ended")
 	}
 	images, err := m.deps.Journal.Images(ctx, o.ID)
 	if err != nil {
@@ -120,7 +120,7 @@ func (u undoing) choose(numbers []int, p *Plan) error {
 		p.Request.Items = append(p.Request.Items, n)
 	}
 	if len(p.Items) == 0 && done > 0 {
-		return &dedup.Error{Kind: dedup.Conflict, Public: "This was undone already"}
+		return admin.Conflict("This was undone already")
 	}
 	return nil
 }
