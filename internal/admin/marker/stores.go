@@ -23,7 +23,7 @@ func (s stores) WhyNot(store string) string {
 	case !ok:
 		return "there is no store " + admin.Printable(store, 64)
 	case s.readOnly:
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	case st.Reader == nil:
 		return "store " + store + " cannot be read marker by marker"
 	case st.Actor == nil:

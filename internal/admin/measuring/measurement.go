@@ -136,7 +136,7 @@ func (s *Measurements) WhyNot(pipeline string) string {
 	p, ok := s.pipeline(pipeline)
 	switch {
 	case s.deps.ReadOnly:
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	case !ok:
 		return "there is no such pipeline"
 	}
