@@ -20,6 +20,12 @@ func Conflict(format string, args ...any) error {
 // NotFound is the error of what is not there.
 func NotFound(text string) error { return &dedup.Error{Kind: dedup.NotFound, Public: text} }
 
+// Forbidden is the error of what may not be done, whoever asks.
+func Forbidden(text string) error { return &dedup.Error{Kind: dedup.Forbidden, Public: text} }
+
+// Unavailable is the error of what cannot be done at this moment.
+func Unavailable(text string) error { return &dedup.Error{Kind: dedup.Unavailable, Public: text} }
+
 // JournalError is the error of a journal that cannot be read or written.
 func JournalError(what string, err error) error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: what + "; look at the program's log", Err: err}

@@ -18,7 +18,7 @@ type accounts interface {
 // CreateFirstAdmin makes the first admin, on behalf of whoever holds the one-time link.
 func (g *Gate) CreateFirstAdmin(ctx context.Context, who Caller, u auth.User) error {
 	if !auth.ValidName(u.Name) {
-		return &dedup.Error{Kind: dedup.Invalid, Public: "A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit"}
+		return Invalid("A name has 1 to 64 letters, digits or . _ - @, and begins with a letter or digit")
 	}
 	if u.Role != auth.Admin || u.PasswordHash == "" {
 		return &dedup.Error{Kind: dedup.Internal, Public: "Internal error", Err: fmt.Errorf("first admin %q without role or password", u.Name)}

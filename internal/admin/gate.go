@@ -129,6 +129,32 @@ func (g *Gate) Do(ctx context.Context, who Caller, a Action) error {
 	return err
 }
 
+// Write is Do for what is kept in the journal, which no stop cuts short. An error that is not in words is one of a journal that cannot be written.
+func (g *Gate) Write(ctx context.Context, who Caller, a Action) error {
+	run := a.Run
+	a.Run = func(ctx context.Context) (string, error) {
+		ctx, cancel := Writing(ctx)
+		defer cancel()
+		detail, err := run(ctx)
+		if err != nil && dedup.KindOf(err) == dedup.Internal {
+			err = NotWritten(err)
+		}
+		return detail, err
+	}
+	return g.Do(ctx, who, a)
+}
+
+// ReadOnly is why nothing can be changed where the configuration says so.
+const ReadOnly = "the dashboard is read-only (server.read_only)"
+
+// AllowChange is Allow for what changes something; a dashboard that is read-only refuses it.
+func (g *Gate) AllowChange(ctx context.Context, who Caller, a Action, readOnly bool) error {
+	if err := g.Allow(ctx, who, a); err != nil || !readOnly {
+		return err
+	}
+	return g.Refuse(ctx, who, a, Forbidden("Nothing can be changed: "+ReadOnly))
+}
+
 // NewEntry returns the beginning of an entry on an action, with an operation of its own.
 func NewEntry(who Caller, a Action) Entry {
 	return Entry{
@@ -142,7 +168,7 @@ func Lacks(who Caller, needs auth.Role) error {
 	if who.Can(needs) {
 		return nil
 	}
-	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("This needs the role %s", needs)}
+	return Forbidden(fmt.Sprintf("This needs the role %s", needs))
 }
 
 // Allow refuses and records whoever lacks the role that the action needs.

@@ -27,7 +27,7 @@ func (g *Gate) ChangePassword(ctx context.Context, who Caller, change PasswordCh
 
 // PasswordRefused records why a password was not changed. What was typed is never recorded.
 func (g *Gate) PasswordRefused(ctx context.Context, who Caller, why string) {
-	_ = g.Refuse(ctx, who, passwordAction(who), &dedup.Error{Kind: dedup.Forbidden, Public: why}) // the page says it in its own words
+	_ = g.Refuse(ctx, who, passwordAction(who), Forbidden(why)) // the page says it in its own words
 }
 
 func passwordAction(who Caller) Action {

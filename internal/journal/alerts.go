@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"math"
 	"time"
 
@@ -22,14 +21,12 @@ const (
 // Alerts keeps the life of alerts, what happened to them, the messages about them, silences and acknowledgements. Its writes are on disk
 // when they return. It is safe for concurrent use.
 type Alerts struct {
-	read *sql.DB
-	// write has one connection, so that writers queue here and not in SQLite.
-	write  *sql.DB
+	keeper
 	unread *unread
 }
 
 // Alerts returns the keeper of alerts.
-func (db *DB) Alerts() *Alerts { return &Alerts{read: db.main, write: db.acts, unread: db.unread} }
+func (db *DB) Alerts() *Alerts { return &Alerts{keeper: db.keeper(), unread: db.unread} }
 
 // CommitTick keeps what an evaluation came to: the states of its alerts, their edges, the messages that are due and what channels were
 // told, all or nothing. Alerts that are not in it stay as they are; those that are in it have the acknowledgements that it says.
@@ -44,22 +41,6 @@ func (a *Alerts) CommitTick(ctx context.Context, t alerts.Tick) error {
 	})
 }
 
-// inOne runs statements in one transaction.
-func (a *Alerts) inOne(ctx context.Context, what string, do func(tx *sql.Tx) error) error {
-	tx, err := a.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	if err := do(tx); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
 // quiet says whether a state says no more than that nothing is amiss. Most do, and they are not kept: thousands would be written anew at
 // each evaluation.
 func quiet(a alerts.Alert) bool {
@@ -69,50 +50,38 @@ func quiet(a alerts.Alert) bool {
 }
 
 func keepStates(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
-	kept, err := keysIn(ctx, tx, "SELECT key FROM alert_states")
+	kept := map[string]bool{}
+	err := each(ctx, tx, "read the keys of alerts", func(row scanner) error {
+		key, err := only[string](row)
+		kept[key] = true
+		return err
+	}, "SELECT key FROM alert_states")
 	if err != nil {
 		return err
 	}
-	upsert, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO alert_states (key, quiet, body) VALUES (?, ?, ?)")
+	err = repeat(ctx, tx, "INSERT OR REPLACE INTO alert_states (key, quiet, body) VALUES (?, ?, ?)", func(upsert func(...any) error) error {
+		for _, one := range t.Alerts {
+			key := one.Key.String()
+			if quiet(one) && !kept[key] {
+				continue
+			}
+			one.Ack, one.Silences = nil, nil // which are kept apart
+			one.Last, one.LastOK = finite(one.Last), finite(one.LastOK)
+			body, err := json.Marshal(one)
+			if err == nil {
+				err = upsert(key, quiet(one), string(body))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
-	}
-	defer func() { _ = upsert.Close() }()
-	for _, one := range t.Alerts {
-		key := one.Key.String()
-		if quiet(one) && !kept[key] {
-			continue
-		}
-		one.Ack, one.Silences = nil, nil // which are kept apart
-		one.Last, one.LastOK = finite(one.Last), finite(one.LastOK)
-		body, err := json.Marshal(one)
-		if err != nil {
-			return err
-		}
-		if _, err := upsert.ExecContext(ctx, key, quiet(one), string(body)); err != nil {
-			return err
-		}
 	}
 	// One that is over stays until every channel that was told of it has heard so.
-	_, err = tx.ExecContext(ctx, "DELETE FROM alert_states WHERE quiet = 1 AND key NOT IN (SELECT key FROM alert_sent)")
-	return err
-}
-
-func keysIn(ctx context.Context, tx *sql.Tx, query string) (map[string]bool, error) {
-	rows, err := tx.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
-	kept := map[string]bool{}
-	for rows.Next() {
-		var key string
-		if err := rows.Scan(&key); err != nil {
-			return nil, err
-		}
-		kept[key] = true
-	}
-	return kept, rows.Err()
+	return run(ctx, tx, do("DELETE FROM alert_states WHERE quiet = 1 AND key NOT IN (SELECT key FROM alert_sent)"))
 }
 
 // finite makes the figures of a judgement such that JSON holds them: it has no infinity, and none that is not a number. What the judgement
@@ -138,52 +107,43 @@ func keepEdgesOf(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 	for _, e := range t.Edges {
 		e.Judgement = finite(e.Judgement)
 		body, err := json.Marshal(e)
-		if err != nil {
-			return err
+		if err == nil {
+			err = run(ctx, tx, do("INSERT INTO alert_edges (at, key, subject, edge, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+				e.Edge.At.UnixMilli(), e.Judgement.Key.String(), e.Judgement.Key.Subject, string(e.Kind), string(body)))
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO alert_edges (at, key, subject, edge, body) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-			e.Edge.At.UnixMilli(), e.Judgement.Key.String(), e.Judgement.Key.Subject, string(e.Kind), string(body))
 		if err != nil {
 			return err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM alert_edges WHERE at < ?", t.At.Add(-keepEdges).UnixMilli()); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM alert_edges WHERE id <= (SELECT id FROM alert_edges ORDER BY id DESC LIMIT 1 OFFSET ?)", maxEdges)
-	return err
+	return run(ctx, tx,
+		do("DELETE FROM alert_edges WHERE at < ?", t.At.Add(-keepEdges).UnixMilli()),
+		do("DELETE FROM alert_edges WHERE id <= (SELECT id FROM alert_edges ORDER BY id DESC LIMIT 1 OFFSET ?)", maxEdges))
 }
 
 // LoadAlerts returns the alerts that were not plainly normal after the newest evaluation, with their acknowledgements, by key. One that
 // cannot be read is left out.
 func (a *Alerts) LoadAlerts(ctx context.Context) ([]alerts.Alert, error) {
-	rows, err := a.read.QueryContext(ctx, `
-		SELECT s.key, s.body, k.made_by, k.note, k.made_at, k.until, k.tier FROM alert_states s LEFT JOIN alert_acks k ON k.key = s.key ORDER BY s.key`)
-	if err != nil {
-		return nil, fmt.Errorf("read alerts: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	var all []alerts.Alert
-	for rows.Next() {
+	err := each(ctx, a.read, "read alerts", func(row scanner) error {
 		var key, body string
-		var by, note sql.NullString
-		var at, until, tier sql.NullInt64
-		if err := rows.Scan(&key, &body, &by, &note, &at, &until, &tier); err != nil {
-			return nil, fmt.Errorf("read alerts: %w", err)
+		var acknowledged bool
+		var ack alerts.Ack
+		if err := row.Scan(&key, &body, &acknowledged, &ack.By, &ack.Note, millis(&ack.At), millis(&ack.Until), tier(&ack.Tier)); err != nil {
+			return err
 		}
 		var one alerts.Alert
 		if !a.unread.row("an alert of before cannot be read: it begins anew", key, body, &one, func() string { return one.Key.String() }) {
-			continue
+			return nil
 		}
-		if at.Valid {
-			one.Ack = &alerts.Ack{By: by.String, Note: note.String, At: fromMillis(at), Until: fromMillis(until), Tier: tierOf(tier.Int64)}
+		if acknowledged {
+			one.Ack = &ack
 		}
 		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read alerts: %w", err)
-	}
-	return all, nil
+		return nil
+	}, `
+		SELECT s.key, s.body, k.made_at IS NOT NULL, coalesce(k.made_by, ''), coalesce(k.note, ''), k.made_at, k.until, k.tier
+		FROM alert_states s LEFT JOIN alert_acks k ON k.key = s.key ORDER BY s.key`)
+	return all, err
 }
 
 // tierOf returns a tier as it was kept, and unknown for a number that is none.
@@ -192,6 +152,11 @@ func tierOf(n int64) dedup.Tier {
 		return dedup.TierUnknown
 	}
 	return dedup.Tier(n)
+}
+
+// tier is where a column is scanned into that holds a tier.
+func tier(into *dedup.Tier) column[int64] {
+	return func(n sql.Null[int64]) error { *into = tierOf(n.V); return nil }
 }
 
 // History returns the newest edges of an alert, of all alerts of a subject with a key without a rule, or of all with none, that are older
@@ -216,24 +181,17 @@ func (a *Alerts) EdgesSince(ctx context.Context, from time.Time) ([]alerts.Trans
 }
 
 func (a *Alerts) edges(ctx context.Context, query string, args ...any) ([]alerts.Transition, error) {
-	rows, err := a.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read the history of alerts: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	var all []alerts.Transition
-	for rows.Next() {
+	err := each(ctx, a.read, "read the history of alerts", func(row scanner) error {
 		var key, body string
 		var e alerts.Transition
-		if err := rows.Scan(&key, &body); err != nil {
-			return nil, fmt.Errorf("read the history of alerts: %w", err)
+		if err := row.Scan(&key, &body); err != nil {
+			return err
 		}
 		if a.unread.row("what happened to an alert cannot be read: its history is not whole", key, body, &e, func() string { return e.Judgement.Key.String() }) {
 			all = append(all, e)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the history of alerts: %w", err)
-	}
-	return all, nil
+		return nil
+	}, query, args...)
+	return all, err
 }

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,42 +50,42 @@ func (a *Alerts) Claim(ctx context.Context, channel string, at time.Time) (outbo
 var errOvertaken = errors.New("later messages have told all of it")
 
 func (a *Alerts) claim(ctx context.Context, channel string, at time.Time) (outbox.Outgoing, error) {
-	var out outbox.Outgoing
-	var seq, made int64
-	var id, body string
-	var repeated bool
-	err := a.read.QueryRowContext(ctx, claimable, channel, at.UnixMilli(), holdTries, at.Add(-holdFor).UnixMilli()).
-		Scan(&seq, &made, &out.Tries, &repeated, &id, &body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return outbox.Outgoing{}, nil
+	type due struct {
+		outbox.Outgoing
+		seq      int64
+		id, body string
 	}
-	if err != nil {
-		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
+	d, there, err := one(ctx, a.read, "claim a message", func(row scanner) (d due, err error) {
+		err = row.Scan(&d.seq, millis(&d.Made), &d.Tries, &d.Repeated, &d.id, &d.body)
+		return d, err
+	}, claimable, channel, at.UnixMilli(), holdTries, at.Add(-holdFor).UnixMilli())
+	if err != nil || !there {
+		return outbox.Outgoing{}, err
 	}
-	if err := json.Unmarshal([]byte(body), &out.Notification); err != nil {
+	out := d.Outgoing
+	if err := json.Unmarshal([]byte(d.body), &out.Notification); err != nil {
 		// It can never be sent, and must not hold up the others.
 		why := outbox.Outcome{Result: outbox.DeliveryFailed, At: at, Error: unreadableMessage}
-		return outbox.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, id, why))
+		return outbox.Outgoing{}, errors.Join(fmt.Errorf("claim a message: %w", err), a.Finish(ctx, d.id, why))
 	}
 	statement := "UPDATE alert_outbox SET state = 'sending', tries = tries + 1 WHERE id = ? AND done_at IS NULL"
-	left, err := a.leaveOut(ctx, &out.Notification, seq)
+	left, err := a.leaveOut(ctx, &out.Notification, d.seq)
 	if err != nil {
 		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
 	}
 	if !left {
 		statement = "DELETE FROM alert_outbox WHERE id = ? AND done_at IS NULL"
 	}
-	res, err := a.write.ExecContext(ctx, statement, id)
-	if err != nil {
+	n, err := rowsChanged(ctx, a.write, statement, d.id)
+	switch {
+	case err != nil:
 		return outbox.Outgoing{}, fmt.Errorf("claim a message: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return outbox.Outgoing{}, err // a newer one took its place meanwhile
-	}
-	if !left {
+	case n != 1:
+		return outbox.Outgoing{}, nil // a newer one took its place meanwhile
+	case !left:
 		return outbox.Outgoing{}, errOvertaken
 	}
-	out.Repeated, out.Made, out.Tries = repeated, time.UnixMilli(made).UTC(), out.Tries+1
+	out.Repeated, out.Tries = d.Repeated, out.Tries+1
 	return out, nil
 }
 

@@ -22,8 +22,8 @@ func doubtWhatWasTold(ctx context.Context, tx *sql.Tx, older time.Duration, wher
 	}
 	for _, n := range doubtful {
 		for key, doubt := range n.Doubts() {
-			_, err := tx.ExecContext(ctx, "UPDATE alert_sent SET doubt = ?, at = at - ? WHERE channel = ? AND key = ? AND at = ?",
-				doubt, older.Milliseconds(), n.Channel, key.String(), n.At.UnixMilli())
+			err := run(ctx, tx, do("UPDATE alert_sent SET doubt = ?, at = at - ? WHERE channel = ? AND key = ? AND at = ?",
+				doubt, older.Milliseconds(), n.Channel, key.String(), n.At.UnixMilli()))
 			if err != nil {
 				return err
 			}
@@ -32,30 +32,21 @@ func doubtWhatWasTold(ctx context.Context, tx *sql.Tx, older time.Duration, wher
 	return nil
 }
 
-// A querier is a database or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // messagesWhere returns messages of the outbox. One that cannot be read is left out: nothing is known of it.
-func messagesWhere(ctx context.Context, from querier, where string, args ...any) ([]alerts.Notification, error) {
-	rows, err := from.QueryContext(ctx, "SELECT repeated, body FROM alert_outbox WHERE "+where, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = rows.Close() }()
+func messagesWhere(ctx context.Context, from handle, where string, args ...any) ([]alerts.Notification, error) {
 	var all []alerts.Notification
-	for rows.Next() {
+	err := each(ctx, from, "read messages of the outbox", func(row scanner) error {
 		var repeated bool
 		var body string
-		if err := rows.Scan(&repeated, &body); err != nil {
-			return nil, err
+		if err := row.Scan(&repeated, &body); err != nil {
+			return err
 		}
 		var n alerts.Notification
 		if json.Unmarshal([]byte(body), &n) == nil {
 			n.Repeated = repeated
 			all = append(all, n)
 		}
-	}
-	return all, rows.Err()
+		return nil
+	}, "SELECT repeated, body FROM alert_outbox WHERE "+where, args...)
+	return all, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,8 +27,7 @@ func keepDue(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 	}
 	for _, n := range t.Due {
 		if n.Kind == alerts.NotifyWatchdog { // a sign of life that is late says nothing
-			_, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE channel = ? AND kind = ? AND state = 'due'", n.Channel, string(n.Kind))
-			if err != nil {
+			if err := run(ctx, tx, do("DELETE FROM alert_outbox WHERE channel = ? AND kind = ? AND state = 'due'", n.Channel, string(n.Kind))); err != nil {
 				return err
 			}
 		}
@@ -38,20 +36,16 @@ func keepDue(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 			return err
 		}
 		if n.Kind == alerts.NotifyStanding {
-			if err := keepStanding(ctx, tx, t, n, body); err != nil {
-				return err
-			}
-			continue
+			err = keepStanding(ctx, tx, t, n, body)
+		} else {
+			err = run(ctx, tx, do("INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+				n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), t.At.UnixMilli(), body))
 		}
-		_, err = tx.ExecContext(ctx, `
-			INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, body) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), t.At.UnixMilli(), body)
 		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE done_at < ?", t.At.Add(-keepDelivered).UnixMilli())
-	return err
+	return run(ctx, tx, do("DELETE FROM alert_outbox WHERE done_at < ?", t.At.Add(-keepDelivered).UnixMilli()))
 }
 
 func encodeNotification(n alerts.Notification) (string, error) {
@@ -61,8 +55,7 @@ func encodeNotification(n alerts.Notification) (string, error) {
 		list[i] = one
 	}
 	n.Alerts = list
-	body, err := json.Marshal(n)
-	return string(body), err
+	return asJSON(n)
 }
 
 // keepSent keeps what channels were told since the tick before.
@@ -71,53 +64,39 @@ func keepSent(ctx context.Context, tx *sql.Tx, t alerts.Tick) error {
 		return nil
 	}
 	for _, s := range t.Sent {
-		var err error
+		keep := do("INSERT OR REPLACE INTO alert_sent ("+sentColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+			s.Channel, s.Key.String(), int(s.Tier), s.At.UnixMilli(), toMillis(s.Began), s.LeftOut, toMillis(s.Flapping), int(s.Peak), s.Doubt)
 		if s.Tier <= dedup.Normal && s.Flapping.IsZero() {
-			_, err = tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel = ? AND key = ?", s.Channel, s.Key.String())
-		} else {
-			_, err = tx.ExecContext(ctx, `
-				INSERT OR REPLACE INTO alert_sent (channel, key, tier, at, began, left_out, flapping, peak, doubt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-				s.Channel, s.Key.String(), int(s.Tier), s.At.UnixMilli(), toMillis(s.Began), s.LeftOut, toMillis(s.Flapping), int(s.Peak), s.Doubt)
+			keep = do("DELETE FROM alert_sent WHERE channel = ? AND key = ?", s.Channel, s.Key.String())
 		}
-		if err != nil {
+		if err := run(ctx, tx, keep); err != nil {
 			return err
 		}
 	}
 	// An alert may fire for longer than that, and a clock may be ahead: what the dispatcher knows of it must not be lost with a restart.
-	_, err := tx.ExecContext(ctx, `
-		DELETE FROM alert_sent WHERE at < ? AND key NOT IN (SELECT key FROM alert_states)`, t.At.Add(-keepTold).UnixMilli())
-	return err
+	return run(ctx, tx, do("DELETE FROM alert_sent WHERE at < ? AND key NOT IN (SELECT key FROM alert_states)", t.At.Add(-keepTold).UnixMilli()))
 }
+
+const sentColumns = "channel, key, tier, at, began, left_out, flapping, peak, doubt"
 
 // SentLog returns what each channel was last told of each alert that is not over for it.
 func (a *Alerts) SentLog(ctx context.Context) ([]alerts.Sent, error) {
-	rows, err := a.read.QueryContext(ctx, "SELECT channel, key, tier, at, began, left_out, flapping, peak, doubt FROM alert_sent ORDER BY channel, key")
-	if err != nil {
-		return nil, fmt.Errorf("read what channels were told: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	var all []alerts.Sent
-	for rows.Next() {
+	err := each(ctx, a.read, "read what channels were told", func(row scanner) error {
 		var s alerts.Sent
 		var key string
-		var tier, at, peak int64
-		var began, flapping sql.NullInt64
-		if err := rows.Scan(&s.Channel, &key, &tier, &at, &began, &s.LeftOut, &flapping, &peak, &s.Doubt); err != nil {
-			return nil, fmt.Errorf("read what channels were told: %w", err)
+		if err := row.Scan(&s.Channel, &key, tier(&s.Tier), millis(&s.At), millis(&s.Began), &s.LeftOut, millis(&s.Flapping), tier(&s.Peak), &s.Doubt); err != nil {
+			return err
 		}
 		var ok bool
 		if s.Key, ok = rule.ParseKey(key); !ok {
 			a.unread.note("what a channel was told cannot be read: it is not told the end", s.Channel+" "+key, errOtherRow)
-			continue
+			return nil
 		}
-		s.Tier, s.Peak, s.At = tierOf(tier), tierOf(peak), time.UnixMilli(at).UTC()
-		s.Began, s.Flapping = fromMillis(began), fromMillis(flapping)
 		all = append(all, s)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read what channels were told: %w", err)
-	}
-	return all, nil
+		return nil
+	}, "SELECT "+sentColumns+" FROM alert_sent ORDER BY channel, key")
+	return all, err
 }
 
 // Recover settles what was under way when the dashboard was stopped, and fails the messages of channels that are none of these. What those
@@ -134,33 +113,27 @@ func (a *Alerts) Recover(ctx context.Context, channels []string, at time.Time) (
 		if err := doubtWhatWasTold(ctx, tx, doubtedAge, "state = 'sending' AND repeated = 1"); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM alert_sent WHERE channel NOT IN (SELECT value FROM json_each(?))", string(known))
+		err := run(ctx, tx,
+			do("DELETE FROM alert_sent WHERE channel NOT IN (SELECT value FROM json_each(?))", string(known)),
+			// The first plan says all that stands anew, and to whom.
+			do("DELETE FROM alert_outbox WHERE kind = ? AND done_at IS NULL", alerts.NotifyStanding))
 		if err != nil {
 			return err
 		}
-		// The first plan says all that stands anew, and to whom.
-		if _, err := tx.ExecContext(ctx, "DELETE FROM alert_outbox WHERE kind = ? AND done_at IS NULL", alerts.NotifyStanding); err != nil {
-			return err
-		}
 		for _, step := range []struct {
-			count     *int
-			statement string
-			arguments []any
+			count *int
+			step
 		}{
-			{&found.Orphans, `UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = 'No such channel is configured any more.'
-				WHERE done_at IS NULL AND channel NOT IN (SELECT value FROM json_each(?2))`, []any{now, string(known)}},
-			{&found.Unknown, `UPDATE alert_outbox SET state = 'unknown', done_at = ?1, error_at = ?1,
+			{&found.Orphans, do(`UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = 'No such channel is configured any more.'
+				WHERE done_at IS NULL AND channel NOT IN (SELECT value FROM json_each(?2))`, now, string(known))},
+			{&found.Unknown, do(`UPDATE alert_outbox SET state = 'unknown', done_at = ?1, error_at = ?1,
 				error = 'The dashboard was stopped twice while it was under way: it may have been delivered.'
-				WHERE state = 'sending' AND repeated = 1`, []any{now}},
-			{new(int), `UPDATE alert_outbox SET made_at = min(made_at, ?1), due_at = min(due_at, ?1), error_at = min(error_at, ?1)
-				WHERE done_at IS NULL AND coalesce(error_at, made_at) > ?1`, []any{now}}, // the clock was set back
-			{&found.Repeated, "UPDATE alert_outbox SET state = 'due', repeated = 1, due_at = min(due_at, ?1) WHERE state = 'sending'", []any{now}},
+				WHERE state = 'sending' AND repeated = 1`, now)},
+			{new(int), do(`UPDATE alert_outbox SET made_at = min(made_at, ?1), due_at = min(due_at, ?1), error_at = min(error_at, ?1)
+				WHERE done_at IS NULL AND coalesce(error_at, made_at) > ?1`, now)}, // the clock was set back
+			{&found.Repeated, do("UPDATE alert_outbox SET state = 'due', repeated = 1, due_at = min(due_at, ?1) WHERE state = 'sending'", now)},
 		} {
-			res, err := tx.ExecContext(ctx, step.statement, step.arguments...)
-			if err != nil {
-				return err
-			}
-			n, err := res.RowsAffected()
+			n, err := rowsChanged(ctx, tx, step.statement, step.args...)
 			if err != nil {
 				return err
 			}
@@ -181,18 +154,14 @@ func (a *Alerts) Finish(ctx context.Context, id string, o outbox.Outcome) error 
 	case outbox.DeliveryFailed:
 		return a.fail(ctx, id, o)
 	}
-	if _, err := a.write.ExecContext(ctx, statement, args...); err != nil {
-		return fmt.Errorf("finish a message: %w", err)
-	}
-	return nil
+	return exec(ctx, a.write, "finish a message", do(statement, args...))
 }
 
 // fail keeps that a message was given up, and that its channel may not know what it told.
 func (a *Alerts) fail(ctx context.Context, id string, o outbox.Outcome) error {
 	return a.inOne(ctx, "finish a message", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `
-			UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2, repeated = max(repeated, ?3) WHERE id = ?4`,
-			o.At.UnixMilli(), o.Error, o.Doubtful, id)
+		err := run(ctx, tx, do("UPDATE alert_outbox SET state = 'failed', done_at = ?1, error_at = ?1, error = ?2, repeated = max(repeated, ?3) WHERE id = ?4",
+			o.At.UnixMilli(), o.Error, o.Doubtful, id))
 		if err != nil {
 			return err
 		}
@@ -203,28 +172,19 @@ func (a *Alerts) fail(ctx context.Context, id string, o outbox.Outcome) error {
 // ChannelStats returns how each channel fares that has had a message lately.
 func (a *Alerts) ChannelStats(ctx context.Context) (map[string]outbox.ChannelStats, error) {
 	// Of max alone SQLite takes the other columns from the row that has it.
-	rows, err := a.read.QueryContext(ctx, `
-		SELECT c.channel, c.depth, c.oldest, c.success, e.error, e.newest FROM (
+	all := map[string]outbox.ChannelStats{}
+	err := each(ctx, a.read, "read the outbox", func(row scanner) error {
+		var s outbox.ChannelStats
+		err := row.Scan(&s.Channel, &s.Depth, millis(&s.Oldest), millis(&s.LastSuccess), &s.LastError, millis(&s.LastErrorAt))
+		all[s.Channel] = s
+		return err
+	}, `
+		SELECT c.channel, c.depth, c.oldest, c.success, coalesce(e.error, ''), e.newest FROM (
 			SELECT channel, count(*) FILTER (WHERE done_at IS NULL) AS depth, min(made_at) FILTER (WHERE done_at IS NULL) AS oldest,
 				max(done_at) FILTER (WHERE state = 'sent') AS success FROM alert_outbox GROUP BY channel) c
 		LEFT JOIN (SELECT channel, error, max(error_at) AS newest FROM alert_outbox WHERE error <> '' GROUP BY channel) e ON e.channel = c.channel`)
 	if err != nil {
-		return nil, fmt.Errorf("read the outbox: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	all := map[string]outbox.ChannelStats{}
-	for rows.Next() {
-		var s outbox.ChannelStats
-		var oldest, success, failed sql.NullInt64
-		var why sql.NullString
-		if err := rows.Scan(&s.Channel, &s.Depth, &oldest, &success, &why, &failed); err != nil {
-			return nil, fmt.Errorf("read the outbox: %w", err)
-		}
-		s.Oldest, s.LastSuccess, s.LastError, s.LastErrorAt = fromMillis(oldest), fromMillis(success), why.String, fromMillis(failed)
-		all[s.Channel] = s
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read the outbox: %w", err)
+		return nil, err
 	}
 	return all, nil
 }
@@ -260,38 +220,29 @@ func (a *Alerts) Backlog(ctx context.Context, channels ...string) (rule.Backlog,
 	if err != nil {
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
-	since := time.Now().Add(-time.Hour).UnixMilli()
-	rows, err := a.read.QueryContext(ctx, backlogGivenUp, `["`+alerts.RuleDeliveryFailed+`","`+alerts.RuleOutboxOld+`"]`, since, string(known))
-	if err != nil {
-		return b, fmt.Errorf("read the outbox: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	last := ""
-	for rows.Next() {
+	return b, each(ctx, a.read, "read the outbox", func(row scanner) error {
 		var seq int64
 		var channel, why string
-		if err := rows.Scan(&seq, &channel, &why); err != nil {
-			return b, fmt.Errorf("read the outbox: %w", err)
-		}
+		err := row.Scan(&seq, &channel, &why)
 		b.Failed++
 		if channel != last { // the newest of a channel says why
 			b.Errors = append(b.Errors, channel+": "+why)
 		}
 		last = channel
-	}
-	return b, rows.Err()
+		return err
+	}, backlogGivenUp, `["`+alerts.RuleDeliveryFailed+`","`+alerts.RuleOutboxOld+`"]`, time.Now().Add(-time.Hour).UnixMilli(), string(known))
 }
 
 func (a *Alerts) waiting(ctx context.Context) (rule.Backlog, error) {
-	var b rule.Backlog
-	if err := a.read.QueryRowContext(ctx, "SELECT count(*) FROM alert_outbox WHERE done_at IS NULL").Scan(&b.Waiting); err != nil || b.Waiting == 0 {
+	waiting, _, err := one(ctx, a.read, "count messages", only[int64], "SELECT count(*) FROM alert_outbox WHERE done_at IS NULL")
+	if err != nil || waiting == 0 {
+		return rule.Backlog{}, err
+	}
+	b, _, err := one(ctx, a.read, "find what waits", func(row scanner) (b rule.Backlog, err error) {
+		err = row.Scan(&b.Channel, &b.Error, millis(&b.Oldest))
 		return b, err
-	}
-	var made int64
-	err := a.read.QueryRowContext(ctx, backlogWaiting, `["`+alerts.RuleOutboxOld+`"]`).Scan(&b.Channel, &b.Error, &made)
-	if errors.Is(err, sql.ErrNoRows) {
-		return b, nil
-	}
-	b.Oldest = time.UnixMilli(made).UTC()
+	}, backlogWaiting, `["`+alerts.RuleOutboxOld+`"]`)
+	b.Waiting = waiting
 	return b, err
 }

@@ -12,19 +12,14 @@ import (
 // tried when that one would have been. Of those that are done the newest stays, and the newest that was taken: they say how the channel
 // fares.
 func keepStanding(ctx context.Context, tx *sql.Tx, t alerts.Tick, n alerts.Notification, body string) error {
-	_, err := tx.ExecContext(ctx, `
-		INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, tries, error, error_at, body)
-		SELECT ?1, ?2, ?3, ?4, coalesce(min(made_at), ?5), coalesce(max(due_at), ?5), coalesce(max(tries), 0),
-			coalesce(max(error), ''), max(error_at), ?6
-		FROM alert_outbox WHERE channel = ?2 AND kind = ?3 AND state = 'due' ON CONFLICT DO NOTHING`,
-		n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), body)
-	if err != nil {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, `
-		DELETE FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND id <> ?3 AND state <> 'sending' AND seq NOT IN (
-			SELECT max(seq) FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND done_at IS NOT NULL GROUP BY channel
-			UNION SELECT max(seq) FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND state = 'sent' GROUP BY channel)`,
-		n.Channel, string(n.Kind), n.ID)
-	return err
+	return run(ctx, tx,
+		do(`INSERT INTO alert_outbox (id, channel, kind, grouping, made_at, due_at, tries, error, error_at, body)
+			SELECT ?1, ?2, ?3, ?4, coalesce(min(made_at), ?5), coalesce(max(due_at), ?5), coalesce(max(tries), 0),
+				coalesce(max(error), ''), max(error_at), ?6
+			FROM alert_outbox WHERE channel = ?2 AND kind = ?3 AND state = 'due' ON CONFLICT DO NOTHING`,
+			n.ID, n.Channel, string(n.Kind), n.Group, t.At.UnixMilli(), body),
+		do(`DELETE FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND id <> ?3 AND state <> 'sending' AND seq NOT IN (
+				SELECT max(seq) FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND done_at IS NOT NULL GROUP BY channel
+				UNION SELECT max(seq) FROM alert_outbox WHERE channel = ?1 AND kind = ?2 AND state = 'sent' GROUP BY channel)`,
+			n.Channel, string(n.Kind), n.ID))
 }

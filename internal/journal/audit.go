@@ -101,6 +101,14 @@ func (a *Audit) file(ctx context.Context) (*sql.DB, error) {
 	return a.db, a.err
 }
 
+// opened returns the open audit with what this process knows of its end: the newest entry, and what was cut off; or why it cannot be used.
+func (a *Audit) opened(ctx context.Context) (db *sql.DB, mine row, cut string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	db, err = a.file(ctx)
+	return db, a.last, a.cut, err
+}
+
 func (a *Audit) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,10 +195,7 @@ func refusal(err error) error {
 // Verify walks the whole chain. Its error wraps admin.ErrBroken and names the first entry that does not fit; other errors
 // mean that the audit could not be read.
 func (a *Audit) Verify(ctx context.Context) (admin.AuditState, error) {
-	a.mu.Lock()
-	db, err := a.file(ctx)
-	mine, cut := a.last, a.cut
-	a.mu.Unlock()
+	db, mine, cut, err := a.opened(ctx)
 	if err != nil {
 		return admin.AuditState{}, unreadable(a.path, err)
 	}

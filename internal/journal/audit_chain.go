@@ -9,7 +9,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash"
 	"math"
@@ -48,37 +47,31 @@ type row struct {
 
 // lastRow returns the newest entry, whose number is 0 if there is none, and the hash of the one before it.
 func lastRow(ctx context.Context, tx *sql.Tx) (last row, before []byte, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT number, entry, hash FROM audit ORDER BY number DESC LIMIT 1").Scan(&last.number, &last.text, &last.hash)
-	if errors.Is(err, sql.ErrNoRows) {
-		return row{}, nil, nil
-	}
-	if err != nil {
+	last, there, err := one(ctx, tx, "read the newest entry", func(from scanner) (r row, err error) {
+		err = from.Scan(&r.number, &r.text, &r.hash)
+		return r, err
+	}, "SELECT number, entry, hash FROM audit ORDER BY number DESC LIMIT 1")
+	if err != nil || !there {
 		return row{}, nil, err
 	}
-	err = tx.QueryRowContext(ctx, "SELECT hash FROM audit WHERE number = ?", last.number-1).Scan(&before)
-	if errors.Is(err, sql.ErrNoRows) {
-		return last, nil, nil // the first entry, or one that Verify misses
-	}
+	// There is none before the first entry, or before one that Verify misses.
+	before, _, err = one(ctx, tx, "read the entry before the newest", only[[]byte], "SELECT hash FROM audit WHERE number = ?", last.number-1)
 	return last, before, err
 }
 
 // beginKey sees to it that the newest entry carries the key: an audit that began without one gets an entry that says so.
 // From then on an entry without the key breaks the chain.
 func beginKey(ctx context.Context, db *sql.DB, key []byte, fresh bool) (row, error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return row{}, err
-	}
-	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	last, before, err := lastRow(ctx, tx)
-	if err != nil || last.number == 0 || hmac.Equal(link(key, before, []byte(last.text)), last.hash) {
-		return last, err
-	}
-	next, err := insert(ctx, tx, key, last, keyEntry(last.number, fresh))
-	if err != nil {
-		return row{}, err
-	}
-	return next, tx.Commit()
+	var newest row
+	err := inTx(ctx, db, func(tx *sql.Tx) error {
+		last, before, err := lastRow(ctx, tx)
+		if newest = last; err != nil || last.number == 0 || hmac.Equal(link(key, before, []byte(last.text)), last.hash) {
+			return err
+		}
+		newest, err = insert(ctx, tx, key, last, keyEntry(last.number, fresh))
+		return err
+	})
+	return newest, err
 }
 
 // keyEntry is the text of the entry from which on the chain carries the key. A key that is older than that entry is
@@ -105,20 +98,16 @@ func insert(ctx context.Context, tx *sql.Tx, key []byte, last row, text []byte) 
 
 // appendEntry appends an entry after the newest one, and reports whether that is still the one that this process wrote, or a later one.
 func appendEntry(ctx context.Context, db *sql.DB, key []byte, mine row, text []byte) (next row, whole bool, err error) {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return row{}, false, err
-	}
-	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	last, _, err := lastRow(ctx, tx)
-	if err != nil {
-		return row{}, false, err
-	}
-	whole = last.number > mine.number || last.number == mine.number && bytes.Equal(last.hash, mine.hash)
-	if next, err = insert(ctx, tx, key, last, text); err != nil {
-		return row{}, false, err
-	}
-	return next, whole, tx.Commit()
+	err = inTx(ctx, db, func(tx *sql.Tx) error {
+		last, _, err := lastRow(ctx, tx)
+		if err != nil {
+			return err
+		}
+		whole = last.number > mine.number || last.number == mine.number && bytes.Equal(last.hash, mine.hash)
+		next, err = insert(ctx, tx, key, last, text)
+		return err
+	})
+	return next, whole, err
 }
 
 // A walk checks a chain from its first entry on.

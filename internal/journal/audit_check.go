@@ -34,10 +34,7 @@ func (a *Audit) Check(ctx context.Context) (admin.AuditState, error) {
 		return admin.AuditState{}, unreadable(a.path, ctx.Err())
 	}
 	defer func() { a.checking <- known }()
-	a.mu.Lock()
-	db, err := a.file(ctx)
-	mine, cut := a.last, a.cut
-	a.mu.Unlock()
+	db, mine, cut, err := a.opened(ctx)
 	if err != nil {
 		return admin.AuditState{}, unreadable(a.path, err)
 	}

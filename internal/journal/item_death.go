@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"dedup-dashboard/internal/message"
@@ -24,17 +22,16 @@ func deathJSON(d *message.Death) (string, error) {
 	if !d.Time.IsZero() {
 		kept.At = d.Time.UnixMilli()
 	}
-	text, err := json.Marshal(kept)
-	return string(text), err
+	return asJSON(kept)
 }
 
 func parseDeath(text string) (*message.Death, error) {
 	if text == "" {
 		return nil, nil
 	}
-	var kept itemDeath
-	if err := json.Unmarshal([]byte(text), &kept); err != nil {
-		return nil, fmt.Errorf("a death: %w", err)
+	kept, err := unmarshal[itemDeath]("death", text)
+	if err != nil {
+		return nil, err
 	}
 	d := &message.Death{Queue: string(kept.Queue), Reason: string(kept.Reason), Count: kept.Count}
 	if kept.At != 0 {

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"fmt"
 
 	"dedup-dashboard/internal/admin/jobs"
 )
@@ -22,29 +21,12 @@ func (j *Jobs) JobSummary(ctx context.Context, id string) (jobs.JobSummary, bool
 }
 
 func (j *Jobs) summaries(ctx context.Context, where string, args ...any) ([]jobs.JobSummary, error) {
-	rows, err := j.read.QueryContext(ctx, "SELECT move, pipeline, queue, body FROM jobs "+where, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var list []jobs.JobSummary
-	for rows.Next() {
-		var s jobs.JobSummary
-		var queue, body string
-		if err := rows.Scan(&s.Do, &s.Pipeline, &queue, &body); err != nil {
-			return nil, fmt.Errorf("read jobs: %w", err)
-		}
-		job, err := decodeJob(body)
-		if err != nil {
-			return nil, err
-		}
-		s.Queue, s.ID, s.By, s.Reason, s.State = unpackString(queue), job.ID, job.By, job.Reason, job.State
+	return list(ctx, j.read, "read jobs", func(row scanner) (s jobs.JobSummary, err error) {
+		var job jobs.Job
+		err = row.Scan(&s.Do, &s.Pipeline, decoded(&s.Queue, unpacked), decoded(&job, decodeJob))
+		s.ID, s.By, s.Reason, s.State = job.ID, job.By, job.Reason, job.State
 		s.Started, s.Ended, s.Limit, s.Extent, s.Counts, s.Aftermath, s.Arrived = job.Started, job.Ended, job.Limit, job.Extent, job.Counts, job.Aftermath, job.Arrived
 		s.Resumed = job.Resumed
-		list = append(list, s)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read jobs: %w", err)
-	}
-	return list, nil
+		return s, err
+	}, "SELECT move, pipeline, queue, body FROM jobs "+where, args...)
 }

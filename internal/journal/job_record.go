@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -44,16 +42,12 @@ func textsWith(list []string, text func(string) string) []string {
 }
 
 func encodeMovePlan(p move.Plan) (string, error) {
-	text, err := json.Marshal(movePlanWith(p, packString))
-	return string(text), err
+	return asJSON(movePlanWith(p, packString))
 }
 
 func decodeMovePlan(text string) (move.Plan, error) {
-	var p move.Plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return move.Plan{}, fmt.Errorf("decode plan: %w", err)
-	}
-	return movePlanWith(p, unpackString), nil
+	p, err := unmarshal[move.Plan]("plan", text)
+	return movePlanWith(p, unpackString), err
 }
 
 // jobWith returns a copy of a job without its plan, changed likewise.
@@ -74,14 +68,10 @@ func jobWith(j jobs.Job, text func(string) string) jobs.Job {
 }
 
 func encodeJob(j jobs.Job) (string, error) {
-	text, err := json.Marshal(jobWith(j, packString))
-	return string(text), err
+	return asJSON(jobWith(j, packString))
 }
 
 func decodeJob(text string) (jobs.Job, error) {
-	var j jobs.Job
-	if err := json.Unmarshal([]byte(text), &j); err != nil {
-		return jobs.Job{}, fmt.Errorf("decode job: %w", err)
-	}
-	return jobWith(j, unpackString), nil
+	j, err := unmarshal[jobs.Job]("job", text)
+	return jobWith(j, unpackString), err
 }

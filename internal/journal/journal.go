@@ -80,7 +80,7 @@ func (db *DB) Sessions() *Sessions { return db.sessions }
 
 // Operations returns the keeper of plans, operations and images.
 func (db *DB) Operations() *Operations {
-	return &Operations{read: db.main, write: db.acts, waste: db.waste}
+	return &Operations{keeper: db.keeper(), waste: db.waste}
 }
 
 // Close closes both files.

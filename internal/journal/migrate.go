@@ -44,18 +44,9 @@ func apply(ctx context.Context, db *sql.DB, file string, version int) error {
 	if err != nil {
 		return err
 	}
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = tx.Rollback() }() // no-op after Commit
-	if _, err := tx.ExecContext(ctx, string(script)); err != nil {
-		return err
-	}
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)); err != nil {
-		return err
-	}
-	return tx.Commit()
+	return inTx(ctx, db, func(tx *sql.Tx) error {
+		return run(ctx, tx, do(string(script)), do(fmt.Sprintf("PRAGMA user_version = %d", version)))
+	})
 }
 
 // primaryCode returns SQLite's primary result code, or -1 for any other error.

@@ -64,31 +64,21 @@ func (o *Operations) Purge(ctx context.Context, now time.Time) error {
 	if err := o.purgeImages(ctx, now); err != nil {
 		return fmt.Errorf("purge images: %w", err)
 	}
-	for _, purge := range []struct {
-		statement string
-		before    time.Time
-	}{
-		{"DELETE FROM operations WHERE ended_at IS NOT NULL AND started_at < ?", now.Add(-keepOperations)},
-		{"DELETE FROM plans WHERE made_at < ? AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.plan = plans.id)", now.Add(-keepPlans)},
-	} {
-		if _, err := o.write.ExecContext(ctx, purge.statement, purge.before.UnixMilli()); err != nil {
-			return fmt.Errorf("purge plans and operations: %w", err)
-		}
+	err := exec(ctx, o.write, "purge plans and operations",
+		do("DELETE FROM operations WHERE ended_at IS NOT NULL AND started_at < ?", now.Add(-keepOperations).UnixMilli()),
+		do("DELETE FROM plans WHERE made_at < ? AND NOT EXISTS (SELECT 1 FROM operations o WHERE o.plan = plans.id)", now.Add(-keepPlans).UnixMilli()))
+	if err != nil {
+		return err
 	}
 	return o.waste.empty(ctx)
 }
 
 func (o *Operations) purgeImages(ctx context.Context, now time.Time) error {
 	for {
-		res, err := o.write.ExecContext(ctx, `
+		n, err := rowsChanged(ctx, o.write, `
 			DELETE FROM images WHERE rowid IN (SELECT rowid FROM images WHERE kept_until <= ? ORDER BY kept_until LIMIT ?)`, now.UnixMilli(), purgeBatch)
-		if err != nil {
-			o.waste.soil() // it may have happened
-			return err
-		}
-		n, err := res.RowsAffected()
 		if err != nil || n > 0 {
-			o.waste.soil()
+			o.waste.soil() // it may have happened in spite of an error
 		}
 		if err != nil || n < purgeBatch {
 			return err

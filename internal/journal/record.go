@@ -2,8 +2,6 @@ package journal
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -90,30 +88,22 @@ func planWith(p marker.Plan, text func(string) string, at func(time.Time) time.T
 }
 
 func encodePlan(p marker.Plan) (string, error) {
-	text, err := json.Marshal(planWith(p, packString, packTime))
-	return string(text), err
+	return asJSON(planWith(p, packString, packTime))
 }
 
 func decodePlan(text string) (marker.Plan, error) {
-	var p marker.Plan
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
-		return marker.Plan{}, fmt.Errorf("decode plan: %w", err)
-	}
-	return planWith(p, unpackString, keepTime), nil
+	p, err := unmarshal[marker.Plan]("plan", text)
+	return planWith(p, unpackString, keepTime), err
 }
 
 func encodeSighting(s dedup.Sighting) (string, error) {
 	s.Value = nil
-	text, err := json.Marshal(sightingWith(s, packString, packTime))
-	return string(text), err
+	return asJSON(sightingWith(s, packString, packTime))
 }
 
 func decodeSighting(text string) (dedup.Sighting, error) {
-	var s dedup.Sighting
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return dedup.Sighting{}, fmt.Errorf("decode marker: %w", err)
-	}
-	return sightingWith(s, unpackString, keepTime), nil
+	s, err := unmarshal[dedup.Sighting]("marker", text)
+	return sightingWith(s, unpackString, keepTime), err
 }
 
 func encodeOutcome(o dedup.Outcome) (string, error) {
@@ -123,19 +113,15 @@ func encodeOutcome(o dedup.Outcome) (string, error) {
 		now.Value = nil
 		o.Now = &now
 	}
-	text, err := json.Marshal(o)
-	return string(text), err
+	return asJSON(o)
 }
 
 func decodeOutcome(text string) (dedup.Outcome, error) {
-	var o dedup.Outcome
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return dedup.Outcome{}, fmt.Errorf("decode outcome: %w", err)
-	}
+	o, err := unmarshal[dedup.Outcome]("outcome", text)
 	o.Text = unpackString(o.Text)
 	if o.Now != nil {
 		now := sightingWith(*o.Now, unpackString, keepTime)
 		o.Now = &now
 	}
-	return o, nil
+	return o, err
 }

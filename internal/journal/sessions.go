@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -41,6 +40,8 @@ type heldSession struct {
 	expires time.Time
 }
 
+func (h heldSession) over() bool { return !time.Now().Before(h.expires) }
+
 func newSessions(db *sql.DB, log *slog.Logger) *Sessions {
 	return &Sessions{db: db, log: log, held: map[string]heldSession{}, ended: map[string]time.Time{}}
 }
@@ -51,19 +52,11 @@ func (s *Sessions) Find(token string) ([]byte, bool, error) {
 	h, held := s.held[token]
 	s.mu.Unlock()
 	if held {
-		return h.data, h.data != nil && time.Now().Before(h.expires), nil
+		return h.data, h.data != nil && !h.over(), nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
-	var data []byte
-	err := s.db.QueryRowContext(ctx, "SELECT data FROM sessions WHERE token = ? AND expires_at > ?", token, time.Now().UnixMilli()).Scan(&data)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, false, nil
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("read session: %w", err)
-	}
-	return data, true, nil
+	return one(ctx, s.db, "read session", only[[]byte], "SELECT data FROM sessions WHERE token = ? AND expires_at > ?", token, time.Now().UnixMilli())
 }
 
 // Commit stores a session. One that was deleted stays deleted: tokens are never used again.
@@ -73,12 +66,9 @@ func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
-	_, err := s.db.ExecContext(ctx, `
-		INSERT INTO sessions (token, data, expires_at) VALUES (?, ?, ?)
-		ON CONFLICT (token) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at`,
-		token, data, expires.UnixMilli())
-	if err != nil {
-		return s.hold(token, heldSession{data: data, expires: expires}, err)
+	h := heldSession{data: data, expires: expires}
+	if err := s.write(ctx, token, h); err != nil {
+		return s.hold(token, h, err)
 	}
 	if s.hasEnded(token) { // while it was being written
 		return s.Delete(token)
@@ -88,14 +78,23 @@ func (s *Sessions) Commit(token string, data []byte, expires time.Time) error {
 	return nil
 }
 
+// write makes the table say the same of a session.
+func (s *Sessions) write(ctx context.Context, token string, h heldSession) error {
+	if h.data == nil {
+		return run(ctx, s.db, do("DELETE FROM sessions WHERE token = ?", token))
+	}
+	return run(ctx, s.db, do("INSERT OR REPLACE INTO sessions (token, data, expires_at) VALUES (?, ?, ?)", token, h.data, h.expires.UnixMilli()))
+}
+
 // Delete removes a session.
 func (s *Sessions) Delete(token string) error {
 	s.end(token)
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
-	if _, err := s.db.ExecContext(ctx, "DELETE FROM sessions WHERE token = ?", token); err != nil {
-		// The row may still be there: a tombstone keeps the session out for as long as any may live.
-		return s.hold(token, heldSession{expires: time.Now().Add(30 * 24 * time.Hour)}, err)
+	// The row may still be there after an error: a tombstone keeps the session out for as long as any may live.
+	tombstone := heldSession{expires: time.Now().Add(30 * 24 * time.Hour)}
+	if err := s.write(ctx, token, tombstone); err != nil {
+		return s.hold(token, tombstone, err)
 	}
 	s.release(token)
 	return nil
@@ -120,27 +119,21 @@ func (s *Sessions) hasEnded(token string) bool {
 func (s *Sessions) All() (map[string][]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), sqlTimeout)
 	defer cancel()
-	rows, err := s.db.QueryContext(ctx, "SELECT token, data FROM sessions WHERE expires_at > ?", time.Now().UnixMilli())
-	if err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	all := map[string][]byte{}
-	for rows.Next() {
+	err := each(ctx, s.db, "read sessions", func(row scanner) error {
 		var token string
 		var data []byte
-		if err := rows.Scan(&token, &data); err != nil {
-			return nil, fmt.Errorf("read sessions: %w", err)
-		}
+		err := row.Scan(&token, &data)
 		all[token] = data
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read sessions: %w", err)
+		return err
+	}, "SELECT token, data FROM sessions WHERE expires_at > ?", time.Now().UnixMilli())
+	if err != nil {
+		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for token, h := range s.held {
-		if h.data == nil || !time.Now().Before(h.expires) {
+		if h.data == nil || h.over() {
 			delete(all, token)
 			continue
 		}
@@ -157,7 +150,7 @@ func (s *Sessions) hold(token string, h heldSession, cause error) error {
 		s.log.Warn("sessions cannot be written and are kept in memory until they can", "err", cause)
 	}
 	if _, there := s.held[token]; !there && len(s.held) >= maxHeld {
-		s.dropExpired()
+		maps.DeleteFunc(s.held, func(_ string, h heldSession) bool { return h.over() })
 		if len(s.held) >= maxHeld {
 			return fmt.Errorf("write session: %w", cause)
 		}
@@ -180,14 +173,6 @@ func (s *Sessions) release(token string) {
 	}
 }
 
-func (s *Sessions) dropExpired() {
-	for token, h := range s.held {
-		if !time.Now().Before(h.expires) {
-			delete(s.held, token)
-		}
-	}
-}
-
 // sweep deletes expired sessions now and then, and writes what was held. It leaves what fails for the next time.
 func (s *Sessions) sweep(ctx context.Context) {
 	now := time.Now()
@@ -196,23 +181,14 @@ func (s *Sessions) sweep(ctx context.Context) {
 	if due {
 		s.swept = now
 	}
-	held := make(map[string]heldSession, len(s.held))
-	for token, h := range s.held {
-		held[token] = h
-	}
+	held := maps.Clone(s.held)
 	s.mu.Unlock()
 	if !due {
 		return
 	}
 	_, _ = s.db.ExecContext(ctx, "DELETE FROM sessions WHERE expires_at <= ?", now.UnixMilli())
 	for token, h := range held {
-		var err error
-		if h.data == nil {
-			_, err = s.db.ExecContext(ctx, "DELETE FROM sessions WHERE token = ?", token)
-		} else {
-			_, err = s.db.ExecContext(ctx, "INSERT OR REPLACE INTO sessions (token, data, expires_at) VALUES (?, ?, ?)", token, h.data, h.expires.UnixMilli())
-		}
-		if err != nil {
+		if s.write(ctx, token, h) != nil {
 			return
 		}
 		s.releaseIf(token, h)

@@ -21,13 +21,9 @@ func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
 		return fmt.Errorf("keep silence: %w", err)
 	}
 	return a.inOne(ctx, "keep silence", func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO alert_silences (id, starts_at, ends_at, body) VALUES (?, ?, ?, ?)",
-			s.ID, s.Starts.UnixMilli(), s.Ends.UnixMilli(), string(body))
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "DELETE FROM alert_silences WHERE ends_at < ?", time.Now().Add(-keepSilences).UnixMilli())
-		return err
+		return run(ctx, tx,
+			do("INSERT INTO alert_silences (id, starts_at, ends_at, body) VALUES (?, ?, ?, ?)", s.ID, s.Starts.UnixMilli(), s.Ends.UnixMilli(), string(body)),
+			do("DELETE FROM alert_silences WHERE ends_at < ?", time.Now().Add(-keepSilences).UnixMilli()))
 	})
 }
 
@@ -35,17 +31,14 @@ func (a *Alerts) AddSilence(ctx context.Context, s alerts.Silence) error {
 // there is none.
 func (a *Alerts) ExpireSilence(ctx context.Context, id, by string, at time.Time) error {
 	return a.inOne(ctx, "expire silence", func(tx *sql.Tx) error {
-		var there bool
-		if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM alert_silences WHERE id = ?)", id).Scan(&there); err != nil {
+		_, there, err := one(ctx, tx, "find it", only[int], "SELECT 1 FROM alert_silences WHERE id = ?", id)
+		if err != nil {
 			return err
 		}
 		if !there {
 			return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such silence; it may have ended long ago"}
 		}
-		_, err := tx.ExecContext(ctx, `
-			UPDATE alert_silences SET ends_at = ?1, body = json_set(body, '$.EndedBy', ?2) WHERE id = ?3 AND ends_at > ?1`,
-			at.UnixMilli(), by, id)
-		return err
+		return run(ctx, tx, do("UPDATE alert_silences SET ends_at = ?1, body = json_set(body, '$.EndedBy', ?2) WHERE id = ?3 AND ends_at > ?1", at.UnixMilli(), by, id))
 	})
 }
 
@@ -56,28 +49,19 @@ func (a *Alerts) Silences(ctx context.Context) ([]alerts.Silence, error) {
 
 // SilencesSince returns those that end after a time, whether or not they have begun, by their ends. One that cannot be read is left out.
 func (a *Alerts) SilencesSince(ctx context.Context, after time.Time) ([]alerts.Silence, error) {
-	rows, err := a.read.QueryContext(ctx, `
-		SELECT id, starts_at, ends_at, body FROM alert_silences WHERE ends_at > ? ORDER BY ends_at, id`, after.UnixMilli())
-	if err != nil {
-		return nil, fmt.Errorf("read silences: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
 	var all []alerts.Silence
-	for rows.Next() {
-		var starts, ends int64
+	err := each(ctx, a.read, "read silences", func(row scanner) error {
+		var starts, ends time.Time
 		var id, body string
 		var s alerts.Silence
-		if err := rows.Scan(&id, &starts, &ends, &body); err != nil {
-			return nil, fmt.Errorf("read silences: %w", err)
+		if err := row.Scan(&id, millis(&starts), millis(&ends), &body); err != nil {
+			return err
 		}
-		if !a.unread.row("a silence cannot be read: it covers nothing", id, body, &s, func() string { return s.ID }) {
-			continue
+		if a.unread.row("a silence cannot be read: it covers nothing", id, body, &s, func() string { return s.ID }) {
+			s.Starts, s.Ends = starts, ends
+			all = append(all, s)
 		}
-		s.Starts, s.Ends = time.UnixMilli(starts).UTC(), time.UnixMilli(ends).UTC()
-		all = append(all, s)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read silences: %w", err)
-	}
-	return all, nil
+		return nil
+	}, "SELECT id, starts_at, ends_at, body FROM alert_silences WHERE ends_at > ? ORDER BY ends_at, id", after.UnixMilli())
+	return all, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"dedup-dashboard/internal/dedup"
@@ -19,31 +18,18 @@ func (db *DB) Sources() *Sources { return &Sources{db: db.main} }
 
 // SourceRecords returns what was kept last; the zero value where nothing was.
 func (s *Sources) SourceRecords(ctx context.Context) (dedup.SourceRecords, error) {
-	var text []byte
-	var r dedup.SourceRecords
-	err := s.db.QueryRowContext(ctx, "SELECT record FROM source_records").Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
-	if err != nil {
-		return dedup.SourceRecords{}, fmt.Errorf("read how sources were: %w", err)
-	}
-	return r, nil
+	r, _, err := one(ctx, s.db, "read how sources were", fromJSON[dedup.SourceRecords], "SELECT record FROM source_records")
+	return r, err
 }
 
 // KeepSourceRecords replaces what was kept.
 func (s *Sources) KeepSourceRecords(ctx context.Context, r dedup.SourceRecords) error {
+	const what = "keep how sources are"
 	text, err := json.Marshal(r)
-	if err == nil {
-		_, err = s.db.ExecContext(ctx, `
-			INSERT INTO source_records (id, kept_at, record) VALUES (1, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET kept_at = excluded.kept_at, record = excluded.record`, r.Kept.UnixMilli(), text)
-	}
 	if err != nil {
-		return fmt.Errorf("keep how sources are: %w", err)
+		return fmt.Errorf("%s: %w", what, err)
 	}
-	return nil
+	return exec(ctx, s.db, what, do(`
+		INSERT INTO source_records (id, kept_at, record) VALUES (1, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET kept_at = excluded.kept_at, record = excluded.record`, r.Kept.UnixMilli(), text))
 }

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -21,31 +20,17 @@ const (
 // Entries returns a page of the audit, newest first. It does not check the chain. An entry that cannot be decoded was
 // tampered with: it comes with its number and says so.
 func (a *Audit) Entries(ctx context.Context, q admin.TrailQuery) ([]admin.Entry, error) {
-	a.mu.Lock()
-	db, err := a.file(ctx)
-	a.mu.Unlock()
+	db, _, _, err := a.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
 	where, args := trailFilter(q)
-	rows, err := db.QueryContext(ctx, "SELECT number, entry FROM audit WHERE "+where+" ORDER BY number DESC LIMIT ?", append(args, q.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var page []admin.Entry
-	for rows.Next() {
+	return list(ctx, db, "read audit", func(row scanner) (admin.Entry, error) {
 		var number int64
 		var text string
-		if err := rows.Scan(&number, &text); err != nil {
-			return nil, fmt.Errorf("read audit: %w", err)
-		}
-		page = append(page, parseEntry(number, text))
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	return page, nil
+		err := row.Scan(&number, &text)
+		return parseEntry(number, text), err
+	}, "SELECT number, entry FROM audit WHERE "+where+" ORDER BY number DESC LIMIT ?", append(args, q.Limit)...)
 }
 
 func trailFilter(q admin.TrailQuery) (string, []any) {

@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 	"time"
 
@@ -26,9 +25,7 @@ func field(name string) string {
 
 // Acts returns a page of what was done, newest first: each action once, with its outcome.
 func (a *Audit) Acts(ctx context.Context, q admin.TrailQuery) ([]admin.Act, error) {
-	a.mu.Lock()
-	db, err := a.file(ctx)
-	a.mu.Unlock()
+	db, _, _, err := a.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,35 +38,25 @@ func (a *Audit) Acts(ctx context.Context, q admin.TrailQuery) ([]admin.Act, erro
 	if phase != "" {
 		outcome, args = "coalesce(json_extract(e.entry, '$.phase'), f.phase) = ?", append(args, phase)
 	}
-	rows, err := db.QueryContext(ctx, `
+	return list(ctx, db, "read audit", func(row scanner) (act admin.Act, err error) {
+		var number int64
+		var text string
+		var last sql.NullInt64
+		var lastText sql.NullString
+		if err := row.Scan(&number, &text, &last, &lastText); err != nil {
+			return act, err
+		}
+		act.Entry = parseEntry(number, text)
+		if last.Valid {
+			act.Outcome = parseEntry(last.Int64, lastText.String)
+		}
+		return act, nil
+	}, `
 		WITH a AS (SELECT number, entry, `+field("operation")+` AS operation, `+field("phase")+` AS phase, `+field("action")+` AS action
 			FROM audit WHERE `+begins+` AND `+where+` ORDER BY number DESC),
 		f AS (SELECT number, entry, phase, `+ended+` AS outcome FROM a)
 		SELECT f.number, f.entry, e.number, e.entry FROM f LEFT JOIN audit e ON e.number = f.outcome
 		WHERE `+outcome+` ORDER BY f.number DESC LIMIT ?`, append(args, q.Limit)...)
-	if err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var page []admin.Act
-	for rows.Next() {
-		var number int64
-		var text string
-		var last sql.NullInt64
-		var lastText sql.NullString
-		if err := rows.Scan(&number, &text, &last, &lastText); err != nil {
-			return nil, fmt.Errorf("read audit: %w", err)
-		}
-		act := admin.Act{Entry: parseEntry(number, text)}
-		if last.Valid {
-			act.Outcome = parseEntry(last.Int64, lastText.String)
-		}
-		page = append(page, act)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read audit: %w", err)
-	}
-	return page, nil
 }
 
 // trailTime writes a bound so that it compares with the times of entries, which have up to nine digits behind the second.

@@ -2,8 +2,6 @@ package journal
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,55 +10,31 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
+const userColumns = "shown_name, role, password_hash"
+
 // User returns the user of this canonical name, and false if there is none.
 func (db *DB) User(ctx context.Context, name string) (auth.User, bool, error) {
-	row := db.main.QueryRowContext(ctx, "SELECT shown_name, role, password_hash FROM users WHERE name = ?", name)
-	u, err := scanUser(row)
-	if errors.Is(err, sql.ErrNoRows) {
-		return auth.User{}, false, nil
-	}
-	if err != nil {
-		return auth.User{}, false, fmt.Errorf("read user: %w", err)
-	}
-	return u, true, nil
+	return one(ctx, db.main, "read user", scanUser, "SELECT "+userColumns+" FROM users WHERE name = ?", name)
 }
 
 // Users returns every user of the journal by name.
 func (db *DB) Users(ctx context.Context) ([]auth.User, error) {
-	rows, err := db.main.QueryContext(ctx, "SELECT shown_name, role, password_hash FROM users ORDER BY name")
-	if err != nil {
-		return nil, fmt.Errorf("read users: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	var all []auth.User
-	for rows.Next() {
-		u, err := scanUser(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read users: %w", err)
-		}
-		all = append(all, u)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read users: %w", err)
-	}
-	return all, nil
+	return list(ctx, db.main, "read users", scanUser, "SELECT "+userColumns+" FROM users ORDER BY name")
 }
 
-func scanUser(row interface{ Scan(...any) error }) (auth.User, error) {
+func scanUser(row scanner) (auth.User, error) {
 	var u auth.User
 	var role string
-	if err := row.Scan(&u.Name, &role, &u.PasswordHash); err != nil {
-		return auth.User{}, err
-	}
+	err := row.Scan(&u.Name, &role, &u.PasswordHash)
 	// A role that is not known stays Nobody: it may do nothing.
 	u.Role, _ = auth.ParseRole(role)
-	return u, nil
+	return u, err
 }
 
 // CreateFirstAdmin adds the first admin. It fails with kind conflict if there is an admin, or a user of that name; of two
 // calls that race one fails.
 func (db *DB) CreateFirstAdmin(ctx context.Context, u auth.User) error {
-	res, err := db.main.ExecContext(ctx, `
+	n, err := rowsChanged(ctx, db.main, `
 		INSERT INTO users (name, shown_name, role, password_hash, created_at)
 		SELECT ?, ?, 'admin', ?, ? WHERE NOT EXISTS (SELECT 1 FROM users WHERE role = 'admin')`,
 		auth.CanonicalName(u.Name), u.Name, u.PasswordHash, time.Now().Unix())
@@ -70,10 +44,6 @@ func (db *DB) CreateFirstAdmin(ctx context.Context, u auth.User) error {
 	if err != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "The account could not be stored; look at the program's log", Err: fmt.Errorf("create first admin: %w", err)}
 	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("create first admin: %w", err)
-	}
 	if n != 1 {
 		return &dedup.Error{Kind: dedup.Conflict, Public: "There is an admin already"}
 	}
@@ -82,13 +52,9 @@ func (db *DB) CreateFirstAdmin(ctx context.Context, u auth.User) error {
 
 // SetPassword gives a user another password, unless it was changed since it was read.
 func (db *DB) SetPassword(ctx context.Context, name string, change admin.PasswordChange) error {
-	res, err := db.main.ExecContext(ctx, "UPDATE users SET password_hash = ? WHERE name = ? AND password_hash = ?", change.Now, auth.CanonicalName(name), change.Was)
+	n, err := rowsChanged(ctx, db.main, "UPDATE users SET password_hash = ? WHERE name = ? AND password_hash = ?", change.Now, auth.CanonicalName(name), change.Was)
 	if err != nil {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "The password could not be stored; look at the program's log", Err: fmt.Errorf("set password: %w", err)}
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return fmt.Errorf("set password: %w", err)
 	}
 	if n != 1 {
 		return &dedup.Error{Kind: dedup.Conflict, Public: "The account was changed meanwhile; sign in again"}

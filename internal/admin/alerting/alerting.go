@@ -74,7 +74,7 @@ func New(deps Deps) *Alerting {
 // WhyNot says why nothing can be acknowledged or silenced here at all, "" when it can.
 func (a *Alerting) WhyNot() string {
 	if a.deps.ReadOnly {
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	}
 	return ""
 }
@@ -83,7 +83,7 @@ func (a *Alerting) WhyNot() string {
 // be empty. One that is worse than what was seen is refused with an error of kind conflict.
 func (a *Alerting) Acknowledge(ctx context.Context, who admin.Caller, alert, note string, seen dedup.Tier, until time.Time) error {
 	act := admin.Action{Name: admin.ActAckAlert, Target: admin.Printable(alert, admin.MaxTarget), Needs: auth.Operator}
-	if err := a.admit(ctx, who, act); err != nil {
+	if err := a.deps.Gate.AllowChange(ctx, who, act, a.deps.ReadOnly); err != nil {
 		return err
 	}
 	if note = strings.TrimSpace(note); note != "" {
@@ -97,31 +97,27 @@ func (a *Alerting) Acknowledge(ctx context.Context, who admin.Caller, alert, not
 	}
 	act.Reason = note
 	act.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
 		return "acknowledged until " + admin.Stamp(until), a.deps.Acks.Acknowledge(ctx, alert, who.Name, note, seen, until.UTC())
 	}
-	return a.do(ctx, who, act)
+	return a.deps.Gate.Write(ctx, who, act)
 }
 
 // Unacknowledge takes the acknowledgement of an alert back.
 func (a *Alerting) Unacknowledge(ctx context.Context, who admin.Caller, alert string) error {
 	act := admin.Action{Name: admin.ActUnackAlert, Target: admin.Printable(alert, admin.MaxTarget), Needs: auth.Operator}
-	if err := a.admit(ctx, who, act); err != nil {
+	if err := a.deps.Gate.AllowChange(ctx, who, act, a.deps.ReadOnly); err != nil {
 		return err
 	}
 	act.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
 		return "its acknowledgement was taken back", a.deps.Acks.Unacknowledge(ctx, alert, who.Name)
 	}
-	return a.do(ctx, who, act)
+	return a.deps.Gate.Write(ctx, who, act)
 }
 
 // Silence makes a silence by the caller, and returns its id.
 func (a *Alerting) Silence(ctx context.Context, who admin.Caller, s NewSilence) (string, error) {
 	act := admin.Action{Name: admin.ActSilence, Target: admin.Legible(MatcherText(s.Matchers), admin.MaxTarget), Needs: auth.Operator}
-	if err := a.admit(ctx, who, act); err != nil {
+	if err := a.deps.Gate.AllowChange(ctx, who, act, a.deps.ReadOnly); err != nil {
 		return "", err
 	}
 	s, err := a.check(s)
@@ -132,13 +128,11 @@ func (a *Alerting) Silence(ctx context.Context, who admin.Caller, s NewSilence) 
 	act.Reason = s.Reason
 	var id string
 	act.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
 		var err error
 		id, err = a.deps.Silences.AddSilence(ctx, s)
 		return "silence " + admin.Printable(id, 100) + " from " + admin.Stamp(s.Starts) + " until " + admin.Stamp(s.Ends), err
 	}
-	if err := a.do(ctx, who, act); err != nil {
+	if err := a.deps.Gate.Write(ctx, who, act); err != nil {
 		return "", err
 	}
 	return id, nil
@@ -175,25 +169,23 @@ func (a *Alerting) check(s NewSilence) (NewSilence, error) {
 // Expire ends a silence now.
 func (a *Alerting) Expire(ctx context.Context, who admin.Caller, id string) error {
 	act := admin.Action{Name: admin.ActExpireSilence, Target: admin.Printable(id, admin.MaxTarget), Needs: auth.Operator}
-	if err := a.admit(ctx, who, act); err != nil {
+	if err := a.deps.Gate.AllowChange(ctx, who, act, a.deps.ReadOnly); err != nil {
 		return err
 	}
 	act.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
 		return "the silence was ended", a.deps.Silences.ExpireSilence(ctx, id, who.Name)
 	}
-	return a.do(ctx, who, act)
+	return a.deps.Gate.Write(ctx, who, act)
 }
 
 // Test sends a message for trial to a channel.
 func (a *Alerting) Test(ctx context.Context, who admin.Caller, channel string) error {
 	act := admin.Action{Name: admin.ActTestChannel, Target: admin.Printable(channel, admin.MaxTarget), Needs: auth.Operator}
-	if err := a.admit(ctx, who, act); err != nil {
+	if err := a.deps.Gate.AllowChange(ctx, who, act, a.deps.ReadOnly); err != nil {
 		return err
 	}
 	if a.deps.Channels == nil {
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no channel " + admin.Printable(channel, 80)}
+		return admin.NotFound("There is no channel " + admin.Printable(channel, 80))
 	}
 	act.Run = func(ctx context.Context) (string, error) {
 		return "a message for trial was taken", a.deps.Channels.SendTest(ctx, channel, who.Name)
@@ -203,34 +195,6 @@ func (a *Alerting) Test(ctx context.Context, who admin.Caller, channel string) e
 		return &dedup.Error{Kind: dedup.Unavailable, Public: "The message for trial could not be sent; the log says why", Err: err}
 	}
 	return err
-}
-
-// admit checks who asks, and whether anything can be changed at all.
-func (a *Alerting) admit(ctx context.Context, who admin.Caller, act admin.Action) error {
-	if err := a.deps.Gate.Allow(ctx, who, act); err != nil {
-		return err
-	}
-	if why := a.WhyNot(); why != "" {
-		return a.deps.Gate.Refuse(ctx, who, act, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
-	}
-	return nil
-}
-
-// do passes the gate. What the keeper did not put into words is a journal that cannot be written; so the audit has it in words too.
-func (a *Alerting) do(ctx context.Context, who admin.Caller, act admin.Action) error {
-	run := act.Run
-	act.Run = func(ctx context.Context) (string, error) {
-		detail, err := run(ctx)
-		switch {
-		case err == nil:
-			return detail, nil
-		case dedup.KindOf(err) == dedup.Internal:
-			return "", admin.NotWritten(err)
-		default:
-			return "", err
-		}
-	}
-	return a.deps.Gate.Do(ctx, who, act)
 }
 
 // MatcherText writes matchers as PromQL does, with commas between them.

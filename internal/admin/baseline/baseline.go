@@ -60,7 +60,7 @@ func (b *Baselines) Acknowledge(ctx context.Context, who admin.Caller, pipeline 
 		return dedup.Baseline{}, err
 	}
 	if !p.DeadLetters.Known() {
-		return dedup.Baseline{}, &dedup.Error{Kind: dedup.Unavailable, Public: "How many dead letters there are is not known: " + p.DeadLetters.Why}
+		return dedup.Baseline{}, admin.Unavailable("How many dead letters there are is not known: " + p.DeadLetters.Why)
 	}
 	if seen.Own > seen.Count {
 		return dedup.Baseline{}, admin.Invalid("More of the pipeline's own dead letters were seen than dead letters in all")
@@ -75,14 +75,9 @@ func (b *Baselines) Acknowledge(ctx context.Context, who admin.Caller, pipeline 
 	// To the millisecond, as it is kept.
 	line := dedup.Baseline{Count: count, Own: own, Split: !p.SharingUnknown, Acknowledged: count, By: who.Name, At: b.deps.Now().UTC().Truncate(time.Millisecond), Reason: reason}
 	a.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
-		if err := b.deps.Journal.SetBaseline(ctx, p.Pipeline.Name, line); err != nil {
-			return "", admin.NotWritten(err)
-		}
-		return admin.Plural(int(count), "dead letter") + " acknowledged", nil
+		return admin.Plural(int(count), "dead letter") + " acknowledged", b.deps.Journal.SetBaseline(ctx, p.Pipeline.Name, line)
 	}
-	if err := b.deps.Gate.Do(ctx, who, a); err != nil {
+	if err := b.deps.Gate.Write(ctx, who, a); err != nil {
 		return dedup.Baseline{}, err
 	}
 	b.deps.Refresh(ctx, func(s *dedup.Snapshot) bool {
@@ -111,18 +106,13 @@ func (b *Baselines) Forget(ctx context.Context, who admin.Caller, pipeline, reas
 		return err
 	}
 	a.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
 		was, ok, err := b.deps.Journal.RemoveBaseline(ctx, p.Pipeline.Name)
-		switch {
-		case err != nil:
-			return "", admin.NotWritten(err)
-		case !ok:
-			return "", &dedup.Error{Kind: dedup.Conflict, Public: "No dead letters are acknowledged; somebody may have been faster"}
+		if err == nil && !ok {
+			err = admin.Conflict("No dead letters are acknowledged; somebody may have been faster")
 		}
-		return fmt.Sprintf("%s acknowledged by %s at %s are new again", admin.Plural(int(was.Count), "dead letter"), admin.Printable(was.By, 80), admin.Stamp(was.At)), nil
+		return fmt.Sprintf("%s acknowledged by %s at %s are new again", admin.Plural(int(was.Count), "dead letter"), admin.Printable(was.By, 80), admin.Stamp(was.At)), err
 	}
-	if err := b.deps.Gate.Do(ctx, who, a); err != nil {
+	if err := b.deps.Gate.Write(ctx, who, a); err != nil {
 		return err
 	}
 	b.deps.Refresh(ctx, func(s *dedup.Snapshot) bool {
@@ -135,18 +125,15 @@ func (b *Baselines) Forget(ctx context.Context, who admin.Caller, pipeline, reas
 // WhyNot says why dead letters cannot be acknowledged here at all, "" when they can.
 func (b *Baselines) WhyNot() string {
 	if b.deps.ReadOnly {
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	}
 	return ""
 }
 
 // admit checks who asks, the reason and the pipeline, in this order, and completes the action.
 func (b *Baselines) admit(ctx context.Context, who admin.Caller, a *admin.Action, pipeline, reason string) (*dedup.PipelineStatus, string, error) {
-	if err := b.deps.Gate.Allow(ctx, who, *a); err != nil {
+	if err := b.deps.Gate.AllowChange(ctx, who, *a, b.deps.ReadOnly); err != nil {
 		return nil, "", err
-	}
-	if why := b.WhyNot(); why != "" {
-		return nil, "", b.deps.Gate.Refuse(ctx, who, *a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: " + why})
 	}
 	reason, err := admin.CheckReason(reason)
 	if err != nil {
@@ -154,7 +141,7 @@ func (b *Baselines) admit(ctx context.Context, who admin.Caller, a *admin.Action
 	}
 	p, ok := b.deps.Snapshots.Snapshot().Pipeline(pipeline)
 	if !ok {
-		return nil, "", &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(pipeline, 80)}
+		return nil, "", admin.NotFound("There is no pipeline " + admin.Printable(pipeline, 80))
 	}
 	a.Reason = reason
 	return p, reason, nil

@@ -13,7 +13,7 @@ import (
 
 // Queues finds dead-letter queues by their names, with what is known around them, and says who has one. It is safe for concurrent use.
 type Queues struct {
-	snapshots admin.Snapshots
+	deps      QueuesDeps
 	Pipelines map[string]dedup.Pipeline
 	ids       map[string]message.IDSource
 	brokers   map[string]*Broker
@@ -23,12 +23,6 @@ type Queues struct {
 	runs *knownRuns
 	// Turns keeps looks and jobs at one queue apart.
 	Turns *queueTurns
-	// journal says which job has a queue.
-	journal runJournal
-	refs    message.RefKey
-	// readOnly refuses every look and every move.
-	readOnly bool
-	log      *slog.Logger
 }
 
 // QueuesDeps are what queues are found with.
@@ -37,7 +31,8 @@ type QueuesDeps struct {
 	Pipelines []dedup.Pipeline
 	Brokers   []Broker
 	// Stores are those that markers are looked up in.
-	Stores  []preflight.Store
+	Stores []preflight.Store
+	// Journal says which job has a queue.
 	Journal runJournal
 	RefKey  message.RefKey
 	// ReadOnly refuses every look and every move.
@@ -48,9 +43,9 @@ type QueuesDeps struct {
 // NewQueues returns the one finder of a dashboard: with it looks and jobs share the turns at queues.
 func NewQueues(deps QueuesDeps) *Queues {
 	f := &Queues{
-		snapshots: deps.Snapshots, Pipelines: map[string]dedup.Pipeline{}, ids: map[string]message.IDSource{}, brokers: map[string]*Broker{},
+		deps: deps, Pipelines: map[string]dedup.Pipeline{}, ids: map[string]message.IDSource{}, brokers: map[string]*Broker{},
 		stores: map[string]*preflight.Store{}, fragile: &fragileQueues{}, runs: &knownRuns{journal: deps.Journal, log: deps.Log, known: map[string]bool{}},
-		Turns: &queueTurns{turns: map[string]admin.Turnstile{}}, journal: deps.Journal, refs: deps.RefKey, readOnly: deps.ReadOnly, log: deps.Log,
+		Turns: &queueTurns{turns: map[string]admin.Turnstile{}},
 	}
 	for _, p := range deps.Pipelines {
 		f.Pipelines[p.Name] = p
@@ -74,8 +69,8 @@ func (f *Queues) WhyNot(pipeline string) string {
 	}
 	b := f.brokers[p.Broker]
 	switch {
-	case f.readOnly:
-		return "the dashboard is read-only (server.read_only)"
+	case f.deps.ReadOnly:
+		return admin.ReadOnly
 	case b == nil:
 		return "there is no broker " + admin.Printable(p.Broker, 64)
 	case b.Mover == nil:
@@ -90,16 +85,16 @@ func (f *Queues) Find(pipeline, queue string) (Queue, error) {
 	if !ok {
 		return Queue{}, admin.NotFound("There is no pipeline " + admin.Printable(pipeline, 64))
 	}
-	l := Queue{Pipeline: p, IDs: f.ids[pipeline], Broker: f.brokers[p.Broker], Store: f.stores[p.Store], Fragile: f.fragile, ours: f.runs.ours, Refs: f.refs}
+	l := Queue{Pipeline: p, IDs: f.ids[pipeline], Broker: f.brokers[p.Broker], Store: f.stores[p.Store], Fragile: f.fragile, ours: f.runs.ours, Refs: f.deps.RefKey}
 	if l.Broker == nil {
 		return Queue{}, admin.NotFound("There is no broker " + admin.Printable(p.Broker, 64))
 	}
-	snap := f.snapshots.Snapshot()
+	snap := f.deps.Snapshots.Snapshot()
 	if snap == nil {
-		return Queue{}, &dedup.Error{Kind: dedup.Unavailable, Public: "No round of observation has ended yet; try again in a moment"}
+		return Queue{}, admin.Unavailable("No round of observation has ended yet; try again in a moment")
 	}
 	if l.status, ok = snap.Pipeline(pipeline); !ok {
-		return Queue{}, &dedup.Error{Kind: dedup.Unavailable, Public: "The pipeline has not been observed yet; try again in a moment"}
+		return Queue{}, admin.Unavailable("The pipeline has not been observed yet; try again in a moment")
 	}
 	for _, b := range snap.Brokers {
 		if b.Name == p.Broker {
@@ -124,7 +119,7 @@ func (f *Queues) Find(pipeline, queue string) (Queue, error) {
 // Acting returns the mover of a line, or why nothing can be done.
 func (f *Queues) Acting(l Queue) error {
 	if why := f.WhyNot(l.Pipeline.Name); why != "" {
-		return &dedup.Error{Kind: dedup.Forbidden, Public: "Dead letters of this pipeline cannot be touched: " + why}
+		return admin.Forbidden("Dead letters of this pipeline cannot be touched: " + why)
 	}
 	return nil
 }
@@ -154,9 +149,9 @@ func (f *Queues) Source(ctx context.Context, l Queue) (dedup.Queue, error) {
 
 // Holder returns the job that has a queue and has not ended; empty when none has, or the journal does not say.
 func (f *Queues) Holder(ctx context.Context, l Queue) string {
-	job, err := f.journal.HolderOf(ctx, l.Pipeline.Broker, l.Ref)
+	job, err := f.deps.Journal.HolderOf(ctx, l.Pipeline.Broker, l.Ref)
 	if err != nil {
-		f.log.Error("whether a job has a queue cannot be read", "queue", l.Ref.Name, "err", err)
+		f.deps.Log.Error("whether a job has a queue cannot be read", "queue", l.Ref.Name, "err", err)
 	}
 	return job
 }
@@ -182,7 +177,7 @@ func (f *Queues) rulesOf(l Queue, target string) string {
 
 // RateNow returns the duplicate rate of a pipeline over its judged window; nil when unknown.
 func (f *Queues) RateNow(pipeline string) *float64 {
-	snap := f.snapshots.Snapshot()
+	snap := f.deps.Snapshots.Snapshot()
 	if snap == nil {
 		return nil
 	}

@@ -28,17 +28,9 @@ const (
 // Scans looks at dead-letter queues, and shows what its looks found for as long as they are kept. Looking passes the gate. It is safe for
 // concurrent use; its errors are *dedup.Error.
 type Scans struct {
-	gate      *admin.Gate
-	queues    *Queues
-	predictor *Predictor
-	mask      Masker
-	shelf     *KeptScans
+	deps ScansDeps
 	// looks bounds the looks that are under way at once.
 	looks admin.Turnstile
-	refs  message.RefKey
-	// limit is the most messages that an operator may requeue with one job.
-	limit int
-	now   func() time.Time
 }
 
 // ScansDeps are what Scans looks with.
@@ -57,18 +49,15 @@ type ScansDeps struct {
 
 // NewScans returns Scans that have found nothing yet.
 func NewScans(deps ScansDeps) *Scans {
-	return &Scans{
-		gate: deps.Gate, queues: deps.Queues, predictor: deps.Predictor, mask: deps.Mask, shelf: deps.Kept,
-		looks: make(admin.Turnstile, admin.LiveReads), refs: deps.RefKey, limit: deps.OperatorLimit, now: deps.Now,
-	}
+	return &Scans{deps, make(admin.Turnstile, admin.LiveReads)}
 }
 
 // WhyNot returns why dead letters of a pipeline can neither be looked at nor moved, in words for a page, and "" when they can.
-func (s *Scans) WhyNot(pipeline string) string { return s.queues.WhyNot(pipeline) }
+func (s *Scans) WhyNot(pipeline string) string { return s.deps.Queues.WhyNot(pipeline) }
 
 // allow refuses and records whoever lacks the role.
 func (s *Scans) allow(ctx context.Context, who admin.Caller, needs auth.Role, name, target string) error {
-	return s.gate.Allow(ctx, who, admin.Action{Name: name, Target: admin.Printable(target, admin.MaxTarget), Needs: needs})
+	return s.deps.Gate.Allow(ctx, who, admin.Action{Name: name, Target: admin.Printable(target, admin.MaxTarget), Needs: needs})
 }
 
 // Queue returns a dead-letter queue of a pipeline as it is now. Operators may.
@@ -76,7 +65,7 @@ func (s *Scans) Queue(ctx context.Context, who admin.Caller, pipeline, queue str
 	if err := s.allow(ctx, who, auth.Operator, "look_at_dead_letter_queue", pipeline); err != nil {
 		return QueueView{}, err
 	}
-	l, err := s.queues.Find(pipeline, queue)
+	l, err := s.deps.Queues.Find(pipeline, queue)
 	if err != nil {
 		return QueueView{}, err
 	}
@@ -88,7 +77,7 @@ func (s *Scans) ParkingQueue(ctx context.Context, who admin.Caller, pipeline, qu
 	if err := s.allow(ctx, who, auth.Operator, "look_at_parking_queue", pipeline); err != nil {
 		return QueueView{}, err
 	}
-	l, err := s.queues.Find(pipeline, queue)
+	l, err := s.deps.Queues.Find(pipeline, queue)
 	if err == nil && !l.Parked {
 		l, err = l.Parking()
 	}
@@ -99,8 +88,8 @@ func (s *Scans) ParkingQueue(ctx context.Context, who admin.Caller, pipeline, qu
 }
 
 func (s *Scans) view(ctx context.Context, l Queue) QueueView {
-	v := QueueView{Pipeline: l.Pipeline.Name, Queue: l.Dead, Job: s.queues.Holder(ctx, l), OperatorLimit: s.limit}
-	if k := s.shelf.Newest(l.Pipeline.Name, l.Ref); k != nil {
+	v := QueueView{Pipeline: l.Pipeline.Name, Queue: l.Dead, Job: s.deps.Queues.Holder(ctx, l), OperatorLimit: s.deps.OperatorLimit}
+	if k := s.deps.Kept.Newest(l.Pipeline.Name, l.Ref); k != nil {
 		scan := k.Masked
 		v.Scan = &scan
 	}
@@ -118,10 +107,10 @@ func (s *Scans) view(ctx context.Context, l Queue) QueueView {
 		return v
 	}
 	if l.Parked {
-		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, s.now()), figureOf(q.Consumers, s.now())
+		v.Queue.Depth, v.Queue.Consumers = figureOf(q.Messages, s.deps.Now()), figureOf(q.Consumers, s.deps.Now())
 	}
-	if v.Job == "" && !s.shelf.outdated(l.Pipeline.Name, l.Ref) {
-		v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan, s.now())
+	if v.Job == "" && !s.deps.Kept.outdated(l.Pipeline.Name, l.Ref) {
+		v.Queue.Depth = newerDepth(v.Queue.Depth, v.Scan, s.deps.Now())
 	}
 	v.fill(l, q, s.WhyNot(l.Pipeline.Name))
 	return v
@@ -169,7 +158,7 @@ func (v *QueueView) fill(l Queue, q dedup.Queue, whyNot string) {
 // because it changes the queue: what it does is in QueueView.Effects. Operators may.
 func (s *Scans) Scan(ctx context.Context, who admin.Caller, req ScanRequest) (Scan, error) {
 	act := admin.Action{Name: admin.ActLook, Target: admin.Printable(req.Queue, admin.MaxTarget), Needs: auth.Operator}
-	if err := s.gate.Allow(ctx, who, act); err != nil {
+	if err := s.deps.Gate.Allow(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, ScanWithin)
@@ -177,14 +166,14 @@ func (s *Scans) Scan(ctx context.Context, who admin.Caller, req ScanRequest) (Sc
 	if req.Limit < 1 || req.Limit > MaxScan {
 		return Scan{}, admin.Invalid(fmt.Sprintf("A look takes 1 to %d messages", MaxScan))
 	}
-	l, err := s.queues.Find(req.Pipeline, req.Queue)
+	l, err := s.deps.Queues.Find(req.Pipeline, req.Queue)
 	if err != nil {
 		return Scan{}, err
 	}
 	act.Target = l.Target()
 	limit, effects, err := s.mayLook(ctx, l, req.Limit)
 	if err != nil {
-		return Scan{}, s.gate.Refuse(ctx, who, act, err)
+		return Scan{}, s.deps.Gate.Refuse(ctx, who, act, err)
 	}
 	if err := s.looks.Enter(ctx, "broker "+l.Pipeline.Broker); err != nil {
 		return Scan{}, &dedup.Error{Kind: dedup.Unavailable, Public: "Other looks at queues are under way; try again in a moment", Err: err}
@@ -194,7 +183,7 @@ func (s *Scans) Scan(ctx context.Context, who admin.Caller, req ScanRequest) (Sc
 	act.Run = func(ctx context.Context) (string, error) {
 		wait, cancel := context.WithTimeout(ctx, lookWait)
 		defer cancel()
-		leave, err := s.queues.Turns.Enter(wait, l.Pipeline.Broker, l.Ref)
+		leave, err := s.deps.Queues.Turns.Enter(wait, l.Pipeline.Broker, l.Ref)
 		if err != nil {
 			return "", err
 		}
@@ -206,24 +195,24 @@ func (s *Scans) Scan(ctx context.Context, who admin.Caller, req ScanRequest) (Sc
 		}
 		return fmt.Sprintf("%s of %d looked at and put back", admin.Plural(len(peek.Messages), "message"), peek.Ready), nil
 	}
-	if err := s.gate.Do(ctx, who, act); err != nil {
+	if err := s.deps.Gate.Do(ctx, who, act); err != nil {
 		return Scan{}, err
 	}
 	raw := s.scanOf(ctx, who, l, peek, effects)
 	if limit < req.Limit && raw.Short == "" && int64(len(raw.Letters)) < raw.Ready {
 		raw.Short = fmt.Sprintf("the queue is bounded and has room for %d more", limit)
 	}
-	shown := s.mask.scan(raw)
-	s.shelf.keep(raw, shown)
+	shown := s.deps.Mask.scan(raw)
+	s.deps.Kept.keep(raw, shown)
 	return shown, nil
 }
 
 // mayLook says how many messages of a queue may be looked at, and what that does; an error says why none may.
 func (s *Scans) mayLook(ctx context.Context, l Queue, limit int) (int, []string, error) {
-	if err := s.queues.Acting(l); err != nil {
+	if err := s.deps.Queues.Acting(l); err != nil {
 		return 0, nil, err
 	}
-	if job := s.queues.Holder(ctx, l); job != "" {
+	if job := s.deps.Queues.Holder(ctx, l); job != "" {
 		return 0, nil, admin.Conflict("Job %s is moving messages of this queue; look at it when it has ended", job)
 	}
 	q, err := l.Live(ctx, l.Ref)
@@ -260,7 +249,7 @@ func (s *Scans) scanOf(ctx context.Context, who admin.Caller, l Queue, peek dedu
 	}
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	found.StoreFailed = s.predictor.Foretell(ctx, l, found.Letters, s.now().Add(l.Wait()))
+	found.StoreFailed = s.deps.Predictor.Foretell(ctx, l, found.Letters, s.deps.Now().Add(l.Wait()))
 	for i := range found.Letters {
 		found.Classes[found.Letters[i].Prediction.Class]++
 	}
@@ -274,7 +263,7 @@ func (s *Scans) Kept(ctx context.Context, who admin.Caller, scan string) (Scan, 
 		return Scan{}, err
 	}
 	shown := k.Masked
-	if newest := s.shelf.Newest(shown.Pipeline, shown.Queue); newest != nil && newest != k {
+	if newest := s.deps.Kept.Newest(shown.Pipeline, shown.Queue); newest != nil && newest != k {
 		shown.NewerBy, shown.NewerAt = newest.Raw.By, newest.Raw.At
 	}
 	return shown, nil
@@ -284,7 +273,7 @@ func (s *Scans) kept(ctx context.Context, who admin.Caller, needs auth.Role, nam
 	if err := s.allow(ctx, who, needs, name, scan); err != nil {
 		return nil, err
 	}
-	k := s.shelf.Find(scan)
+	k := s.deps.Kept.Find(scan)
 	if k == nil {
 		return nil, admin.NotFound("This look at the queue is not kept any more: it lasts " + admin.Span(ScanLife) + ", and a few newer ones take its place. Look again")
 	}
@@ -301,7 +290,7 @@ func (s *Scans) Letter(ctx context.Context, who admin.Caller, scan, ref string) 
 	if !ok {
 		return Letter{}, admin.NotFound("The look did not see this message")
 	}
-	return s.mask.shown(k.Raw.Letters[i]), nil
+	return s.deps.Mask.shown(k.Raw.Letters[i]), nil
 }
 
 // Reveal returns one letter of a scan as it is. It is audited with its hash. Admins may.
@@ -315,10 +304,10 @@ func (s *Scans) Reveal(ctx context.Context, who admin.Caller, scan, ref string) 
 		return Letter{}, admin.NotFound("The look did not see this message")
 	}
 	letter := k.Raw.Letters[i]
-	err = s.gate.Do(ctx, who, admin.Action{
+	err = s.deps.Gate.Do(ctx, who, admin.Action{
 		Name: admin.ActReveal, Target: s.targetOf(k) + "/" + letter.Ref, Needs: auth.Admin,
 		Run: func(context.Context) (string, error) {
-			return fmt.Sprintf("%s, body of %d bytes, keyed hash %s", named(letter.ID), letter.Size, KeyedHash(s.refs, letter.Hash)), nil
+			return fmt.Sprintf("%s, body of %d bytes, keyed hash %s", named(letter.ID), letter.Size, KeyedHash(s.deps.RefKey, letter.Hash)), nil
 		},
 	})
 	if err != nil {
@@ -335,7 +324,7 @@ func named(id string) string {
 }
 
 func (s *Scans) targetOf(k *KeptScan) string {
-	return QueueTarget(s.queues.Pipelines[k.Raw.Pipeline].Broker, k.Raw.Queue)
+	return QueueTarget(s.deps.Queues.Pipelines[k.Raw.Pipeline].Broker, k.Raw.Queue)
 }
 
 // Export gives the letters of a scan that match a filter to send: as they are for admins, masked for operators. It is audited, as failed when
@@ -345,11 +334,11 @@ func (s *Scans) Export(ctx context.Context, who admin.Caller, scan, filter strin
 	if err != nil {
 		return err
 	}
-	f, err := ParseFilter(filter, s.now().UTC())
+	f, err := ParseFilter(filter, s.deps.Now().UTC())
 	if err != nil {
 		return err
 	}
-	shown, how := s.mask.shown, "masked"
+	shown, how := s.deps.Mask.shown, "masked"
 	if who.Can(auth.Admin) {
 		shown, how = func(l Letter) Letter { return l }, "as they are"
 	}
@@ -360,7 +349,7 @@ func (s *Scans) Export(ctx context.Context, who admin.Caller, scan, filter strin
 			letters = append(letters, shown(k.Raw.Letters[i]))
 		}
 	}
-	return s.gate.Do(ctx, who, admin.Action{
+	return s.deps.Gate.Do(ctx, who, admin.Action{
 		Name: admin.ActExport, Target: s.targetOf(k), Needs: auth.Operator,
 		Run: func(context.Context) (string, error) {
 			what := admin.Plural(len(letters), "message") + " " + how

@@ -28,7 +28,7 @@ func (s *Scans) IDsOfKey(ctx context.Context, who admin.Caller, key string, most
 	}
 	var ids []string
 	search := keySearch{key: []byte(key), left: maxKeyMasked}
-	for _, scan := range s.shelf.all() {
+	for _, scan := range s.deps.Kept.all() {
 		for i := range scan.Letters {
 			l := &scan.Letters[i]
 			if len(ids) < most && l.ID != "" && l.ID != key && !slices.Contains(ids, l.ID) && search.finds(l) {
@@ -97,7 +97,7 @@ func (s *Scans) Seen(ctx context.Context, who admin.Caller, id string) ([]Scan, 
 	}
 	var found []Scan
 	left, search := maxSeen, keySearch{key: []byte(id), left: maxKeyMasked}
-	for _, scan := range s.shelf.all() {
+	for _, scan := range s.deps.Kept.all() {
 		one := scan
 		one.Letters = nil
 		for i := range scan.Letters {

@@ -43,18 +43,11 @@ func (a *Aftermath) Total(became string) int64 {
 
 // An outcomeFinder finds out what became of the messages of jobs: of the first ones before the rest follows, of all after the end. It is
 // safe for concurrent use.
-type outcomeFinder struct {
-	deps *DeadLettersDeps
-	// life ends when the program stops.
-	life      context.Context
-	jobs      *jobSet
-	queues    *deadletter.Queues
-	predictor *deadletter.Predictor
-}
+type outcomeFinder struct{ *tools }
 
 // judgeLater finds out, some time after a job has ended, what became of its messages.
 func (o *outcomeFinder) judgeLater(id string) {
-	o.jobs.background(func() {
+	o.jobs.Background(func() {
 		if err := o.judgeJob(o.life, id); err != nil && o.life.Err() == nil {
 			o.deps.Log.Error("what became of the messages of a job could not be found out", "job", id, "err", err)
 		}
@@ -70,13 +63,21 @@ func (o *outcomeFinder) discovered(ctx context.Context, req move.Request) (deadl
 		if err == nil || i == rounds {
 			return l, err
 		}
-		wait := time.NewTimer(firstRound)
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-			return deadletter.Queue{}, ctx.Err()
+		if err := pause(ctx, firstRound); err != nil {
+			return deadletter.Queue{}, err
 		}
+	}
+}
+
+// pause waits for a time, or until ctx ends, which is its error.
+func pause(ctx context.Context, d time.Duration) error {
+	wait := time.NewTimer(d)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
@@ -90,12 +91,8 @@ func (o *outcomeFinder) judgeJob(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	wait := time.NewTimer(max(0, job.Ended.Add(l.Patience(o.deps.Watch)).Sub(o.deps.Now())))
-	defer wait.Stop()
-	select {
-	case <-wait.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := pause(ctx, job.Ended.Add(l.Patience(o.deps.Watch)).Sub(o.deps.Now())); err != nil {
+		return err
 	}
 	j := &liveJob{deps: o.deps, line: l, plan: job.Plan, job: job}
 	after, became, arrived, err := o.aftermath(ctx, j)

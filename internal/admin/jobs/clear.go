@@ -32,7 +32,7 @@ func (d *decider) clear(ctx context.Context, letters []deadletter.Letter, decisi
 		for n, i := range group {
 			keys[n] = letters[i].Marker.Key
 		}
-		operation, outcomes, err := d.clearer.ClearFor(ctx, j.who, admin.ClearForRequest{
+		operation, outcomes, err := d.deps.Clear.ClearFor(ctx, j.who, admin.ClearForRequest{
 			Store: j.line.Store.Name, Keys: keys, AlsoRetry: alsoRetry, Single: j.plan.ClearsDone,
 			Reason: j.job.Reason,
 		})

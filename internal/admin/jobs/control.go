@@ -14,7 +14,7 @@ import (
 // PauseJob lets a job stop after what is in hand, so that it can go on. Operators may.
 func (m *Moves) PauseJob(ctx context.Context, who admin.Caller, id string) error {
 	return m.control(ctx, who, admin.ActPause, id, nil, func(_ context.Context, job Job) error {
-		j := m.jobs.carried(id)
+		j := m.jobs.Live(id)
 		switch {
 		case j != nil && j.ask(pauseIt), job.State == JobPaused:
 			return nil
@@ -28,7 +28,7 @@ func (m *Moves) PauseJob(ctx context.Context, who admin.Caller, id string) error
 // CancelJob ends a job after what is in hand: every message is at its target or where it was. Operators may.
 func (m *Moves) CancelJob(ctx context.Context, who admin.Caller, id string) error {
 	return m.control(ctx, who, admin.ActCancel, id, nil, func(ctx context.Context, _ Job) error {
-		if j := m.jobs.carried(id); j != nil && j.ask(cancelIt) {
+		if j := m.jobs.Live(id); j != nil && j.ask(cancelIt) {
 			return nil
 		}
 		job, err := m.unworked(ctx, id)
@@ -39,7 +39,7 @@ func (m *Moves) CancelJob(ctx context.Context, who admin.Caller, id string) erro
 		if err := m.take(ctx, j); err != nil {
 			return err
 		}
-		defer m.jobs.retire(j)
+		defer m.jobs.Retire(id)
 		m.runner.finish(j, ending{JobCancelled, ""})
 		return nil
 	})
@@ -47,13 +47,15 @@ func (m *Moves) CancelJob(ctx context.Context, who admin.Caller, id string) erro
 
 // unworked returns a job that has not ended, once this process does no more for it.
 func (m *Moves) unworked(ctx context.Context, id string) (Job, error) {
-	if j := m.jobs.carried(id); j != nil && j.snapshot().State == JobPaused {
-		select {
-		case <-j.done:
-		case <-ctx.Done():
+	if j := m.jobs.Live(id); j != nil && j.snapshot().State == JobPaused {
+		if gone := m.jobs.Gone(id); gone != nil {
+			select {
+			case <-gone:
+			case <-ctx.Done():
+			}
 		}
 	}
-	if m.jobs.known(id) != nil {
+	if m.jobs.Known(id) != nil {
 		return Job{}, admin.Conflict("The job has not come to rest yet; try again in a moment")
 	}
 	job, err := m.read(ctx, id)
@@ -107,7 +109,7 @@ func (m *Moves) controlled(ctx context.Context, who admin.Caller, id string, act
 		return Job{}, err
 	}
 	if m.deps.ReadOnly {
-		return Job{}, &dedup.Error{Kind: dedup.Forbidden, Public: "The dashboard is read-only (server.read_only)"}
+		return Job{}, admin.Forbidden("The dashboard is read-only (server.read_only)")
 	}
 	job, err := m.read(ctx, id)
 	if err != nil {
@@ -148,7 +150,7 @@ func (m *Moves) again(ctx context.Context, job Job) (*liveJob, error) {
 // shell returns a job that this process is not carrying out, as far as the journal tells.
 func (m *Moves) shell(job Job) *liveJob {
 	return &liveJob{
-		deps: m.deps, plan: job.Plan, job: job, moved: map[string]int{}, done: make(chan struct{}),
+		deps: m.deps, plan: job.Plan, job: job, moved: map[string]int{},
 		who:   restarted(job),
 		entry: jobEntry(admin.Entry{Operation: job.ID, Who: job.By, Role: job.Plan.Needs.String(), Reason: job.Reason}, job.Plan),
 	}
@@ -173,7 +175,7 @@ func (m *Moves) goOn(ctx context.Context, job Job, who admin.Caller, resumed int
 	j.job.Resumed = resumed
 	j.mu.Unlock()
 	go func() {
-		defer m.jobs.retire(j)
+		defer m.jobs.Retire(job.ID)
 		if j.plan.IDChange != "" && j.edited == nil {
 			m.runner.finish(j, ending{JobStopped, "the edited message was kept in memory alone, and the program was started again: make the edit again"})
 			return
@@ -189,10 +191,10 @@ var errMeanwhile = errors.New("the job has changed since it was read")
 // take makes a job live that was read from the journal, unless something else was done with it since: it may have been cancelled, or have
 // gone on, come to rest and retired. Once it is live nobody else changes it in the journal.
 func (m *Moves) take(ctx context.Context, j *liveJob) error {
-	if !m.jobs.enlist(j) {
+	read := j.snapshot()
+	if !m.jobs.Enlist(read.ID, j) {
 		return admin.Conflict("The job goes on already, or the dashboard is stopping")
 	}
-	read := j.snapshot()
 	now, ok, err := m.deps.Journal.Job(ctx, read.ID)
 	switch {
 	case err != nil:
@@ -202,7 +204,7 @@ func (m *Moves) take(ctx context.Context, j *liveJob) error {
 	default:
 		return nil
 	}
-	defer m.jobs.letGo(j)
+	defer m.jobs.LetGo(read.ID)
 	if !j.rest() && !now.State.Final() { // somebody was told that it is cancelled
 		m.runner.finish(j, ending{JobCancelled, ""})
 	}

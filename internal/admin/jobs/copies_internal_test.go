@@ -16,7 +16,7 @@ func copyDecider(t *testing.T) *decider {
 	t.Helper()
 	store := &preflight.Store{Name: "shop", Scheme: dedup.Scheme{Kind: "redis"}}
 	j := &liveJob{moved: map[string]int{}, line: deadletter.Queue{Store: store}, plan: move.Plan{Request: move.Request{Do: admin.Requeue, Whole: true}, Choices: preflight.Chosen(nil, true)}}
-	d, err := (&jobRunner{deps: &DeadLettersDeps{}}).newDecider(j, 0)
+	d, err := (&jobRunner{tools: &tools{deps: &DeadLettersDeps{}}}).newDecider(j, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

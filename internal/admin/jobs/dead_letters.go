@@ -3,12 +3,14 @@ package jobs
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
@@ -48,6 +50,22 @@ type DeadLettersDeps struct {
 	Run requeueRun
 }
 
+// tools are what everything around jobs works with.
+type tools struct {
+	deps *DeadLettersDeps
+	// life is the context of jobs, which outlive the request that began them; it ends when the program stops.
+	life context.Context
+	// jobs are those that this process carries out, and those that have ended and whose end is not written.
+	jobs *operation.Set[liveJob]
+	// queues has the newest figures, predictor what the stores hold, mask what filters see; scans are the looks that are kept, edits what was
+	// edited.
+	queues    *deadletter.Queues
+	predictor *deadletter.Predictor
+	mask      deadletter.Masker
+	scans     *deadletter.KeptScans
+	edits     *move.KeptEdits
+}
+
 // DeadLetters are the services behind the pages of dead letters. Looking and moving pass the gate. Operators may look, and requeue up to a
 // limit; admins may do the rest. Every error is a *dedup.Error.
 //
@@ -59,9 +77,8 @@ type DeadLetters struct {
 	Planner *move.Planner
 	Moves   *Moves
 
+	*tools
 	recovery *jobRecovery
-	jobs     *jobSet
-	scans    *deadletter.KeptScans
 	// end ends the context of jobs.
 	end context.CancelFunc
 }
@@ -74,25 +91,22 @@ func NewDeadLetters(deps DeadLettersDeps) *DeadLetters {
 		Snapshots: deps.Snapshots, Pipelines: deps.Pipelines, Brokers: deps.Brokers, Stores: deps.Stores, Journal: jobRuns{deps.Journal},
 		RefKey: deps.RefKey, ReadOnly: deps.ReadOnly, Log: deps.Log,
 	})
-	predictor := deadletter.NewPredictor(deps.Preflight, queues, deps.Log)
-	mask, scans, edits, jobs := deadletter.Masker{Words: mask.New(deps.Config.MaskWords())}, deadletter.NewKeptScans(), move.NewKeptEdits(), newJobSet()
+	t := &tools{
+		deps: &deps, life: life, jobs: operation.NewSet[liveJob]("job"), queues: queues, predictor: deadletter.NewPredictor(deps.Preflight, queues, deps.Log),
+		mask: deadletter.Masker{Words: mask.New(deps.Config.MaskWords())}, scans: deadletter.NewKeptScans(), edits: move.NewKeptEdits(),
+	}
 	planner := move.NewPlanner(move.PlannerDeps{
-		Gate: deps.Gate, Journal: deps.Journal, Queues: queues, Predictor: predictor, Mask: mask, Scans: scans, Edits: edits, Clear: deps.Clear,
+		Gate: deps.Gate, Journal: deps.Journal, Queues: queues, Predictor: t.predictor, Mask: t.mask, Scans: t.scans, Edits: t.edits, Clear: deps.Clear,
 		OperatorLimit: deps.Config.OperatorLimit, RefKey: deps.RefKey, Watch: deps.Watch, Now: deps.Now, Log: deps.Log,
 	})
-	outcomes := &outcomeFinder{deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor}
-	runner := &jobRunner{
-		deps: &deps, life: life, jobs: jobs, queues: queues, predictor: predictor, mask: mask, scans: scans, edits: edits, outcomes: outcomes,
-	}
-	moves := &Moves{deps: &deps, queues: queues, planner: planner, edits: edits, scans: scans, jobs: jobs, runner: runner}
+	outcomes := &outcomeFinder{t}
+	moves := &Moves{tools: t, planner: planner, reviewed: planner.Plans(), runner: &jobRunner{t, outcomes}}
 	return &DeadLetters{
 		Scans: deadletter.NewScans(deadletter.ScansDeps{
-			Gate: deps.Gate, Queues: queues, Predictor: predictor, Mask: mask, Kept: scans, RefKey: deps.RefKey,
+			Gate: deps.Gate, Queues: queues, Predictor: t.predictor, Mask: t.mask, Kept: t.scans, RefKey: deps.RefKey,
 			OperatorLimit: deps.Config.OperatorLimit, Now: deps.Now,
 		}),
-		Planner: planner, Moves: moves,
-		recovery: &jobRecovery{deps: &deps, queues: queues, jobs: jobs, moves: moves, outcomes: outcomes},
-		jobs:     jobs, scans: scans, end: end,
+		Planner: planner, Moves: moves, tools: t, recovery: &jobRecovery{t, moves, outcomes}, end: end,
 	}
 }
 
@@ -126,8 +140,11 @@ const CloseWithin = requeue.DefaultDrain + 10*time.Second
 // Close lets jobs end in good order, within the bound of ctx: what is in hand is settled, and a job that is not at its end goes
 // on when the program starts again. It may be called once.
 func (d *DeadLetters) Close(ctx context.Context) error {
-	d.jobs.close()
+	d.jobs.Close()
 	d.end()
 	d.scans.Clear()
-	return d.jobs.wait(ctx)
+	if err := d.jobs.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for messages that are being moved: %w", err)
+	}
+	return nil
 }

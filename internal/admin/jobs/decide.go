@@ -39,12 +39,8 @@ type fact struct {
 
 // A decider says what becomes of the messages of a run by the plan. It is a requeue.Decider.
 type decider struct {
+	*tools
 	job *liveJob
-	// queues has the newest figures, predictor what the stores hold, mask what filters see; clearer clears markers.
-	queues    *deadletter.Queues
-	predictor *deadletter.Predictor
-	mask      deadletter.Masker
-	clearer   letterClearer
 
 	filter deadletter.Filter
 	// wanted counts the selected references; nil where single messages are not selected.
@@ -77,7 +73,7 @@ func (r *jobRunner) newDecider(j *liveJob, most int64) (*decider, error) {
 		return nil, err
 	}
 	return &decider{
-		job: j, queues: r.queues, predictor: r.predictor, mask: r.mask, clearer: r.deps.Clear, filter: f, most: most, wanted: j.stillWanted(), out: map[string]int{}, under: map[string]int{}, facts: map[string]fact{},
+		tools: r.tools, job: j, filter: f, most: most, wanted: j.stillWanted(), out: map[string]int{}, under: map[string]int{}, facts: map[string]fact{},
 		idle: make(chan struct{}, 1),
 	}, nil
 }

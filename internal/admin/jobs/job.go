@@ -5,6 +5,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/message"
 )
@@ -188,11 +189,4 @@ func (c Counts) Taken() int64 {
 }
 
 // A StartRequest asks to carry out a plan.
-type StartRequest struct {
-	PlanID string
-	// Reason is why, for the audit: 3 to 500 characters.
-	Reason  string
-	Confirm string
-	// Token makes a repeated request harmless, as in ExecuteRequest.
-	Token string
-}
+type StartRequest = operation.Start

@@ -46,8 +46,6 @@ type liveJob struct {
 	entry  admin.Entry
 	plan   move.Plan
 	edited *move.EditedMessage
-	// done is closed when this process does no more for the job.
-	done chan struct{}
 	// saving is held from taking a picture of the job until that is written, so that no older one is written after a newer one. It is
 	// taken before mu.
 	saving sync.Mutex

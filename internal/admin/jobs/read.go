@@ -30,8 +30,8 @@ func (m *Moves) Job(ctx context.Context, who admin.Caller, id string) (Job, erro
 
 // read returns a job: of one that this process carries out as it stands, else as the journal has it.
 func (m *Moves) read(ctx context.Context, id string) (Job, error) {
-	if known := m.jobs.known(id); known != nil {
-		if job := known.snapshot(); !job.State.Final() || m.jobs.owes(id) {
+	if known := m.jobs.Known(id); known != nil {
+		if job := known.snapshot(); !job.State.Final() || m.jobs.Owed(id) != nil {
 			return job, nil
 		} // it has ended for others once that is written: until then its queue is not free
 	}
@@ -44,7 +44,7 @@ func (m *Moves) read(ctx context.Context, id string) (Job, error) {
 		return Job{}, admin.JournalError("The job cannot be read", err)
 	case !ok:
 		return Job{}, admin.NotFound("There is no such job")
-	case !job.State.Final() && job.State != JobPaused && m.jobs.known(id) == nil:
+	case !job.State.Final() && job.State != JobPaused && m.jobs.Known(id) == nil:
 		job.Why = "the program was started again; the job goes on as soon as its queue has been seen"
 	}
 	return job, nil
@@ -86,7 +86,7 @@ func (m *Moves) JobSummary(ctx context.Context, who admin.Caller, id string) (Jo
 
 // asItStands puts what this process knows of a job that it carries out into its summary.
 func (m *Moves) asItStands(s *JobSummary) {
-	if j := m.jobs.known(s.ID); j != nil {
+	if j := m.jobs.Known(s.ID); j != nil {
 		job := j.snapshot()
 		s.State, s.Counts, s.Ended = job.State, job.Counts, job.Ended
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/admin/deadletter"
 )
 
 // judgeFor is how long after its end it is found out what became of a job's messages, if the program was not there in time.
@@ -21,9 +20,7 @@ const resumeEvery = 15 * time.Second
 
 // A jobRecovery goes on with the jobs that an earlier run of the program left, and writes down what could not be written.
 type jobRecovery struct {
-	deps     *DeadLettersDeps
-	queues   *deadletter.Queues
-	jobs     *jobSet
+	*tools
 	moves    *Moves
 	outcomes *outcomeFinder
 }
@@ -32,26 +29,18 @@ type jobRecovery struct {
 // what is old, until ctx ends. A job that was paused stays so. Nothing goes on before a first round of observation has ended.
 func (r *jobRecovery) Run(ctx context.Context) error {
 	judged := false
-	for {
-		wait := purgeEvery
-		switch err := r.tidy(ctx, &judged); {
+	r.jobs.Tend(ctx, func(ctx context.Context) time.Duration {
+		err := r.tidy(ctx, &judged)
+		switch {
 		case errors.Is(err, errNotSeen):
-			wait = firstRound
-		case err != nil && ctx.Err() == nil:
-			wait = resumeEvery
-			r.deps.Log.Error("jobs could not be tidied; it is tried again", "in", wait, "err", err)
+			return firstRound
+		case err == nil || ctx.Err() != nil:
+			return purgeEvery
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-r.jobs.untidy:
-		case <-timer.C:
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
+		r.deps.Log.Error("jobs could not be tidied; it is tried again", "in", resumeEvery, "err", err)
+		return resumeEvery
+	})
+	return nil
 }
 
 // firstRound is how often it is looked whether the first round has ended, and whether it shows the queues.
@@ -94,14 +83,14 @@ func (r *jobRecovery) tidy(ctx context.Context, judged *bool) error {
 // settleOwed writes the ends that could not be written.
 func (r *jobRecovery) settleOwed(ctx context.Context) error {
 	var errs []error
-	for _, j := range r.jobs.owing() {
+	for id, j := range r.jobs.Owing() {
 		if err := j.save(ctx); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		r.jobs.written(j.job.ID)
+		r.jobs.Written(id)
 		if j.snapshot().State.Final() {
-			r.outcomes.judgeLater(j.job.ID)
+			r.outcomes.judgeLater(id)
 		}
 	}
 	return errors.Join(errs...)
@@ -109,7 +98,7 @@ func (r *jobRecovery) settleOwed(ctx context.Context) error {
 
 // resume goes on with a job that is under way in the journal and not in this process.
 func (r *jobRecovery) resume(ctx context.Context, id string) error {
-	if r.jobs.known(id) != nil || r.deps.ReadOnly {
+	if r.jobs.Known(id) != nil || r.deps.ReadOnly {
 		return nil
 	}
 	job, ok, err := r.deps.Journal.Job(ctx, id)

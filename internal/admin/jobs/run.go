@@ -7,7 +7,6 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
-	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
@@ -23,16 +22,8 @@ func (j *liveJob) refKey() message.RefKey {
 
 // A jobRunner carries jobs out until they end, are paused or the program stops. It is safe for concurrent use.
 type jobRunner struct {
-	deps *DeadLettersDeps
-	// life is the context of jobs, which outlive the request that began them.
-	life      context.Context
-	jobs      *jobSet
-	queues    *deadletter.Queues
-	predictor *deadletter.Predictor
-	mask      deadletter.Masker
-	scans     *deadletter.KeptScans
-	edits     *move.KeptEdits
-	outcomes  *outcomeFinder
+	*tools
+	outcomes *outcomeFinder
 }
 
 // carryOut works on a job until it ends, is paused or the program stops, and then keeps and audits how it stands.
@@ -52,7 +43,7 @@ func (r *jobRunner) carryOut(j *liveJob) {
 		return
 	case end.state == JobPaused:
 		if err := j.become(context.Background(), JobPaused, end.why); err != nil {
-			r.jobs.owe(j)
+			r.jobs.Owe(j.job.ID, j)
 			r.deps.Log.Error("a job that is paused could not be kept so", "job", j.job.ID, "err", err)
 		}
 		if j.rest() {
@@ -257,7 +248,7 @@ func (r *jobRunner) finish(j *liveJob, end ending) {
 	r.edits.Drop(j.plan.ID)
 	kept := j.save(context.Background())
 	if kept != nil {
-		r.jobs.owe(j)
+		r.jobs.Owe(j.job.ID, j)
 		r.deps.Log.Error("the end of a job could not be kept; it is tried again", "job", j.job.ID, "err", kept)
 	}
 	e := j.entry

@@ -3,12 +3,12 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -16,14 +16,12 @@ import (
 // Moves carries plans out as jobs: it starts, pauses, resumes and cancels them, and says how they stand. It is safe for concurrent use; its
 // errors are *dedup.Error.
 type Moves struct {
-	deps    *DeadLettersDeps
-	queues  *deadletter.Queues
+	*tools
 	planner *move.Planner
-	edits   *move.KeptEdits
-	scans   *deadletter.KeptScans
-	jobs    *jobSet
-	plans   jobPlans
-	runner  *jobRunner
+	// reviewed are the plans, as whoever carries one out reviews it.
+	reviewed operation.Plans[move.Plan]
+	plans    jobPlans
+	runner   *jobRunner
 }
 
 // allow refuses and records whoever lacks the role.
@@ -47,27 +45,9 @@ func (m *Moves) StartJob(ctx context.Context, who admin.Caller, req StartRequest
 
 // prepare checks who starts which plan, and returns its job, or the job that has the plan already. It completes the action.
 func (m *Moves) prepare(ctx context.Context, who admin.Caller, req StartRequest, act *admin.Action) (j *liveJob, holder string, err error) {
-	if err := admin.Lacks(who, act.Needs); err != nil {
-		return nil, "", err
-	}
-	if act.Reason, err = admin.CheckReason(req.Reason); err != nil {
-		return nil, "", err
-	}
-	if len(req.Token) > admin.MaxToken {
-		return nil, "", admin.Invalid(fmt.Sprintf("An idempotency token has at most %d bytes", admin.MaxToken))
-	}
-	p, holder, ok, err := m.deps.Journal.MovePlan(ctx, req.PlanID)
-	if err != nil {
-		return nil, "", admin.JournalError("Nothing was done, because the plan cannot be read", err)
-	}
-	if err := m.checkToken(ctx, who, req); err != nil {
-		return nil, "", err
-	}
-	switch {
-	case holder != "":
-		return nil, holder, nil
-	case !ok:
-		return nil, "", admin.NotFound("There is no such plan; make a new one")
+	p, holder, err := m.reviewed.Review(ctx, who, req, act)
+	if err != nil || holder != "" {
+		return nil, holder, err
 	}
 	act.Name, act.Target, act.Needs = "start_"+string(p.Request.Do), deadletter.QueueTarget(p.Broker, p.Source)+"/plan/"+p.ID, p.Needs
 	if err := admin.Lacks(who, p.Needs); err != nil {
@@ -80,34 +60,16 @@ func (m *Moves) prepare(ctx context.Context, who admin.Caller, req StartRequest,
 	return j, "", nil
 }
 
-// checkToken refuses a token that has started another plan.
-func (m *Moves) checkToken(ctx context.Context, who admin.Caller, req StartRequest) error {
-	if req.Token == "" {
-		return nil
-	}
-	plan, err := m.deps.Journal.JobByToken(ctx, who.Name, req.Token)
-	switch {
-	case err != nil:
-		return admin.JournalError("Nothing was done, because the journal cannot be read", err)
-	case plan != "" && plan != req.PlanID:
-		return admin.TokenUsed(nil)
-	}
-	return nil
-}
-
 // mayStart checks a plan right before it is carried out, against the broker as it is now.
 func (m *Moves) mayStart(ctx context.Context, who admin.Caller, p move.Plan, confirm string) (*liveJob, error) {
-	switch {
-	case m.planner.Overdue(p):
-		return nil, admin.Conflict("The plan is older than %s; make a new one", admin.Span(admin.PlanLife))
-	case p.Confirm != "" && confirm != p.Confirm:
-		return nil, admin.Invalid("Type " + p.Confirm + " to confirm")
+	if err := m.reviewed.InForce(p, confirm); err != nil {
+		return nil, err
 	}
 	l, err := p.Request.Source(m.queues)
 	if err != nil {
 		return nil, err
 	}
-	j := &liveJob{deps: m.deps, line: l, plan: p, moved: map[string]int{}, done: make(chan struct{})}
+	j := &liveJob{deps: m.deps, line: l, plan: p, moved: map[string]int{}}
 	if p.IDChange != "" {
 		edited, kept := m.edits.Take(p.ID)
 		if !kept {
@@ -141,45 +103,21 @@ func (m *Moves) mayStart(ctx context.Context, who admin.Caller, p move.Plan, con
 
 // begin audits the intent, claims plan and queue, and starts the job, also when the caller has gone.
 func (m *Moves) begin(ctx context.Context, j *liveJob, token string) (string, error) {
-	ctx, cancel := admin.Writing(ctx)
-	defer cancel()
 	j.entry = jobEntry(admin.NewEntry(j.who, admin.Action{}), j.plan)
 	j.entry.Reason = j.job.Reason
 	j.job.ID = j.entry.Operation
-	if !m.jobs.enlist(j) {
-		return "", stopping()
+	holder, err := m.jobs.Claim(ctx, m.deps.Gate, j.entry, j, func(ctx context.Context) (string, error) { return m.claim(ctx, j, token) })
+	if err != nil || holder != j.job.ID {
+		return holder, err
 	}
-	started := false
-	defer func() {
-		if !started {
-			m.jobs.retire(j)
-		}
-	}()
-	if err := m.deps.Gate.Intend(ctx, j.entry); err != nil {
-		return "", err
-	}
-	holder, err := m.claim(ctx, j, token)
-	if err != nil {
-		m.deps.Gate.Finish(ctx, j.entry, "", err)
-		return "", err
-	}
-	if holder != j.job.ID {
-		m.deps.Gate.Finish(ctx, j.entry, "", admin.Conflict("The plan is carried out by job %s", holder))
-		return holder, nil
-	}
-	started = true
 	if j.edited != nil {
 		m.edits.Hold(j.plan.ID, *j.edited)
 	}
 	go func() {
-		defer m.jobs.retire(j)
+		defer m.jobs.Retire(j.job.ID)
 		m.runner.carryOut(j)
 	}()
 	return j.job.ID, nil
-}
-
-func stopping() error {
-	return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the dashboard is stopping"}
 }
 
 // claim makes sure that the parking queue of a discard is there and safe, and claims plan and queue.
@@ -190,15 +128,10 @@ func (m *Moves) claim(ctx context.Context, j *liveJob, token string) (string, er
 		}
 	}
 	holder, err := m.deps.Journal.BeginJob(ctx, j.job, token)
-	switch {
-	case errors.Is(err, admin.ErrTokenUsed):
-		return "", admin.TokenUsed(err)
-	case errors.Is(err, ErrQueueBusy):
+	if errors.Is(err, ErrQueueBusy) {
 		return "", &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done, because job " + m.queues.Holder(ctx, j.line) + " is moving messages of this queue", Err: err}
-	case err != nil:
-		return "", admin.JournalError("Nothing was done, because the journal cannot be written", err)
 	}
-	return holder, nil
+	return holder, operation.NotBegun(err)
 }
 
 // jobEntry turns an entry into that of a job.

@@ -63,11 +63,8 @@ func (m *Marks) Add(ctx context.Context, who admin.Caller, mark dedup.Mark) (ded
 	if a.Target == "" {
 		a.Target = "all pipelines"
 	}
-	if err := m.deps.Gate.Allow(ctx, who, a); err != nil {
+	if err := m.deps.Gate.AllowChange(ctx, who, a, m.deps.ReadOnly); err != nil {
 		return dedup.Mark{}, err
-	}
-	if m.deps.ReadOnly {
-		return dedup.Mark{}, m.deps.Gate.Refuse(ctx, who, a, &dedup.Error{Kind: dedup.Forbidden, Public: "Nothing can be changed: the dashboard is read-only (server.read_only)"})
 	}
 	mark, err := m.check(mark)
 	if err != nil {
@@ -76,14 +73,9 @@ func (m *Marks) Add(ctx context.Context, who admin.Caller, mark dedup.Mark) (ded
 	mark.By = who.Name
 	a.Reason = mark.Text
 	a.Run = func(ctx context.Context) (string, error) {
-		ctx, cancel := admin.Writing(ctx)
-		defer cancel()
-		if err := m.deps.Journal.AddMark(ctx, mark); err != nil {
-			return "", admin.NotWritten(err)
-		}
-		return "marked at " + admin.Stamp(mark.At), nil
+		return "marked at " + admin.Stamp(mark.At), m.deps.Journal.AddMark(ctx, mark)
 	}
-	if err := m.deps.Gate.Do(ctx, who, a); err != nil {
+	if err := m.deps.Gate.Write(ctx, who, a); err != nil {
 		return dedup.Mark{}, err
 	}
 	m.deps.Refresh(ctx, func(s *dedup.Snapshot) bool { return shows(s, mark) })
@@ -133,7 +125,7 @@ func (m *Marks) check(mark dedup.Mark) (dedup.Mark, error) {
 	}
 	if mark.Pipeline != "" {
 		if _, ok := m.deps.Snapshots.Snapshot().Pipeline(mark.Pipeline); !ok {
-			return mark, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(mark.Pipeline, 80)}
+			return mark, admin.NotFound("There is no pipeline " + admin.Printable(mark.Pipeline, 80))
 		}
 	}
 	return mark, nil

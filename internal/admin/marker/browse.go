@@ -69,7 +69,7 @@ func (m *Markers) Look(ctx context.Context, who admin.Caller, store, key string)
 	}
 	if seen[0] == nil {
 		gone := Judged{Sighting: dedup.Sighting{Marker: dedup.Marker{Store: store, Key: key}}, History: m.history(ctx, who, store, key)}
-		return gone, &dedup.Error{Kind: dedup.NotFound, Public: "Store " + store + " holds no marker with this key"}
+		return gone, admin.NotFound("Store " + store + " holds no marker with this key")
 	}
 	j := m.judged(ctx, who, st, m.stores.view(store), *seen[0])
 	if who.Can(auth.Operator) {

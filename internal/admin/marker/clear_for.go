@@ -51,7 +51,7 @@ func (m *Markers) ClearFor(ctx context.Context, who admin.Caller, req admin.Clea
 		return "", nil, err
 	}
 	m.carryOut(r)
-	m.operations.retire(id)
+	m.retire(id)
 	return id, outcomes, m.clearedFor(ctx, id, outcomes)
 }
 

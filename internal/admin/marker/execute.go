@@ -1,9 +1,7 @@
 package marker
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"sync"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -37,63 +36,28 @@ func (m *Markers) Execute(ctx context.Context, who admin.Caller, req ExecuteRequ
 
 // prepare checks who carries which plan out, and completes the action. Without a store the operation has the plan already.
 func (m *Markers) prepare(ctx context.Context, who admin.Caller, req ExecuteRequest, act *admin.Action) (Operation, *Store, error) {
-	if err := admin.Lacks(who, act.Needs); err != nil {
-		return Operation{}, nil, err
-	}
-	reason, err := admin.CheckReason(req.Reason)
-	if err != nil {
-		return Operation{}, nil, err
-	}
-	if len(req.Token) > admin.MaxToken {
-		return Operation{}, nil, admin.Invalid(fmt.Sprintf("An idempotency token has at most %d bytes", admin.MaxToken))
-	}
-	p, operation, ok, err := m.deps.Journal.Plan(ctx, req.PlanID)
-	if err != nil {
-		return Operation{}, nil, admin.JournalError("Nothing was done, because the plan cannot be read", err)
-	}
-	if act.Reason = reason; ok {
+	p, holder, err := m.plans.Review(ctx, who, req, act)
+	if p.ID != "" {
 		act.Target = admin.Printable(p.Request.Store, admin.MaxTarget) + "/plan/" + p.ID
 	}
-	if err := m.checkToken(ctx, who, req); err != nil {
-		return Operation{}, nil, err
+	if err != nil || holder != "" {
+		return Operation{ID: holder}, nil, err
 	}
-	if operation != "" {
-		return Operation{ID: operation}, nil, nil
-	}
-	st, err := m.mayCarryOut(p, ok, req.Confirm)
-	return Operation{Plan: p, By: who.Name, Reason: reason, Started: m.deps.Now()}, st, err
-}
-
-// checkToken refuses a token that has started another plan: the caller believes to repeat a request, and this is another.
-func (m *Markers) checkToken(ctx context.Context, who admin.Caller, req ExecuteRequest) error {
-	if req.Token == "" {
-		return nil
-	}
-	plan, err := m.deps.Journal.ByToken(ctx, who.Name, req.Token)
-	switch {
-	case err != nil:
-		return admin.JournalError("Nothing was done, because the journal cannot be read", err)
-	case plan != "" && plan != req.PlanID:
-		return admin.TokenUsed(nil)
-	}
-	return nil
+	st, err := m.mayCarryOut(p, req.Confirm)
+	return Operation{Plan: p, By: who.Name, Reason: act.Reason, Started: m.deps.Now()}, st, err
 }
 
 // mayCarryOut checks a plan right before it is carried out.
-func (m *Markers) mayCarryOut(p Plan, ok bool, confirm string) (*Store, error) {
-	if !ok {
-		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such plan; make a new one"}
-	}
+func (m *Markers) mayCarryOut(p Plan, typed string) (*Store, error) {
 	st, err := m.stores.acting(p.Request.Store)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case m.over(p):
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "The plan is older than " + admin.Span(admin.PlanLife) + "; make a new one"}
-	case len(p.Items) == 0:
-		return nil, &dedup.Error{Kind: dedup.Conflict, Public: "The plan touches no marker"}
-	case p.Confirm != "" && strings.TrimSpace(confirm) != p.Confirm:
-		return nil, admin.Invalid("Type " + p.Confirm + " to confirm")
+	}
+	if err := m.plans.InForce(p, typed); err != nil {
+		return nil, err
+	}
+	if len(p.Items) == 0 {
+		return nil, admin.Conflict("The plan touches no marker")
 	}
 	return st, nil
 }
@@ -105,7 +69,7 @@ func (m *Markers) begin(ctx context.Context, who admin.Caller, st *Store, o Oper
 		return id, err
 	}
 	go func() {
-		defer m.operations.retire(id)
+		defer m.retire(id)
 		m.carryOut(r)
 	}()
 	return id, nil
@@ -114,40 +78,28 @@ func (m *Markers) begin(ctx context.Context, who admin.Caller, st *Store, o Oper
 // claimPlan audits the intent and claims the plan. The run is nil when another operation has the plan, or on an error; else it is
 // live, and whoever carries it out retires it.
 func (m *Markers) claimPlan(ctx context.Context, who admin.Caller, st *Store, o Operation, token string) (*run, string, error) {
-	ctx, cancel := admin.Writing(ctx)
-	defer cancel()
 	e := admin.NewEntry(who, admin.Action{Name: string(o.Plan.Request.Deed) + "_markers", Target: st.Name})
 	e.Reason, e.Hash = o.Reason, planHash(o.Plan)
 	e.Detail = fmt.Sprintf("%s of plan %s", admin.Plural(len(o.Plan.Items), "marker"), o.Plan.ID)
 	o.ID = e.Operation
-	if !m.operations.enlist(o.ID) {
-		return nil, "", &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing was done, because the dashboard is stopping"}
-	}
-	claimed := false
-	defer func() {
-		if !claimed {
-			m.operations.retire(o.ID)
-		}
-	}()
-	if err := m.deps.Gate.Intend(ctx, e); err != nil {
-		return nil, "", err
-	}
-	holder, err := m.deps.Journal.Begin(ctx, o, token)
-	if err != nil {
-		if errors.Is(err, admin.ErrTokenUsed) {
-			err = admin.TokenUsed(err)
-		} else {
-			err = admin.JournalError("Nothing was done, because the journal cannot be written", err)
-		}
-		m.deps.Gate.Finish(ctx, e, "", err)
-		return nil, "", err
-	}
+	r := &run{markers: m, gate: m.deps.Gate, store: st, operation: o, entry: e}
+	holder, err := m.operations.Claim(ctx, m.deps.Gate, e, r, func(ctx context.Context) (string, error) {
+		holder, err := m.deps.Journal.Begin(ctx, o, token)
+		return holder, operation.NotBegun(err)
+	})
 	if holder != o.ID {
-		m.deps.Gate.Finish(ctx, e, "", &dedup.Error{Kind: dedup.Conflict, Public: "The plan is carried out by operation " + holder})
-		return nil, holder, nil
+		r = nil
 	}
-	claimed = true
-	return &run{markers: m, gate: m.deps.Gate, store: st, operation: o, entry: e}, o.ID, nil
+	return r, holder, err
+}
+
+// retire lets an operation go. One that could not be ended is completed by the recovery.
+func (m *Markers) retire(id string) {
+	if m.operations.Owed(id) != nil {
+		m.operations.Retire(id)
+		return
+	}
+	m.operations.LetGo(id)
 }
 
 // A run is an operation under way in this process.
@@ -226,13 +178,13 @@ func (m *Markers) carryOut(r *run) {
 // takeSlot carries an item out as soon as the store has a slot for it, unless the operation was halted.
 func (m *Markers) takeSlot(r *run, item int) {
 	select {
-	case <-m.operations.stopping:
+	case <-m.operations.Stopping():
 		r.halt(stoppedByEnd)
 		return
 	default:
 	}
 	select {
-	case <-m.operations.stopping:
+	case <-m.operations.Stopping():
 		r.halt(stoppedByEnd)
 		return
 	case m.slots[r.store.Name] <- struct{}{}:
@@ -255,7 +207,7 @@ func (m *Markers) finish(r *run) {
 		err = m.deps.Journal.End(ctx, r.operation.ID, m.deps.Now(), r.stopped == stoppedByEnd, r.stopped)
 	}
 	if err != nil {
-		m.operations.leave(r.operation.ID, cmp.Or(r.stopped, admin.JournalFailed))
+		m.operations.Owe(r.operation.ID, r)
 		m.deps.Log.Error("the end of an operation could not be kept; it is tried again", "operation", r.operation.ID, "err", err)
 	}
 	e, phase := r.entry, admin.Succeeded
@@ -307,13 +259,13 @@ func (m *Markers) Operation(ctx context.Context, who admin.Caller, id string) (O
 	if err := m.allow(ctx, who, auth.Operator, "read_operation", id); err != nil {
 		return Operation{}, err
 	}
-	live := m.operations.isLive(id)
+	live := m.operations.Live(id) != nil
 	o, ok, err := m.deps.Journal.Operation(ctx, id)
 	if err != nil {
 		return Operation{}, admin.JournalError("The operation cannot be read", err)
 	}
 	if !ok {
-		return Operation{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation"}
+		return Operation{}, admin.NotFound("There is no such operation")
 	}
 	if o.Ended.IsZero() && !live {
 		o.Stopped = toBeCompleted

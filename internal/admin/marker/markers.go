@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )
@@ -83,10 +84,11 @@ type Markers struct {
 	slots map[string]chan struct{}
 
 	// life is the context of operations, which outlive the request that began them; end ends it.
-	life context.Context
-	end  context.CancelFunc
-	// operations are those that this process carries out.
-	operations *operationSet
+	life  context.Context
+	end   context.CancelFunc
+	plans operation.Plans[Plan]
+	// operations are those that this process carries out, and those that it could not end.
+	operations *operation.Set[run]
 }
 
 // A BrowsePage is a page of markers; Verdicts[i] and Reasons[i] speak of Markers[i], and are empty unless it is
@@ -98,16 +100,7 @@ type BrowsePage struct {
 }
 
 // An ExecuteRequest asks to carry out a plan.
-type ExecuteRequest struct {
-	PlanID string
-	// Reason is why, for the audit: 3 to 500 characters.
-	Reason string
-	// Confirm is what was typed where Plan.Confirm asks for it.
-	Confirm string
-	// Token makes a repeated request harmless: the same token of the same person with the same plan returns the operation that
-	// it started, with another plan it is a conflict. Empty for none; a plan is never carried out twice either way.
-	Token string
-}
+type ExecuteRequest = operation.Start
 
 // An OperationSummary is an operation in a list.
 type OperationSummary struct {
@@ -139,7 +132,11 @@ func New(deps Deps) *Markers {
 		}
 	}
 	deps.Stores = slices.Clone(deps.Stores)
-	m := &Markers{deps: deps, slots: map[string]chan struct{}{}, operations: newOperationSet()}
+	m := &Markers{deps: deps, slots: map[string]chan struct{}{}, operations: operation.NewSet[run]("operation")}
+	m.plans = operation.Plans[Plan]{
+		Gate: deps.Gate, Journal: deps.Journal, Now: deps.Now,
+		Terms: func(p Plan) (time.Time, string) { return p.Made, p.Confirm },
+	}
 	m.stores = stores{known: map[string]*Store{}, snapshots: deps.Snapshots, judgeBy: deps.Judge, readOnly: deps.ReadOnly, now: deps.Now}
 	m.life, m.end = context.WithCancel(context.Background())
 	for i := range deps.Stores {
@@ -157,25 +154,18 @@ const stopGrace = 3 * time.Second
 // Close lets the items that are under way end, within the bound of ctx, and leaves the rest of every operation not tried.
 // It may be called once.
 func (m *Markers) Close(ctx context.Context) error {
-	m.operations.close()
+	m.operations.Close()
 	defer m.end()
-	done := make(chan struct{})
-	go func() { m.operations.running.Wait(); close(done) }()
-	grace := time.NewTimer(stopGrace)
-	defer grace.Stop()
-	select {
-	case <-done:
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
+	if m.operations.Wait(grace) == nil {
 		return nil
-	case <-grace.C:
-	case <-ctx.Done():
 	}
 	m.end()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for markers that are being changed: %w", ctx.Err())
+	if err := m.operations.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for markers that are being changed: %w", err)
 	}
+	return nil
 }
 
 // allow refuses and records whoever lacks the role.

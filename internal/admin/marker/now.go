@@ -46,7 +46,7 @@ func (m *Markers) Now(ctx context.Context, who admin.Caller, store string, keys 
 
 // underWay returns the operation of this process that has not come to its end with a marker; empty when there is none.
 func (m *Markers) underWay(ctx context.Context, store, key string) string {
-	for _, id := range m.operations.ids() {
+	for _, id := range m.operations.IDs() {
 		o, ok, err := m.deps.Journal.Operation(ctx, id)
 		if err != nil {
 			m.deps.Log.Error("an operation that is under way cannot be read", "operation", id, "err", err)

@@ -57,14 +57,11 @@ func (m *Markers) plan(ctx context.Context, who admin.Caller, req PlanRequest, a
 		return Plan{}, err
 	}
 	p.Takes = takes(p)
-	if err := m.deps.Journal.SavePlan(ctx, p); err != nil {
-		return Plan{}, admin.JournalError("The plan cannot be kept, so nothing can be carried out", err)
-	}
 	e := admin.NewEntry(who, act)
 	e.Operation, e.Action, e.Hash = p.ID, "plan_"+string(req.Deed), planHash(p)
 	e.Detail = fmt.Sprintf("%s, %d left out, %d beyond the limit", admin.Plural(len(p.Items), "marker"), len(p.LeftOut), p.Truncated)
-	if err := m.deps.Gate.Record(ctx, e, admin.Planned); err != nil {
-		return Plan{}, admin.JournalError("The plan cannot be audited, so nothing can be carried out", err)
+	if err := m.plans.Keep(ctx, p, e); err != nil {
+		return Plan{}, err
 	}
 	return p, nil
 }
@@ -75,17 +72,8 @@ func (m *Markers) Planned(ctx context.Context, who admin.Caller, id string) (Pla
 	if err := m.allow(ctx, who, auth.Admin, "read_plan", id); err != nil {
 		return Plan{}, "", err
 	}
-	p, operation, ok, err := m.deps.Journal.Plan(ctx, id)
-	if err != nil {
-		return Plan{}, "", admin.JournalError("The plan cannot be read", err)
-	}
-	if !ok || operation == "" && m.over(p) {
-		return Plan{}, "", &dedup.Error{Kind: dedup.NotFound, Public: "There is no such plan, or it is over: a plan can be carried out for " + admin.Span(admin.PlanLife)}
-	}
-	return p, operation, nil
+	return m.plans.Planned(ctx, id)
 }
-
-func (m *Markers) over(p Plan) bool { return m.deps.Now().Sub(p.Made) > admin.PlanLife }
 
 // check returns what is wrong with a request, before anything is read.
 func (r PlanRequest) check() error {
@@ -183,7 +171,7 @@ func (m *Markers) selectKeys(v view, st *Store, p *Plan) ([]string, error) {
 	}
 	f := *p.Request.Filter
 	if v.pass == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + st.Name + " has not been walked over completely yet, so there is no list to select from"}
+		return nil, admin.Unavailable("Store " + st.Name + " has not been walked over completely yet, so there is no list to select from")
 	}
 	var keys []string
 	for _, mk := range v.list(f.List) {

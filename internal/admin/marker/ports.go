@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -21,17 +22,10 @@ var (
 // MarkerJournal keeps what Markers must not forget. Every method that writes returns after the change is on disk, and is
 // safe for concurrent use. Errors are plain: whoever calls puts them in words.
 type MarkerJournal interface {
-	planJournal
+	operation.Journal[Plan]
 	operationJournal
 	itemJournal
 	imageJournal
-}
-
-type planJournal interface {
-	// SavePlan keeps a plan.
-	SavePlan(ctx context.Context, p Plan) error
-	// Plan returns a plan, the operation that carried it out or "", and whether there is such a plan.
-	Plan(ctx context.Context, id string) (p Plan, operation string, ok bool, err error)
 }
 
 type operationJournal interface {
@@ -46,8 +40,6 @@ type operationJournal interface {
 	Operation(ctx context.Context, id string) (Operation, bool, error)
 	// Operations returns summaries, newest first.
 	Operations(ctx context.Context, limit int) ([]OperationSummary, error)
-	// ByToken returns the plan that this person started with the token, or "".
-	ByToken(ctx context.Context, by, token string) (plan string, err error)
 	// Unfinished returns the operations that have not ended, and those with an item that was begun and has no outcome.
 	Unfinished(ctx context.Context) ([]string, error)
 }

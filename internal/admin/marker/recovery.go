@@ -1,6 +1,7 @@
 package marker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,30 +24,22 @@ const toBeCompleted = "what became of its items could not be written down whole;
 
 // Run recovers what an earlier run of the program left unfinished, and then purges old plans and images until ctx ends.
 func (m *Markers) Run(ctx context.Context) error {
-	for {
-		wait := tidyEvery
-		if err := m.tidy(ctx); err != nil && ctx.Err() == nil {
-			wait = tidyAgain
-			m.deps.Log.Error("the journal of operations could not be tidied; it is tried again", "in", wait, "err", err)
+	m.operations.Tend(ctx, func(ctx context.Context) time.Duration {
+		err := m.tidy(ctx)
+		if err == nil || ctx.Err() != nil {
+			return tidyEvery
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-m.operations.untidy:
-		case <-timer.C:
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
+		m.deps.Log.Error("the journal of operations could not be tidied; it is tried again", "in", tidyAgain, "err", err)
+		return tidyAgain
+	})
+	return nil
 }
 
 func (m *Markers) tidy(ctx context.Context) error {
 	unfinished, err := m.deps.Journal.Unfinished(ctx)
 	errs := []error{err}
 	for _, id := range unfinished {
-		if m.operations.isLive(id) {
+		if m.operations.Live(id) != nil {
 			continue
 		}
 		if err := m.recover(ctx, id); err != nil {
@@ -74,7 +67,7 @@ func (m *Markers) recover(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	why, interrupted := m.operations.whyLeft(id)
+	why, interrupted := m.whyLeft(id)
 	rec := recovery{markers: m, operation: o, said: said, why: why}
 	unknown, err := rec.items(ctx)
 	if err != nil {
@@ -86,10 +79,19 @@ func (m *Markers) recover(ctx context.Context, id string) error {
 	if err := m.deps.Journal.End(ctx, id, m.deps.Now(), interrupted, why); err != nil {
 		return err
 	}
-	m.operations.completed(id)
+	m.operations.Written(id)
 	m.deps.Log.Warn("an operation that was interrupted is completed", "operation", id, "why", why, "unknown_outcomes", unknown)
 	m.deps.Changed("operation:" + id)
 	return nil
+}
+
+// whyLeft says why an operation that has not ended was stopped, and whether that was the end of a run of the program.
+func (m *Markers) whyLeft(id string) (why string, interrupted bool) {
+	if r := m.operations.Owed(id); r != nil {
+		why = cmp.Or(r.stopped, admin.JournalFailed)
+		return why, why == stoppedByEnd
+	}
+	return "the program ended in the middle", true
 }
 
 // A recovery completes one operation.

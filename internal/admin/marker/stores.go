@@ -23,7 +23,7 @@ func (s stores) WhyNot(store string) string {
 	case !ok:
 		return "there is no store " + admin.Printable(store, 64)
 	case s.readOnly:
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	case st.Reader == nil:
 		return "store " + store + " cannot be read marker by marker"
 	case st.Actor == nil:
@@ -48,10 +48,10 @@ func (s stores) acting(store string) (*Store, error) {
 func (s stores) reading(store string) (*Store, error) {
 	st, ok := s.known[store]
 	if !ok {
-		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no store " + admin.Printable(store, 64)}
+		return nil, admin.NotFound("There is no store " + admin.Printable(store, 64))
 	}
 	if st.Reader == nil {
-		return nil, &dedup.Error{Kind: dedup.Unavailable, Public: "Store " + store + " cannot be read marker by marker"}
+		return nil, admin.Unavailable("Store " + store + " cannot be read marker by marker")
 	}
 	return st, nil
 }

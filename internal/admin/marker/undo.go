@@ -12,18 +12,18 @@ import (
 // planRestore fills a plan that undoes a clear.
 func (m *Markers) planRestore(ctx context.Context, st *Store, p *Plan) error {
 	// Asked first: what was not live then has written all that this process will write of it.
-	live := m.operations.isLive(p.Request.Operation)
+	live := m.operations.Live(p.Request.Operation) != nil
 	o, ok, err := m.deps.Journal.Operation(ctx, p.Request.Operation)
 	if err != nil {
 		return admin.JournalError("The operation cannot be read", err)
 	}
 	switch {
 	case !ok || o.Plan.Request.Store != st.Name:
-		return &dedup.Error{Kind: dedup.NotFound, Public: "There is no such operation on store " + st.Name}
+		return admin.NotFound("There is no such operation on store " + st.Name)
 	case o.Plan.Request.Deed != admin.ClearMarkers:
 		return admin.Invalid("Only a clear can be undone")
 	case o.Ended.IsZero() && live:
-		return &dedup.Error{Kind: dedup.Conflict, Public: "The operation is still running; undo it when it has ended"}
+		return admin.Conflict("The operation is still running; undo it when it has ended")
 	}
 	images, err := m.deps.Journal.Images(ctx, o.ID)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m *Markers) earlierRestores(ctx context.Context, images map[int]KeptImage)
 		if id == "" {
 			continue
 		}
-		if m.operations.isLive(id) {
+		if m.operations.Live(id) != nil {
 			claims[item] = restoring
 			continue
 		}
@@ -120,7 +120,7 @@ func (u undoing) choose(numbers []int, p *Plan) error {
 		p.Request.Items = append(p.Request.Items, n)
 	}
 	if len(p.Items) == 0 && done > 0 {
-		return &dedup.Error{Kind: dedup.Conflict, Public: "This was undone already"}
+		return admin.Conflict("This was undone already")
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/mask"
@@ -75,14 +76,13 @@ type Measurements struct {
 	ctx  context.Context
 	stop context.CancelFunc
 
+	live *operation.Set[liveMeasurement]
+
 	mu sync.Mutex
-	// live are those that run, by their ids, busy their ids by broker.
-	live map[string]*liveMeasurement
+	// busy are the ids of those that run, by broker.
 	busy map[string]string
 	// starting are the tokens whose requests are being answered; each is closed when that was done.
 	starting map[startToken]chan struct{}
-	running  sync.WaitGroup
-	closed   bool
 }
 
 // New returns the service.
@@ -96,7 +96,7 @@ func New(deps Deps) *Measurements {
 	if deps.Mask == nil {
 		deps.Mask = mask.New(mask.Words())
 	}
-	m := &Measurements{deps: deps, live: map[string]*liveMeasurement{}, busy: map[string]string{},
+	m := &Measurements{deps: deps, live: operation.NewSet[liveMeasurement]("measurement"), busy: map[string]string{},
 		starting: map[startToken]chan struct{}{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
@@ -118,26 +118,17 @@ func (s *Measurements) Run(ctx context.Context) error {
 
 // end lets nothing begin any more, and ends what runs.
 func (s *Measurements) end() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
+	s.live.Close()
 	s.stop()
 }
 
 // Close ends what runs, and waits until what was seen is kept, or ctx ends.
 func (s *Measurements) Close(ctx context.Context) error {
 	s.end()
-	ended := make(chan struct{})
-	go func() {
-		s.running.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("a measurement did not end: %w", ctx.Err())
+	if err := s.live.Wait(ctx); err != nil {
+		return fmt.Errorf("a measurement did not end: %w", err)
 	}
+	return nil
 }
 
 // WhyNot says in few words why a pipeline cannot be measured at all, empty where it can.
@@ -145,7 +136,7 @@ func (s *Measurements) WhyNot(pipeline string) string {
 	p, ok := s.pipeline(pipeline)
 	switch {
 	case s.deps.ReadOnly:
-		return "the dashboard is read-only (server.read_only)"
+		return admin.ReadOnly
 	case !ok:
 		return "there is no such pipeline"
 	}
@@ -246,7 +237,7 @@ func (s *Measurements) startedBy(ctx context.Context, who admin.Caller, act admi
 	}
 	m, err := s.One(ctx, id)
 	if err == nil && m.Pipeline != req.Pipeline {
-		err = s.deps.Gate.Refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This idempotency token has started another measurement"})
+		err = s.deps.Gate.Refuse(ctx, who, act, admin.Conflict("This idempotency token has started another measurement"))
 	}
 	return m, true, err
 }
@@ -255,10 +246,10 @@ func (s *Measurements) startedBy(ctx context.Context, who admin.Caller, act admi
 func (s *Measurements) check(req Request) (dedup.Pipeline, error) {
 	p, ok := s.pipeline(req.Pipeline)
 	if !ok {
-		return p, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(req.Pipeline, 80)}
+		return p, admin.NotFound("There is no pipeline " + admin.Printable(req.Pipeline, 80))
 	}
 	if why := s.WhyNot(p.Name); why != "" {
-		return p, &dedup.Error{Kind: dedup.Forbidden, Public: "This pipeline cannot be measured: " + why}
+		return p, admin.Forbidden("This pipeline cannot be measured: " + why)
 	}
 	switch {
 	case req.Length < dedup.MinTrace || req.Length > dedup.MaxTrace:
@@ -273,24 +264,22 @@ func (s *Measurements) check(req Request) (dedup.Pipeline, error) {
 func (s *Measurements) claim(l *liveMeasurement) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "Nothing is measured: the dashboard is ending"}
+	if other := s.live.Live(s.busy[l.m.Broker]); other != nil {
+		return admin.Conflict("Pipeline %s is being measured, and a broker bears one measurement at a time; wait until %s",
+			admin.Printable(other.m.Pipeline, 80), admin.Stamp(other.m.Started.Add(other.m.Length)))
 	}
-	if other := s.live[s.busy[l.m.Broker]]; other != nil {
-		return &dedup.Error{Kind: dedup.Conflict, Public: fmt.Sprintf("Pipeline %s is being measured, and a broker bears one measurement at a time; wait until %s",
-			admin.Printable(other.m.Pipeline, 80), admin.Stamp(other.m.Started.Add(other.m.Length)))}
+	if !s.live.Enlist(l.m.ID, l) {
+		return admin.Unavailable("Nothing is measured: the dashboard is ending")
 	}
-	s.live[l.m.ID], s.busy[l.m.Broker] = l, l.m.ID
-	s.running.Add(1)
+	s.busy[l.m.Broker] = l.m.ID
 	return nil
 }
 
 func (s *Measurements) release(l *liveMeasurement) {
 	s.mu.Lock()
-	delete(s.live, l.m.ID)
 	delete(s.busy, l.m.Broker)
 	s.mu.Unlock()
-	s.running.Done()
+	s.live.LetGo(l.m.ID)
 }
 
 // Stop ends a measurement before its time; what was seen by then is told. Operators may.
@@ -305,14 +294,14 @@ func (s *Measurements) Stop(ctx context.Context, who admin.Caller, id string) er
 	}
 	act.Target = admin.Printable(m.Pipeline, admin.MaxTarget)
 	if m.State.Final() {
-		return s.deps.Gate.Refuse(ctx, who, act, &dedup.Error{Kind: dedup.Conflict, Public: "This measurement has ended"})
+		return s.deps.Gate.Refuse(ctx, who, act, admin.Conflict("This measurement has ended"))
 	}
 	act.Run = func(context.Context) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		l := s.live[id]
+		l := s.live.Live(id)
 		if l == nil || l.stop == nil {
-			return "", &dedup.Error{Kind: dedup.Conflict, Public: "This measurement has ended"}
+			return "", admin.Conflict("This measurement has ended")
 		}
 		l.stopped = who.Name
 		l.stop()
@@ -326,7 +315,7 @@ func (s *Measurements) changed(id string) { s.deps.Changed("measurement:" + id) 
 // One returns a measurement, while it runs with what was seen so far. Everybody who may see figures may see it.
 func (s *Measurements) One(ctx context.Context, id string) (dedup.Measurement, error) {
 	s.mu.Lock()
-	l := s.live[id]
+	l := s.live.Live(id)
 	if l != nil && l.stop != nil {
 		defer s.mu.Unlock()
 		return l.m, nil
@@ -337,7 +326,7 @@ func (s *Measurements) One(ctx context.Context, id string) (dedup.Measurement, e
 	case err != nil:
 		return m, admin.JournalError("The measurement cannot be read", err)
 	case !ok:
-		return m, &dedup.Error{Kind: dedup.NotFound, Public: "There is no such measurement; the newest of each pipeline are kept"}
+		return m, admin.NotFound("There is no such measurement; the newest of each pipeline are kept")
 	}
 	return m, nil
 }
@@ -345,7 +334,7 @@ func (s *Measurements) One(ctx context.Context, id string) (dedup.Measurement, e
 // List returns the newest measurements of a pipeline, newest first, without lists of ids.
 func (s *Measurements) List(ctx context.Context, pipeline string) ([]dedup.Measurement, error) {
 	if _, ok := s.pipeline(pipeline); !ok {
-		return nil, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(pipeline, 80)}
+		return nil, admin.NotFound("There is no pipeline " + admin.Printable(pipeline, 80))
 	}
 	all, err := s.deps.Journal.Measurements(ctx, pipeline, Listed)
 	if err != nil && !errors.Is(err, context.Canceled) {

@@ -318,7 +318,7 @@ func TestWhyAMeasurementDoesNotBegin(t *testing.T) {
 				if dedup.KindOf(err) != c.kind || !strings.Contains(dedup.PublicText(err), c.says) {
 					t.Errorf("%s: %v", dedup.KindOf(err), err)
 				}
-				if len(s.busy) != 0 || len(s.live) != 0 {
+				if len(s.busy) != 0 || len(s.live.IDs()) != 0 {
 					t.Error("the broker stays taken")
 				}
 			})

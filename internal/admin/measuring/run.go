@@ -26,7 +26,7 @@ func (s *Measurements) begin(ctx context.Context, who admin.Caller, act admin.Ac
 	ready := s.deps.Measurer.Ready(asking, p)
 	cancel()
 	if !ready.OK() {
-		return m, &dedup.Error{Kind: dedup.Conflict, Public: unready(ready)}
+		return m, admin.Conflict("%s", unready(ready))
 	}
 	if ready.Switch == dedup.TraceByOperator {
 		m.Commands = append(append(m.Commands, ready.On...), fmt.Sprintf("sleep %.0f", m.Length.Seconds()))
@@ -92,7 +92,7 @@ func (s *Measurements) run(ctx context.Context, p dedup.Pipeline, l *liveMeasure
 	}
 	var failure error
 	if m.State != dedup.MeasurementDone {
-		failure = &dedup.Error{Kind: dedup.Conflict, Public: string(m.State) + ": " + m.Why}
+		failure = admin.Conflict("%s: %s", m.State, m.Why)
 	}
 	s.deps.Gate.Finish(saving, e, measured(m), failure)
 	s.mu.Lock()

@@ -204,7 +204,7 @@ func (s *KeptEdits) keep(plan string, e EditedMessage) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.edits) >= maxEdits {
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "Too many edits are waiting to be carried out; try again in some minutes"}
+		return admin.Unavailable("Too many edits are waiting to be carried out; try again in some minutes")
 	}
 	s.edits[plan] = keptEdit{EditedMessage: e}
 	time.AfterFunc(admin.PlanLife, func() { s.expire(plan) })

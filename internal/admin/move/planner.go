@@ -12,6 +12,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/deadletter"
+	"dedup-dashboard/internal/admin/operation"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
@@ -23,7 +24,10 @@ const planWithin = 30 * time.Second
 
 // A Planner plans moves of dead letters: it freezes a selection, says what a move would do with it, and what speaks against it. It changes
 // nothing at the broker. It is safe for concurrent use; its errors are *dedup.Error.
-type Planner struct{ deps PlannerDeps }
+type Planner struct {
+	deps  PlannerDeps
+	plans operation.Plans[Plan]
+}
 
 // PlannerDeps are what Planner works with.
 type PlannerDeps struct {
@@ -53,15 +57,41 @@ type planJournal interface {
 	SaveMovePlan(ctx context.Context, p Plan) error
 	// MovePlan returns a plan, the job that carried it out or "", and whether there is such a plan.
 	MovePlan(ctx context.Context, id string) (p Plan, job string, ok bool, err error)
+	// JobByToken returns the plan that this person started with the token, or "".
+	JobByToken(ctx context.Context, by, token string) (plan string, err error)
 	// TimesRequeued returns how often jobs have requeued messages with these ids; an id of none is absent.
 	TimesRequeued(ctx context.Context, ids []string) (map[string]int, error)
+}
+
+// keptPlans keeps plans of moves as operation.Plans asks for it.
+type keptPlans struct{ planJournal }
+
+// SavePlan keeps a plan.
+func (k keptPlans) SavePlan(ctx context.Context, p Plan) error { return k.SaveMovePlan(ctx, p) }
+
+// Plan returns a plan, the job that carried it out or "", and whether there is such a plan.
+func (k keptPlans) Plan(ctx context.Context, id string) (Plan, string, bool, error) {
+	return k.MovePlan(ctx, id)
+}
+
+// ByToken returns the plan that this person started with the token, or "".
+func (k keptPlans) ByToken(ctx context.Context, by, token string) (string, error) {
+	return k.JobByToken(ctx, by, token)
 }
 
 // clearing says why markers of a store cannot be changed; "" when they can.
 type clearing interface{ WhyNot(store string) string }
 
 // NewPlanner returns a Planner.
-func NewPlanner(deps PlannerDeps) *Planner { return &Planner{deps} }
+func NewPlanner(deps PlannerDeps) *Planner {
+	return &Planner{deps, operation.Plans[Plan]{
+		Gate: deps.Gate, Journal: keptPlans{deps.Journal}, Now: deps.Now,
+		Terms: func(p Plan) (time.Time, string) { return p.Made, p.Confirm },
+	}}
+}
+
+// Plans are the plans, as whoever carries one out reviews it.
+func (m *Planner) Plans() operation.Plans[Plan] { return m.plans }
 
 // allow refuses and records whoever lacks the role.
 func (m *Planner) allow(ctx context.Context, who admin.Caller, needs auth.Role, name, target string) error {
@@ -120,16 +150,10 @@ func (m *Planner) keepPlan(ctx context.Context, who admin.Caller, act admin.Acti
 			return err
 		}
 	}
-	if err := m.deps.Journal.SaveMovePlan(ctx, kept); err != nil {
-		return admin.JournalError("The plan cannot be kept, so nothing can be carried out", err)
-	}
 	e := admin.NewEntry(who, act)
 	e.Operation, e.Action, e.Hash = kept.ID, admin.MovePlanAction(kept.Request.Do), HashOf(kept)
 	e.Detail = kept.Summary()
-	if err := m.deps.Gate.Record(ctx, e, admin.Planned); err != nil {
-		return admin.JournalError("The plan cannot be audited, so nothing can be carried out", err)
-	}
-	return nil
+	return m.plans.Keep(ctx, kept, e)
 }
 
 // Summary says in words what a plan moves.
@@ -180,21 +204,14 @@ func (m *Planner) PlannedMove(ctx context.Context, who admin.Caller, id string) 
 	if err := m.allow(ctx, who, auth.Operator, "read_move_plan", id); err != nil {
 		return Plan{}, "", err
 	}
-	plan, job, ok, err := m.deps.Journal.MovePlan(ctx, id)
-	if err != nil {
-		return Plan{}, "", admin.JournalError("The plan cannot be read", err)
-	}
-	if !ok || job == "" && m.Overdue(plan) {
-		return Plan{}, "", admin.NotFound("There is no such plan, or it is over: a plan can be carried out for " + admin.Span(admin.PlanLife))
+	if plan, job, err = m.plans.Planned(ctx, id); err != nil {
+		return Plan{}, "", err
 	}
 	if edited, kept := m.deps.Edits.Take(id); kept && who.Can(auth.Admin) {
 		plan.Edited = &edited.letter
 	}
 	return plan, job, nil
 }
-
-// Overdue reports whether a plan is too old to be carried out.
-func (m *Planner) Overdue(plan Plan) bool { return m.deps.Now().Sub(plan.Made) > admin.PlanLife }
 
 // planning is a plan in the making.
 type planning struct {

@@ -36,7 +36,7 @@ func Refusal(guards []Guard) error {
 	if why == "" {
 		return nil
 	}
-	err := &dedup.Error{Kind: dedup.Conflict, Public: "Nothing was done. " + why}
+	err := admin.Conflict("Nothing was done. %s", why)
 	if fits, known := (Plan{Guards: guards}).Fits(); known && fits > 0 {
 		return &TooMany{Fits: fits, Err: err}
 	}
@@ -79,8 +79,8 @@ func (m *Planner) MayMove(who admin.Caller, p Plan) error {
 	if who.Can(auth.Admin) || p.UpTo <= limit {
 		return nil
 	}
-	return &dedup.Error{Kind: dedup.Forbidden, Public: fmt.Sprintf("Nothing was done. By now this may move %d messages, more than the %d that an operator may requeue at once. "+
-		"Make the plan again, of %d at most, or ask an admin", p.UpTo, limit, limit)}
+	return admin.Forbidden(fmt.Sprintf("Nothing was done. By now this may move %d messages, more than the %d that an operator may requeue at once. "+
+		"Make the plan again, of %d at most, or ask an admin", p.UpTo, limit, limit))
 }
 
 // roomless says that not all of some messages have room.

@@ -142,7 +142,7 @@ type Predictions struct {
 func (p *Preflighter) Preflight(ctx context.Context, pipeline string, letters []dedup.DeadLetter, at time.Time) (Predictions, error) {
 	line, ok := p.pipelines[pipeline]
 	if !ok {
-		return Predictions{}, &dedup.Error{Kind: dedup.NotFound, Public: "There is no pipeline " + admin.Printable(pipeline, 80)}
+		return Predictions{}, admin.NotFound("There is no pipeline " + admin.Printable(pipeline, 80))
 	}
 	r := Predictions{Letters: make([]Predicted, len(letters)), Classes: Tally{}}
 	facts := make([]LetterFacts, len(letters))
