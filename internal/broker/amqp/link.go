@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/outbound"
 	"errors"
 	"fmt"
 	"net"
@@ -86,7 +87,7 @@ func (l *Link) handshake(vhost, purpose string, conn net.Conn) error {
 		return err
 	}
 	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", broker.UserAgent, purpose))
+	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", outbound.UserAgent, purpose))
 	act := l.mover.act
 	l.wire = newWire(conn, writeTimeout)
 	var err error

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // The codecs of keys and values.
@@ -319,17 +319,7 @@ func missing(err error, text, what string) error {
 }
 
 // Printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.
-func Printable(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return strconv.Quote(text)
-	}
-	cut := limit
-	for cut > limit-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strconv.Quote(text[:cut]) + "…"
-}
+func Printable(s string) string { return text.Quoted(s, 80) }
 
 // Key says how the keys of markers and retry counters are encoded: codec raw takes the bytes as they are; codec java
 // reads what Java's own serialiser makes of a string, as a RedisTemplate without configuration does.
