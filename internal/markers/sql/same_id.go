@@ -277,8 +277,8 @@ func cutRunes(text string, n int64) string {
 
 // metAnother notes that an id found the row of another one. What may be of the same message does not hide what is not.
 func (s *store) metAnother(m *dedup.Sighting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
 	if worse := s.twoIDs; worse != nil && !worse.MayBeOwn && m.Other.MayBeOwn && m.At.Sub(worse.At) < twoIDsFor {
 		return
 	}
