@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -116,38 +117,56 @@ func answer(cmd redis.Cmder) (layout.Fetched, error) {
 	return f, nil
 }
 
-// fetch reads values, each with its expiry right behind it, and the server's clock after them all.
+// fetch reads the values of items in the way that their layout reads them, each with its expiry, and the server's clock.
 func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Reads) ([]layout.Fetched, int64, error) {
-	values := make([]redis.Cmder, len(items))
-	expiries := make([]*redis.IntCmd, len(items))
-	pipe := conn.Pipeline()
+	asks := make([]ask, len(items))
 	for i, item := range items {
-		values[i] = readCommand(ctx, how, item)
-		expiries[i] = redis.NewIntCmd(ctx, b.command, item.key)
-		_ = pipe.Process(ctx, values[i])
+		asks[i] = ask{item.key, readCommand(ctx, how, item)}
+	}
+	found, moment, err := b.read(ctx, conn.Pipeline(), asks)
+	return found, moment.clock.UnixMilli(), err
+}
+
+// An ask is a key with the command that reads its value.
+type ask struct {
+	key   string
+	value redis.Cmder
+}
+
+// A moment is when a server answered: by our clock, and by its own when it had answered.
+type moment struct{ at, clock time.Time }
+
+// read sends the commands in a pipeline, the expiry of each key right behind its value, and reads the server's clock after them all: a value that
+// changes in between goes with a later expiry, and so cannot pass for what was there before.
+func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask) (found []layout.Fetched, m moment, err error) {
+	expiries := make([]*redis.IntCmd, len(asks))
+	for i, a := range asks {
+		expiries[i] = redis.NewIntCmd(ctx, b.command, a.key)
+		_ = pipe.Process(ctx, a.value)
 		_ = pipe.Process(ctx, expiries[i])
 	}
 	clock := pipe.Time(ctx)
+	started := time.Now()
 	// A key of another type fails its own command only.
 	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return nil, 0, err
+		return nil, m, err
 	}
-	now, err := clock.Result()
-	if err != nil {
-		return nil, 0, err
+	m.at = started.Add(time.Since(started) / 2)
+	if m.clock, err = clock.Result(); err != nil {
+		return nil, m, err
 	}
-	found := make([]layout.Fetched, len(items))
-	for i := range items {
-		if found[i], err = answer(values[i]); err != nil {
-			return nil, 0, err
+	found = make([]layout.Fetched, len(asks))
+	for i, a := range asks {
+		if found[i], err = answer(a.value); err != nil {
+			return nil, m, err
 		}
 		if err := expiries[i].Err(); client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry {
 			b.command = client.RemainingExpiry
-			return b.fetch(ctx, conn, items, how)
+			return b.read(ctx, pipe, asks)
 		} else if err != nil {
-			return nil, 0, err
+			return nil, m, err
 		}
-		found[i].Expiry = b.absolute(expiries[i].Val(), now.UnixMilli())
+		found[i].Expiry = b.absolute(expiries[i].Val(), m.clock.UnixMilli())
 	}
-	return found, now.UnixMilli(), nil
+	return found, m, nil
 }

@@ -3,15 +3,14 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/pace"
-	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -39,163 +38,91 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
-	l := &look{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), budget: mostBytes}
+	l := &look{seeker: s.seeker(), budget: mostBytes}
 	defer l.conn.Close()
 	s.own.add(keys...)
 	var all []*dedup.Sighting
-	for len(keys) > 0 {
-		n := min(len(keys), mostAtOnce)
-		found, err := l.read(ctx, keys[:n])
+	for part := range slices.Chunk(keys, mostAtOnce) {
+		found, err := l.look(ctx, part)
 		if err != nil {
 			return nil, s.explain.Explain(err)
 		}
 		all = append(all, found...)
-		keys = keys[n:]
 	}
 	return all, nil
 }
 
-// look reads keys over one connection, so that all of it is one server's.
+// look reads keys with their exact values, up to a number of bytes.
 type look struct {
-	layout *layout.Layout
-	conn   *redis.Conn
-	expiry *expiryBatch
-	server string
+	*seeker
 	budget int
 }
 
-// glance is one key of a look: the commands that ask for it.
-type glance struct {
-	key, id  string
-	class    layout.Class
-	value    redis.Cmder
-	expiry   *redis.IntCmd
-	retryKey string
-	retry    *redis.StringCmd
-	lasts    *redis.IntCmd
-}
-
-// read asks for a few keys in one pipeline. A value stands before its expiry: one that changes in between goes with a
-// later expiry, and so cannot pass for what was seen before.
-func (l *look) read(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
-	glances := make([]*glance, len(keys))
+// look asks for a few keys in one pipeline, and for each long value again by itself.
+func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
+	all := make([]sought, len(keys))
 	for i, key := range keys {
-		glances[i] = &glance{key: key}
-		glances[i].class, glances[i].id = l.layout.Known(key)
+		class, id := l.layout.Known(key)
+		s := sought{id: id, key: key, hasKey: class != layout.Foreign, isCounter: class == layout.Retry}
+		if class == layout.Marker {
+			s.retryKey, s.hasRetry = l.layout.RetryKeyOf(id)
+		}
+		all[i] = s
 	}
-	at, clock, err := l.ask(ctx, glances, longestGlance-1)
+	seen, err := l.upTo(ctx, all, longestGlance-1)
 	if err != nil {
 		return nil, err
 	}
-	var long []*glance
-	for _, g := range glances {
-		if v, ok := g.value.(*redis.StringCmd); ok && len(v.Val()) >= longestGlance {
-			long = append(long, g)
-		}
-	}
 	found := make([]*dedup.Sighting, len(keys))
-	for i, g := range glances {
-		if found[i], err = l.sighting(g, at, clock); err != nil {
-			return nil, err
-		}
-	}
-	for _, g := range long {
-		at, clock, err := l.ask(ctx, []*glance{g}, longestCompared)
-		if err != nil {
-			return nil, err
-		}
-		for i := range glances {
-			if glances[i] != g {
-				continue
-			}
-			if found[i], err = l.sighting(g, at, clock); err != nil {
+	for i := range all {
+		if len(seen[i].marker.Value) >= longestGlance {
+			again, err := l.upTo(ctx, all[i:i+1], longestCompared)
+			if err != nil {
 				return nil, err
 			}
+			seen[i] = again[0]
+		}
+		if found[i], err = l.sighting(&all[i], seen[i]); err != nil {
+			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// ask sends the commands of the glances, the server's name before the first and its clock behind them.
-func (l *look) ask(ctx context.Context, glances []*glance, last int) (at, clock time.Time, err error) {
-	pipe := l.conn.Pipeline()
-	var info *redis.StringCmd
-	if l.server == "" {
-		info = pipe.Info(ctx, "server")
-	}
-	for _, g := range glances {
-		if g.class != layout.Foreign {
-			l.put(ctx, pipe, g, last)
+// upTo reads values up to a byte.
+func (l *look) upTo(ctx context.Context, all []sought, last int64) ([]seen, error) {
+	return l.read(ctx, all, func(s *sought) redis.Cmder {
+		switch {
+		case s.isCounter:
+			return counterCommand(ctx, s.key)
+		case l.layout.Reads == layout.ReadHash:
+			return redis.NewScanCmd(ctx, nil, "hscan", s.key, 0, "count", mostFields)
 		}
-	}
-	now := pipe.Time(ctx)
-	started := time.Now()
-	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return at, clock, err
-	}
-	if info != nil {
-		if info.Err() != nil {
-			return at, clock, info.Err()
-		}
-		l.server = client.ParseInfo(info.Val())["run_id"]
-	}
-	for _, g := range glances {
-		if g.expiry != nil && client.IsAnswer(g.expiry.Err(), "ERR unknown command") && l.expiry.command == client.AbsoluteExpiry {
-			l.expiry.command = client.RemainingExpiry
-			return l.ask(ctx, glances, last)
-		}
-	}
-	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
-}
-
-func (l *look) put(ctx context.Context, pipe redis.Pipeliner, g *glance, last int) {
-	lasts := func(key string) *redis.IntCmd {
-		cmd := redis.NewIntCmd(ctx, l.expiry.command, key)
-		_ = pipe.Process(ctx, cmd)
-		return cmd
-	}
-	switch {
-	case g.class == layout.Retry:
-		g.value = pipe.GetRange(ctx, g.key, 0, layout.LongestCounter)
-	case l.layout.Reads == layout.ReadHash:
-		g.value = pipe.HScan(ctx, g.key, 0, "", mostFields)
-	default:
-		g.value = pipe.GetRange(ctx, g.key, 0, int64(last))
-	}
-	g.expiry = lasts(g.key)
-	if key, ok := l.layout.RetryKeyOf(g.id); ok && g.class == layout.Marker {
-		g.retryKey, g.retry, g.lasts = key, pipe.GetRange(ctx, key, 0, layout.LongestCounter), lasts(key)
-	}
+		return redis.NewStringCmd(ctx, "getrange", s.key, 0, last)
+	})
 }
 
 // sighting makes the answers one; nil where the key is not there or is not of this store.
-func (l *look) sighting(g *glance, at, clock time.Time) (*dedup.Sighting, error) {
-	if g.class == layout.Foreign {
-		return nil, nil
-	}
-	f, err := answer(g.value)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.expiry.Err(); err != nil {
-		return nil, err
-	}
-	now := clock.UnixMilli()
-	if f.Expiry = l.expiry.absolute(g.expiry.Val(), now); f.Expiry == layout.Gone {
+func (l *look) sighting(k *sought, seen seen) (*dedup.Sighting, error) {
+	f, now := seen.marker, seen.clock.UnixMilli()
+	if f.Expiry == layout.Gone {
 		return nil, nil
 	}
 	if l.budget -= f.Size(); l.budget < 0 {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("the values of these markers have more than %d MiB together: look at fewer at once", mostBytes>>20)}
 	}
-	s := &dedup.Sighting{At: at, Clock: clock, Server: l.server, ExpiresMillis: f.Expiry}
-	if g.class == layout.Retry {
-		s.Marker = l.layout.Counter(g.key, g.id, f, now)
+	s := &dedup.Sighting{At: seen.at, Clock: seen.clock, Server: l.server, ExpiresMillis: f.Expiry}
+	if k.isCounter {
+		s.Marker = l.layout.Counter(k.key, k.id, f, now)
 	} else {
-		s.Marker = l.layout.Marker(g.key, l.layout.Decode(f), f.Expiry, now)
+		s.Marker = l.layout.Marker(k.key, l.layout.Decode(f), f.Expiry, now)
 	}
-	s.Key, s.ID = g.key, g.id
+	s.Key, s.ID = k.key, k.id
 	s.Type, s.Value = exact(f, &s.Marker)
-	return s, l.counted(g, s, now)
+	if k.hasRetry {
+		addRetry(s, k.retryKey, seen.counter)
+	}
+	return s, nil
 }
 
 // exact returns the type and the value to compare with, and none where the value was not read whole.
@@ -216,30 +143,19 @@ func exact(f layout.Fetched, m *dedup.Marker) (string, []byte) {
 	return "string", []byte(f.Value)
 }
 
-// counted adds the retry counter.
-func (l *look) counted(g *glance, s *dedup.Sighting, now int64) error {
-	if g.retry == nil {
-		return nil
-	}
-	f, err := answer(g.retry)
-	if err != nil {
-		return err
-	}
-	if err := g.lasts.Err(); err != nil {
-		return err
-	}
+// addRetry adds the retry counter to the sighting of its marker.
+func addRetry(s *dedup.Sighting, key string, f layout.Fetched) {
 	failures := int64(0)
-	if f.Expiry = l.expiry.absolute(g.lasts.Val(), now); f.Expiry != layout.Gone {
+	if f.Expiry != layout.Gone {
 		n, err := strconv.ParseInt(f.Value, 10, 64)
 		if err != nil || f.Problem != "" {
 			// Something else stands where the counter belongs.
-			return nil
+			return
 		}
 		failures = n
-		s.Retry = &dedup.RetryCounter{Key: g.retryKey, Value: f.Value, ExpiresMillis: f.Expiry}
+		s.Retry = &dedup.RetryCounter{Key: key, Value: f.Value, ExpiresMillis: f.Expiry}
 	}
 	s.Attempts = &failures
-	return nil
 }
 
 // Lookup returns the marker of the message with this id, or its retry counter where there is no marker. Redis has no
