@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -101,16 +100,8 @@ func rejections(headers map[string]any, queue string) int64 {
 
 // text returns a text or a whole number as text, and "" for anything else.
 func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	if n, ok := message.WholeField(v); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return ""
+	s, _ := message.TextField(v)
+	return s
 }
 
 // isTrue reads a flag, which the broker writes as 0 or 1.
