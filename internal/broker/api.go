@@ -15,6 +15,7 @@ import (
 
 	"dedup-dashboard/internal/outbound"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -151,11 +152,7 @@ func (a *api) request(ctx context.Context, path string, query url.Values) (*http
 
 // APIPath escapes each segment by itself, so that the vhost "/" becomes %2F. It must not be cleaned or joined later.
 func APIPath(segments ...string) string {
-	escaped := make([]string, len(segments))
-	for i, s := range segments {
-		escaped[i] = url.PathEscape(s)
-	}
-	return strings.Join(escaped, "/")
+	return text.Joined(segments, "/", url.PathEscape)
 }
 
 func decode(body io.Reader, v any) error {

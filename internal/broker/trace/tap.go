@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -13,6 +12,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -120,11 +120,7 @@ func (p *tap) readsAll() bool {
 
 // topicPattern lets an account read the trace of these queues alone.
 func topicPattern(queues []string) string {
-	quoted := make([]string, len(queues))
-	for i, name := range queues {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	return `^deliver\.(` + strings.Join(quoted, "|") + `)$`
+	return `^deliver\.(` + text.Joined(queues, "|", regexp.QuoteMeta) + `)$`
 }
 
 // isRefused reports whether the broker refused for lack of a permission.

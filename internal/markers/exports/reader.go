@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -218,11 +218,8 @@ func (r *Reader) nothing() string {
 	if len(r.queues) == 0 {
 		return "no series of the recipe " + r.program.name + " is there"
 	}
-	var names []string
-	for _, q := range slices.Sorted(slices.Values(r.queues)) {
-		names = append(names, shown(q))
-	}
-	return fmt.Sprintf("no series of the recipe %s is of the pipeline's queues; those that are there name %s: give queues in the configuration", r.program.name, strings.Join(names, ", "))
+	names := text.Joined(slices.Sorted(slices.Values(r.queues)), ", ", shown)
+	return fmt.Sprintf("no series of the recipe %s is of the pipeline's queues; those that are there name %s: give queues in the configuration", r.program.name, names)
 }
 
 func (r *Reader) all() []*instance {

@@ -196,7 +196,6 @@ func (r *rowAct) taken(ctx context.Context, image texts) error {
 	if now != nil {
 		return &ended{Result: dedup.Refused, Text: string(errTaken), Now: now}
 	}
-	var parts []string
 	var args []any
 	for _, c := range r.layout.IDs {
 		text := image[c.Name]
@@ -204,12 +203,11 @@ func (r *rowAct) taken(ctx context.Context, image texts) error {
 			return nil
 		}
 		args = append(args, *text)
-		parts = append(parts, r.d.Quote(c.Name)+" = "+r.d.Param(c, len(args)))
 	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
 	var n int
-	err = r.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+r.table()+" WHERE "+strings.Join(parts, " AND ")+" LIMIT 1) again", args...).Scan(&n)
+	err = r.tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT 1 FROM "+r.table()+" WHERE "+dialect.Equals(r.d, r.layout.IDs, 1)+" LIMIT 1) again", args...).Scan(&n)
 	if err != nil || n == 0 {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/markers/codec"
 	sqlstore "dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/text"
 )
 
 // texts are the columns of a row as exact text, nil for NULL.
@@ -156,10 +157,6 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 		return nil, err
 	}
 	columns := r.writable()
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = r.d.exact(c)
-	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
 	values := make([]sql.NullString, len(columns))
@@ -167,7 +164,7 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 	for i := range values {
 		targets[i] = &values[i]
 	}
-	err := r.tx.QueryRowContext(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+r.table()+" WHERE "+r.where(), r.key...).Scan(targets...)
+	err := r.tx.QueryRowContext(ctx, "SELECT "+text.Joined(columns, ", ", r.d.exact)+" FROM "+r.table()+" WHERE "+r.where(), r.key...).Scan(targets...)
 	if err != nil {
 		return nil, err
 	}
@@ -272,9 +269,5 @@ func (t texts) part(of texts) texts {
 
 // describeColumns lists columns for people.
 func describeColumns(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = codec.Printable(name)
-	}
-	return strings.Join(quoted, ", ")
+	return text.Joined(names, ", ", codec.Printable)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -215,13 +214,7 @@ func (r *rowAct) allColumns(ctx context.Context) error {
 const errTableChanged = rowRefusal("the columns of the table changed at this moment: nothing was done, try again")
 
 // where is the condition for the row by its primary key, whose values are the first arguments.
-func (r *rowAct) where() string {
-	parts := make([]string, len(r.layout.Key))
-	for i, c := range r.layout.Key {
-		parts[i] = r.d.Quote(c.Name) + " = " + r.d.Param(c, i+1)
-	}
-	return strings.Join(parts, " AND ")
-}
+func (r *rowAct) where() string { return dialect.Equals(r.d, r.layout.Key, 1) }
 
 func (r *rowAct) table() string { return r.layout.Table.Quoted(r.d) }
 
