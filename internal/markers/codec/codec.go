@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -316,6 +317,15 @@ func missing(err error, text, what string) error {
 		return fmt.Errorf("%s within the first %d bytes", what, ValueBytes)
 	}
 	return errors.New(what)
+}
+
+// PlainJSON writes texts as JSON, on one line and with <, > and & as they are.
+func PlainJSON[T []string | map[string]string | map[string]*string](texts T) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(texts) // texts always encode
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
 // Printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.

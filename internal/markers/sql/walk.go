@@ -153,7 +153,7 @@ func (w *walk) step(ctx context.Context) error {
 }
 
 // keyTexts copies a key: its bytes are overwritten by the next row.
-func keyTexts(key []sql.RawBytes) []string {
+func keyTexts[T ~[]byte | ~string](key []T) []string {
 	texts := make([]string, len(key))
 	for i, v := range key {
 		texts[i] = string(v)

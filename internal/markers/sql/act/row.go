@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -225,14 +224,7 @@ func (r *rowAct) unchanged(columns texts, expression func(dialect.Column) string
 }
 
 // json writes the columns as an object of column to text or null.
-func (t texts) json() []byte {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	// Strings and nulls always encode.
-	_ = encoder.Encode(t)
-	return []byte(strings.TrimSuffix(out.String(), "\n"))
-}
+func (t texts) json() []byte { return codec.PlainJSON(map[string]*string(t)) }
 
 // readTexts reads what json wrote.
 func readTexts(value []byte) (texts, error) {
