@@ -93,9 +93,9 @@ func TestTheFailureRateIsSaidAsItIsComputed(t *testing.T) {
 	}
 }
 
-// TestTheTableOfSourcesIsWhatTheCodeRefuses compares docs/figures.md with the presets and with what the sources refuse.
+// TestTheTableOfSourcesIsWhatTheCodeRefuses compares docs/stores.md with the presets and with what the sources refuse.
 func TestTheTableOfSourcesIsWhatTheCodeRefuses(t *testing.T) {
-	doc, err := os.ReadFile("../docs/figures.md")
+	doc, err := os.ReadFile("../docs/stores.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestTheTableOfSourcesIsWhatTheCodeRefuses(t *testing.T) {
 			row += " " + word + " |"
 		}
 		if !strings.Contains(string(doc), row+"\n") {
-			t.Errorf("docs/figures.md lacks the line %s", row)
+			t.Errorf("docs/stores.md lacks the line %s", row)
 		}
 	}
 }

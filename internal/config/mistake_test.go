@@ -21,7 +21,7 @@ pipelines:
 		{"a wrong preset of a table", sqlStore, "sql-status-code", "sql-status", `stores[0].preset: "sql-status" is not known`},
 		{"a wrong preset with other fields of its kind", minimal, "redis-text-status,", `redis-magic, match: "a:*", ttl: {processing: 30s, done: 1h},`, `stores[0].preset: "redis-magic" is not known: use one of`},
 		{"no preset and no kind", minimal, "preset: redis-text-status, ", "", "stores[0].preset: is missing"},
-		{"a wrong kind", minimal, "redis-text-status,", "redis-text-status, kind: redis-hash,", `stores[0].kind: "redis-hash" is not known`},
+		{"a wrong kind", minimal, "redis-text-status,", "redis-text-status, kind: redis-set,", `stores[0].kind: "redis-set" is not known`},
 		{"an unset variable in a broker", minimal, "hunter2", "{env: SURELY_NOT_SET}", "brokers[0].password: environment variable SURELY_NOT_SET is not set"},
 		{"an unset variable in an account that acts", minimal, "hunter2", `hunter2, act: {amqp_url: "amqp://127.0.0.1/", username: mover, password: {env: SURELY_NOT_SET}}`, "brokers[0].act.password: environment variable SURELY_NOT_SET is not set"},
 		{"an unset variable in a store", minimal, `"redis://127.0.0.1:6379/0"`, "{env: SURELY_NOT_SET}", "stores[0].redis.url: environment variable SURELY_NOT_SET is not set"},

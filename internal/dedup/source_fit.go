@@ -47,6 +47,8 @@ func (s Scheme) refusesHits() string {
 		return "a lock keeps no marker of what is done, so that what meets it is no duplicate"
 	case s.Business:
 		return "deliveries of this scheme move a business row on, and what they met does not show"
+	case s.HasStore() && !s.Notifies() && !s.CountsStatements():
+		return "the store tells neither of questions nor of statements"
 	case s.Notifies() && s.OnInFlight == "wait":
 		return "consumers of this scheme wait for work in flight and ask again, so that questions are no deliveries"
 	case s.CountsStatements() && (s.OnInFlight == "wait" && !s.Transactional || s.OnFailed == "run"):

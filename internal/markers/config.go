@@ -46,6 +46,8 @@ type Config struct {
 	ID string `yaml:"id"`
 	// Underived says that an id which the YAML leaves to Match does not follow from it. UnmarshalYAML sets it.
 	Underived bool `yaml:"-"`
+	// Fields says which fields of a hash tell what of a marker of kind redis-hash.
+	Fields Fields `yaml:"fields"`
 	// Key says how keys are encoded. Match, Exclude, ID and Retry.Match speak of keys after decoding.
 	Key   codec.Key   `yaml:"key"`
 	Value codec.Value `yaml:"value"`
@@ -99,6 +101,16 @@ type Redis struct {
 	KeyFile  string `yaml:"key_file"`
 	// ServerName is the name that the server's certificate must carry; empty means the host of the URL.
 	ServerName string `yaml:"server_name"`
+}
+
+// Fields names the fields of a hash that is a marker. No other field is read by a pass; Time and Owner may be empty.
+type Fields struct {
+	Status string `yaml:"status"`
+	// Time holds since when the marker is in its state, in TimeUnit since 1970: s or ms.
+	Time     string `yaml:"time"`
+	TimeUnit string `yaml:"time_unit"`
+	// Owner names the consumer that wrote the marker.
+	Owner string `yaml:"owner"`
 }
 
 // TTL holds the times to live that consumers set. Done markers are recognised by a remaining life above Processing, and
@@ -163,29 +175,13 @@ func (c *Config) inOneTransaction(named map[string]any) {
 
 // WithDefaults fills the fields that have a sound default in every scheme.
 func (c Config) WithDefaults() Config {
-	d := defaultSweep()
 	if c.Kind == SQLTable {
-		d = sqlSweep()
 		c.InsertSettle = cmp.Or(c.InsertSettle, defaultInsertSettle)
 	}
-	if c.Sweep.Duty == 0 {
-		c.Sweep.Duty = d.Duty
-	}
-	if c.Sweep.Count == 0 {
-		c.Sweep.Count = d.Count
-	}
-	if c.Sweep.Every == 0 {
-		c.Sweep.Every = d.Every
-	}
-	if c.Key.Codec == "" {
-		c.Key.Codec = codec.Raw
-	}
-	if c.Value.Codec == "" {
-		c.Value.Codec = codec.Raw
-	}
-	if c.Value.TimeUnit == "" {
-		c.Value.TimeUnit = codec.Millis
-	}
+	d := defaultSweep(c.Kind)
+	c.Sweep.Duty, c.Sweep.Count, c.Sweep.Every = cmp.Or(c.Sweep.Duty, d.Duty), cmp.Or(c.Sweep.Count, d.Count), cmp.Or(c.Sweep.Every, d.Every)
+	c.Key.Codec, c.Value.Codec = cmp.Or(c.Key.Codec, codec.Raw), cmp.Or(c.Value.Codec, codec.Raw)
+	c.Value.TimeUnit = cmp.Or(c.Value.TimeUnit, codec.Millis)
 	return c
 }
 
@@ -193,14 +189,13 @@ func (c Config) WithDefaults() Config {
 const (
 	// RedisString keeps each marker in a Redis string of its own.
 	RedisString = "redis-string"
+	// RedisHash keeps each marker in a Redis hash of its own.
+	RedisHash = "redis-hash"
 	// RedisLock holds locks: a Redisson hash, or a string with a token, for as long as a message is being worked on.
 	RedisLock = "redis-lock"
 	// SQLTable keeps each marker in a row of a table.
 	SQLTable = "sql-table"
 )
-
-// kindNames returns the kinds of stores, sorted.
-func kindNames() []string { return []string{RedisLock, RedisString, SQLTable} }
 
 // defaultInsertSettle is how long after an INSERT its row is counted, unless the configuration says otherwise.
 const defaultInsertSettle = time.Minute

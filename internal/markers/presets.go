@@ -1,6 +1,7 @@
 package markers
 
 import (
+	"cmp"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -24,7 +25,8 @@ func Preset(name string) (Config, bool) {
 	for _, p := range presets() {
 		if p.name == name {
 			c := p.fill()
-			c.Preset = name
+			c.Preset, c.Sweep = name, defaultSweep(c.Kind)
+			c.Key.Codec, c.Value.Codec = cmp.Or(c.Key.Codec, codec.Raw), cmp.Or(c.Value.Codec, codec.Raw)
 			return c, true
 		}
 	}
@@ -44,6 +46,7 @@ func redisPresets() []preset {
 	return []preset{
 		{"redis-json-status", redisJSONStatus},
 		{"redis-text-status", redisTextStatus},
+		{"redis-hash-status", redisHashStatus},
 		{"redis-presence", redisPresence},
 		{"redis-flag", redisFlag},
 		{"redis-timestamp", redisTimestamp},
@@ -58,7 +61,6 @@ func redisTextStatus() Config {
 	return Config{
 		Kind:  RedisString,
 		Match: "msg:*", Exclude: []string{"msg:dedup:*", "msg:processed:*"}, ID: `^msg:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
@@ -66,8 +68,7 @@ func redisTextStatus() Config {
 		// The failed SETNX of a redelivery is nacked with requeue: it loops while the marker lives.
 		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with one SETNX of its marker.
-		Ask:   "SETNX",
-		Sweep: defaultSweep(),
+		Ask: "SETNX",
 	}
 }
 
@@ -77,15 +78,29 @@ func redisJSONStatus() Config {
 	return Config{
 		Kind:  RedisString,
 		Match: "msg:dedup:*", ID: `^msg:dedup:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.JSON, Path: "$.status", Time: "$.time", TimeUnit: codec.Seconds},
+		Value:  codec.Value{Codec: codec.JSON, Path: "$.status", Time: "$.time", TimeUnit: codec.Seconds},
 		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"success"}},
 		Mark:   "before",
 		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
 		// Consumers decode the bare word processing as JSON, fail, and nack with requeue.
 		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with one GET of its marker.
-		Ask:   "GET",
-		Sweep: defaultSweep(),
+		Ask: "GET",
+	}
+}
+
+// redisHashStatus: HSETNX idempotency:{id} status processing, HSET at and consumer, EXPIRE 300, later HSET status done and at, EXPIRE
+// 86400; a failure deletes the hash.
+func redisHashStatus() Config {
+	return Config{
+		Kind:  RedisHash,
+		Match: "idempotency:*", ID: `^idempotency:(.+)$`,
+		Fields: Fields{Status: "status", Time: "at", TimeUnit: codec.Millis, Owner: "consumer"},
+		States: map[dedup.State][]string{dedup.Processing: {"processing"}, dedup.Done: {"done"}},
+		Mark:   "before",
+		TTL:    TTL{Processing: 300 * time.Second, Done: 24 * time.Hour},
+		// The failed HSETNX of a redelivery is nacked with requeue.
+		OnInFlight: "nack", OnFail: "delete", Acks: acksEach,
 	}
 }
 
@@ -93,15 +108,13 @@ func redisJSONStatus() Config {
 // shop's own, so that there is none to begin with.
 func redisPresence() Config {
 	return Config{
-		Kind: RedisString,
-		ID:   `^(.+)$`,
-		Key:  codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
+		Kind:   RedisString,
+		ID:     `^(.+)$`,
 		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		// A delivery that finds the key is acked, whatever became of the one before; nothing deletes the key.
 		OnInFlight: "ack", OnFail: "keep",
-		Ask:   "SETNX",
-		Sweep: defaultSweep(),
+		Ask: "SETNX",
 	}
 }
 
@@ -110,15 +123,13 @@ func redisFlag() Config {
 	return Config{
 		Kind:  RedisString,
 		Match: "msg:processed:*", ID: `^msg:processed:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw},
 		States: map[dedup.State][]string{dedup.Done: {"1"}},
 		Mark:   "after",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// Nothing marks a message in flight, so nothing can be hit; a failure leaves no marker.
 		OnFail: "delete", Acks: acksEach,
 		// Each delivery begins with hasKey, which is EXISTS.
-		Ask:   "EXISTS",
-		Sweep: defaultSweep(),
+		Ask: "EXISTS",
 	}
 }
 
@@ -127,14 +138,13 @@ func redisTimestamp() Config {
 	return Config{
 		Kind:  RedisString,
 		Match: "dedup:*", ID: `^dedup:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Raw, Time: codec.WholeValue, TimeUnit: codec.Millis},
+		Value:  codec.Value{Time: codec.WholeValue, TimeUnit: codec.Millis},
 		States: map[dedup.State][]string{dedup.Present: {codec.AnyValue}},
 		Mark:   "before",
 		TTL:    TTL{Done: 24 * time.Hour},
 		// A delivery that finds the key is acked, even when the one before it crashed.
 		OnInFlight: "ack", OnFail: "delete", Acks: acksEach,
-		Ask:   "SET",
-		Sweep: defaultSweep(),
+		Ask: "SET",
 	}
 }
 
@@ -144,11 +154,10 @@ func redissonLock() Config {
 	return Config{
 		Kind:  RedisLock,
 		Match: "lock:msg:*", ID: `^lock:msg:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Redisson},
+		Value:      codec.Value{Codec: codec.Redisson},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
-		Sweep: defaultSweep(),
 	}
 }
 
@@ -157,14 +166,17 @@ func redisTokenLock() Config {
 	return Config{
 		Kind:  RedisLock,
 		Match: "lock:order_pay:*", ID: `^lock:order_pay:(.+)$`,
-		Key: codec.Key{Codec: codec.Raw}, Value: codec.Value{Codec: codec.Token},
+		Value:      codec.Value{Codec: codec.Token},
 		Mark:       "before",
 		TTL:        TTL{Processing: 30 * time.Second},
 		OnInFlight: "ack", OnFail: "delete",
-		Sweep: defaultSweep(),
 	}
 }
 
-func defaultSweep() pace.Sweep {
+// defaultSweep is what a walk over a store of a kind may cost by default.
+func defaultSweep(kind string) pace.Sweep {
+	if kind == SQLTable {
+		return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
+	}
 	return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, MaxBytesPerSecond: 8 << 20, Count: 100, Every: 10 * time.Second}
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/pace"
 )
 
 // The presets of kind sql-table.
@@ -34,7 +33,7 @@ func sqlStatusCode() Config {
 			Created: "created_at", Updated: "updated_at", AutoIncrement: "id",
 		},
 		States: map[dedup.State][]string{dedup.Processing: {"0"}, dedup.Done: {"1"}, dedup.Failed: {"2"}},
-		Mark:   "before", OnInFlight: "ack", OnFail: "ack", InsertFirst: true, Acks: acksEach, Sweep: sqlSweep(),
+		Mark:   "before", OnInFlight: "ack", OnFail: "ack", InsertFirst: true, Acks: acksEach,
 	}
 }
 
@@ -47,7 +46,7 @@ func sqlStatusName() Config {
 			ID: ColumnList{"message_id"}, BusinessKey: "biz_id", Status: "status", Created: "create_time", AutoIncrement: "id",
 		},
 		States: map[dedup.State][]string{dedup.Processing: {"PROCESSING"}, dedup.Done: {"SUCCESS"}, dedup.Failed: {"FAILED"}},
-		Mark:   "before", OnInFlight: "ack", OnFail: "keep", InsertFirst: true, Acks: acksEach, Sweep: sqlSweep(),
+		Mark:   "before", OnInFlight: "ack", OnFail: "keep", InsertFirst: true, Acks: acksEach,
 	}
 }
 
@@ -58,7 +57,7 @@ func sqlUniqueRow() Config {
 		Kind: SQLTable, SQL: SQL{Driver: MySQL}, Table: "t_points",
 		Columns: Columns{ID: ColumnList{"order_id"}, Created: "create_time"},
 		// No delivery ever meets a row in flight, so that on_inflight has nothing to say.
-		Mark: "after", OnFail: "delete", Transactional: true, Acks: acksEach, Sweep: sqlSweep(),
+		Mark: "after", OnFail: "delete", Transactional: true, Acks: acksEach,
 	}
 }
 
@@ -70,11 +69,6 @@ func sqlStateMachine() Config {
 		Columns:    Columns{ID: ColumnList{"order_id"}, Status: "status", Updated: "updated_at"},
 		StuckAfter: 15 * time.Minute,
 		// A delivery that comes too late finds the row beyond its step: it fails and is requeued.
-		Mark: "after", OnInFlight: "nack", OnFail: "keep", Acks: acksEach, Sweep: sqlSweep(),
+		Mark: "after", OnInFlight: "nack", OnFail: "keep", Acks: acksEach,
 	}
-}
-
-// sqlSweep is what a walk over a table may cost by default.
-func sqlSweep() pace.Sweep {
-	return pace.Sweep{Duty: 0.05, MaxKeysPerSecond: 100_000, Count: 5000, Every: 10 * time.Second}
 }

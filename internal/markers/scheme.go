@@ -24,18 +24,17 @@ const (
 )
 
 // Scheme returns what the configuration says of the store's consumers.
-func (c Config) Scheme() dedup.Scheme { return c.WithDefaults().scheme() }
-
-// scheme returns what the configuration says of the store's consumers.
-func (c Config) scheme() dedup.Scheme {
-	if c.Kind == SQLTable {
-		return c.sqlScheme()
-	}
+func (c Config) Scheme() dedup.Scheme {
+	c = c.WithDefaults()
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
-		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp,
-		States: c.Shows(), Ask: c.Ask, Lock: c.Kind == RedisLock, AcksEach: c.Acks == acksEach,
+		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp, AcksEach: c.Acks == acksEach,
 	}
+	if c.Kind == SQLTable {
+		c.sayOfTable(&s)
+		return s
+	}
+	s.States, s.Ask, s.Lock = c.Shows(), c.Ask, c.Kind == RedisLock
 	s.Blind = blind(s)
 	return s
 }

@@ -111,13 +111,10 @@ func (c Config) StatesByStatus() map[string]dedup.State {
 	return states
 }
 
-func (c Config) sqlScheme() dedup.Scheme {
-	s := dedup.Scheme{
-		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
-		Transactional: c.Transactional, Business: c.Machine() || c.Preset == PresetStateMachine,
-		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, StuckAfter: c.StuckAfter, GiveUp: c.Retry.GiveUp, InsertFirst: c.InsertFirst,
-		AcksEach: c.Acks == acksEach, DatesClaim: c.Mark == "before" && c.Columns.Updated == "",
-	}
+// sayOfTable adds to a scheme what only a table can say.
+func (c Config) sayOfTable(s *dedup.Scheme) {
+	s.Transactional, s.Business = c.Transactional, c.Machine() || c.Preset == PresetStateMachine
+	s.StuckAfter, s.InsertFirst, s.DatesClaim = c.StuckAfter, c.InsertFirst, c.Mark == "before" && c.Columns.Updated == ""
 	shown := map[dedup.State]bool{}
 	for _, state := range c.StatesByStatus() {
 		shown[state] = true
@@ -136,5 +133,4 @@ func (c Config) sqlScheme() dedup.Scheme {
 	case c.Transactional:
 		s.Blind = "marker and work are written in one transaction: while it runs no one else sees the row, and when it fails the row is gone"
 	}
-	return s
 }

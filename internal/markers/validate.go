@@ -24,15 +24,15 @@ func (e *FieldError) Error() string { return e.Path + ": " + e.Text }
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 // misnamed says that the preset or the kind is one that we do not know; nil when both are known.
-func (c Config) misnamed() error {
+func (c Config) misnamed(kinds []string) error {
 	_, known := Preset(c.Preset)
 	switch {
 	case c.Preset != "" && !known:
 		return &FieldError{Path: "preset", Text: fmt.Sprintf("%q is not known: use one of %s", c.Preset, strings.Join(PresetNames(), ", "))}
 	case c.Kind == "":
-		return &FieldError{Path: "preset", Text: "is missing: use one of " + strings.Join(PresetNames(), ", ") + "; or write a kind (" + strings.Join(kindNames(), ", ") + ") and all of its fields"}
-	case !slices.Contains(kindNames(), c.Kind):
-		return &FieldError{Path: "kind", Text: fmt.Sprintf("%q is not known: use one of %s, or a preset and no kind", c.Kind, strings.Join(kindNames(), ", "))}
+		return &FieldError{Path: "preset", Text: "is missing: use one of " + strings.Join(PresetNames(), ", ") + "; or write a kind (" + strings.Join(kinds, ", ") + ") and all of its fields"}
+	case !slices.Contains(kinds, c.Kind):
+		return &FieldError{Path: "kind", Text: fmt.Sprintf("%q is not known: use one of %s, or a preset and no kind", c.Kind, strings.Join(kinds, ", "))}
 	}
 	return nil
 }
@@ -40,22 +40,22 @@ func (c Config) misnamed() error {
 // Problems collects what is wrong with a store's description.
 type Problems []error
 
-// Begin checks what every kind has. Where it is not ok, the preset or the kind is not known, so that nothing else can be asked of the store.
-func (p *Problems) Begin(c Config) (ok bool) {
+// Begin checks what every kind has. Where it is not ok, the preset or the kind is none of those known, so that nothing else can be asked of the store.
+func (p *Problems) Begin(c Config, kinds []string) (ok bool) {
 	if !namePattern.MatchString(c.Name) {
 		p.Add("name", "%q is not a name: use lower-case letters, digits, dot, dash and underscore", c.Name)
 	}
-	text := c.misnamed()
+	text := c.misnamed(kinds)
 	if text != nil {
 		*p = append(*p, text)
 	}
 	return text == nil
 }
 
-// Unasked refuses the settings of asking and of notifications for all kinds but redis-string.
-func (p *Problems) Unasked(c Config) {
-	if c.Ask != "" {
-		p.Add("ask", "is for kind %s: leave it out", RedisString)
+// OnlyFor refuses a setting of another kind.
+func (p *Problems) OnlyFor(kind, path string, set bool) {
+	if set {
+		p.Add(path, "is for kind %s: leave it out", kind)
 	}
 }
 

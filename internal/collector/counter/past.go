@@ -171,7 +171,7 @@ func (p *Past) Refresh(ctx context.Context, now time.Time) {
 				return
 			}
 			for _, ch := range changes {
-				gains.gains[Key(metric, ch.Labels)] = sample.Increase{Delta: ch.Delta, Covered: p.covered(ch, w), At: ch.To, Known: true}
+				gains.gains[Key(metric, ch.Labels)] = sample.Increase{Delta: ch.Delta, Covered: p.covered(ch), At: ch.To, Known: true}
 			}
 		}
 		gains.took = time.Since(began)
@@ -181,7 +181,7 @@ func (p *Past) Refresh(ctx context.Context, now time.Time) {
 
 // covered is the part of a window that a change has data for: without the time before its first sample and the time
 // in which the dashboard was not running.
-func (p *Past) covered(ch series.Change, w time.Duration) time.Duration {
+func (p *Past) covered(ch series.Change) time.Duration {
 	covered := ch.To.Sub(ch.From)
 	if !p.gapFrom.IsZero() && ch.From.Before(p.gapTo) && ch.To.After(p.gapFrom) {
 		from, to := ch.From, p.gapTo
@@ -190,10 +190,8 @@ func (p *Past) covered(ch series.Change, w time.Duration) time.Duration {
 		}
 		covered -= to.Sub(from)
 	}
-	return clampDuration(covered, 0, w)
+	return max(covered, 0)
 }
-
-func clampDuration(d, low, high time.Duration) time.Duration { return min(max(d, low), high) }
 
 // Span is the part of a window that the history holds of any counter at all.
 func (p *Past) Span(w time.Duration) time.Duration {

@@ -71,12 +71,12 @@ func (r *recall) gains(now time.Time, w time.Duration, b *Book) map[string]sampl
 			continue
 		}
 		if t.first.After(start) {
-			out[key] = sample.Increase{Delta: last.totals[t.index], Covered: min(to.Sub(t.zero), w), At: to, Known: true}
+			out[key] = sample.Increase{Delta: last.totals[t.index], Covered: to.Sub(t.zero), At: to, Known: true}
 			continue
 		}
 		for _, round := range r.rounds[max(0, first):] {
 			if t.index < len(round.totals) && !math.IsNaN(round.totals[t.index]) {
-				out[key] = sample.Increase{Delta: last.totals[t.index] - round.totals[t.index], Covered: min(to.Sub(round.at), w), At: to, Known: true}
+				out[key] = sample.Increase{Delta: last.totals[t.index] - round.totals[t.index], Covered: to.Sub(round.at), At: to, Known: true}
 				break
 			}
 		}

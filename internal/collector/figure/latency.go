@@ -71,7 +71,7 @@ func (s Latency) quantile(q, n float64) dedup.Figure {
 
 func (s Latency) figure(v, n float64, formula string) dedup.Figure {
 	f := dedup.Exact(dedup.Measured, dedup.Seconds, v, s.At, s.Source)
-	f.Window, f.Covered, f.N, f.Formula = s.Window, min(s.Covered, s.Window), n, formula
+	f.Window, f.Covered, f.N, f.Formula = s.Window, s.Covered, n, formula
 	return f
 }
 

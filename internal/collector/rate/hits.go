@@ -63,6 +63,9 @@ func OfHits(f dedup.Figure, h estimate.Hits, proven bool) HitsResult {
 		return HitsResult{Rate: f}
 	}
 	f.Low, f.Value, f.High, f.N = low, likely, high, math.Round((h.Messages[0]+h.Messages[1])/2)
+	if math.IsInf(h.Messages[1], 1) { // acks were lost, and nothing says how many
+		f.N = h.Messages[0]
+	}
 	f.Hits = likely * f.N
 	out := HitsResult{Told: true, Hits: h}
 	switch width := f.High - f.Low; {

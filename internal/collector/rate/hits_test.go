@@ -227,3 +227,14 @@ func TestTheShareOfHitsHoldsTheTruthWithinItsBounds(t *testing.T) {
 		t.Error("a share of nothing")
 	}
 }
+
+func TestLostAcksThatNobodyCountedLeaveTheMessagesThatWere(t *testing.T) {
+	met := estimate.Hits{Hits: [2]float64{0, 12}, Messages: [2]float64{600, math.Inf(1)}}
+	got := OfHits(dedup.Figure{Window: time.Minute}, met, false)
+	if f := got.Rate; f.N != 600 || f.Low != 0 || f.High != 0.02 {
+		t.Errorf("[%v, %v] of %v messages, want [0, 0.02] of 600", f.Low, f.High, f.N)
+	}
+	if f := got.Messages(got.Rate); f.Value != 600 {
+		t.Errorf("%v messages, want 600", f.Value)
+	}
+}

@@ -92,7 +92,7 @@ func (s Reported) figure(unit dedup.Unit, v, n float64, note string) dedup.Figur
 	f := dedup.Exact(dedup.Measured, unit, v, time.Time{}, ReportedSource)
 	f.Window, f.N, f.Why = s.Window, n, note
 	for _, g := range s.Outcomes {
-		f.Covered = max(f.Covered, min(g.Covered, s.Window))
+		f.Covered = max(f.Covered, g.Covered)
 		if g.At.After(f.At) {
 			f.At = g.At
 		}

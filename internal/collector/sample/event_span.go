@@ -29,6 +29,6 @@ func SpanOf(readings []EventReading, window time.Duration) (EventSpan, bool) {
 // Figure returns a figure of the span.
 func (s EventSpan) Figure(q dedup.Quality, u dedup.Unit, v, n float64, source, formula string) dedup.Figure {
 	f := dedup.Exact(q, u, v, s.To.At, source)
-	f.Window, f.Covered, f.N, f.Formula = s.Window, min(s.To.At.Sub(s.From.At), s.Window), n, formula
+	f.Window, f.Covered, f.N, f.Formula = s.Window, s.To.At.Sub(s.From.At), n, formula
 	return f
 }

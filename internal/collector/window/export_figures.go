@@ -72,7 +72,7 @@ func (e exportFigures) estimate(w time.Duration, live rate.LiveResult) dedup.Fig
 		f.Why = "nothing that consumers handle was read since " + text.Clock(r.To, e.view.Now)
 		return f
 	}
-	f.Covered, f.At = min(r.Covered, w), r.To
+	f.Covered, f.At = r.Covered, r.To
 	switch over := -(r.Sent + r.Band + r.Unsure); {
 	case !exact && e.store.Disturbed.After(r.From):
 		f.Why = e.store.DisturbedWhy + text.UntilAbout(e.store.Disturbed.Add(w), e.view.Now)

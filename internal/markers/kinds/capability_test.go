@@ -11,6 +11,7 @@ func TestTheSchemeOfEachPresetCanDoWhatItsKindCan(t *testing.T) {
 	type abilities struct{ notifies, expires, failures, inserts, statements bool }
 	want := map[string]abilities{
 		markers.RedisString: {notifies: true, expires: true},
+		markers.RedisHash:   {expires: true},
 		markers.RedisLock:   {expires: true},
 		markers.SQLTable:    {failures: true, inserts: true, statements: true},
 	}

@@ -54,7 +54,7 @@ func TestAnIDThatIsNotWrittenFollowsFromAMatchThatIs(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", preset, err)
 		}
-		if cfg.Kind == "redis-lock" && cfg.Value.Codec == "redisson" {
+		if cfg.Kind == "redis-hash" || cfg.Value.Codec == "redisson" {
 			rdb.HSet(t.Context(), "mail:sent:7", "client:1", 1)
 		} else {
 			rdb.Set(t.Context(), "mail:sent:7", "1", time.Minute)

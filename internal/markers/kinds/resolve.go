@@ -44,7 +44,7 @@ func Resolve(stores []markers.Config) ([]markers.Config, []error) {
 	for i := range stores {
 		for j := i + 1; j < len(stores); j++ {
 			if a := sql.Place(stores[i]); a != "" && a == sql.Place(stores[j]) {
-				open = append(open, sqlOverlap(stores, i, j))
+				open = append(open, overlap(stores, i, j, [2]string{fieldTable, fieldTable}, [2]string{stores[i].Table, stores[j].Table}))
 			}
 			if a, b := redis.Database(stores[i]), redis.Database(stores[j]); a == "" || a != b {
 				continue
@@ -58,8 +58,7 @@ func Resolve(stores []markers.Config) ([]markers.Config, []error) {
 					case b.Specific < a.Specific:
 						settled[j].Yields = append(settled[j].Yields, a.Yield(b.Field, stores[i].Name))
 					default:
-						open = append(open, &Overlap{Stores: [2]int{i, j}, Fields: [2]string{a.Field, b.Field},
-							Patterns: [2]string{a.Text, b.Text}, names: [2]string{stores[i].Name, stores[j].Name}})
+						open = append(open, overlap(stores, i, j, [2]string{a.Field, b.Field}, [2]string{a.Text, b.Text}))
 					}
 				}
 			}
@@ -68,8 +67,6 @@ func Resolve(stores []markers.Config) ([]markers.Config, []error) {
 	return settled, open
 }
 
-// sqlOverlap is the error of two stores that read the same table.
-func sqlOverlap(stores []markers.Config, i, j int) *Overlap {
-	a, b := stores[i], stores[j]
-	return &Overlap{Stores: [2]int{i, j}, Fields: [2]string{fieldTable, fieldTable}, Patterns: [2]string{a.Table, b.Table}, names: [2]string{a.Name, b.Name}}
+func overlap(stores []markers.Config, i, j int, fields, patterns [2]string) *Overlap {
+	return &Overlap{Stores: [2]int{i, j}, Fields: fields, Patterns: patterns, names: [2]string{stores[i].Name, stores[j].Name}}
 }

@@ -25,6 +25,7 @@ func TestEachRedisPresetSaysHowItsConsumersWork(t *testing.T) {
 	}{
 		"redis-text-status": {"redis-string", "before", "nack", "delete", 300 * time.Second, day, []dedup.State{dedup.Processing, dedup.Done}, false, ""},
 		"redis-json-status": {"redis-string", "before", "nack", "delete", 300 * time.Second, day, []dedup.State{dedup.Processing, dedup.Done}, false, ""},
+		"redis-hash-status": {"redis-hash", "before", "nack", "delete", 300 * time.Second, day, []dedup.State{dedup.Processing, dedup.Done}, false, ""},
 		"redis-presence":    {"redis-string", "before", "ack", "keep", 0, 0, []dedup.State{dedup.Present}, false, "looks like one that was done"},
 		"redis-flag":        {"redis-string", "after", "", "delete", 0, day, []dedup.State{dedup.Done}, false, "leaves no trace"},
 		"redis-timestamp":   {"redis-string", "before", "ack", "delete", 0, day, []dedup.State{dedup.Present}, false, "looks like one that was done"},
@@ -131,7 +132,7 @@ func TestAFailedMarkerIsTreatedLikeOneInFlightUnlessTheConfigurationSaysOtherwis
 }
 
 func TestAPresetOfAMarkerSaysThatEachDeliveryIsSettledBeforeTheNext(t *testing.T) {
-	each := map[string]bool{"redis-json-status": true, "redis-text-status": true, "redis-flag": true, "redis-timestamp": true,
+	each := map[string]bool{"redis-json-status": true, "redis-hash-status": true, "redis-text-status": true, "redis-flag": true, "redis-timestamp": true,
 		"sql-status-code": true, "sql-status-name": true, "sql-unique-row": true, "sql-state-machine": true}
 	for _, name := range markers.PresetNames() {
 		for acks, want := range map[string]bool{"as the preset": each[name], "each": true, "batch": false} {

@@ -12,24 +12,21 @@ import (
 // (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate
 // while others are in use. Another name of the same server is not found.
 func CommandSharers(store markers.Config, all []markers.Config) []string {
-	server := address(store)
-	if store.Kind != markers.RedisString || store.Ask == "" || server == "" {
-		return nil
-	}
+	at := asked(store)
 	var names []string
 	for _, other := range all {
-		if other.Name != store.Name && other.Kind == markers.RedisString && other.Ask == store.Ask && address(other) == server {
+		if at != "" && other.Name != store.Name && asked(other) == at {
 			names = append(names, other.Name)
 		}
 	}
 	return names
 }
 
-// address names the server that the store is in, without its database; empty when the URL cannot be read.
-func address(c markers.Config) string {
+// asked names the server that the consumers of a store ask, without its database, and the command; empty where there is none, or the URL cannot be read.
+func asked(c markers.Config) string {
 	place := redis.Database(c)
-	if i := strings.LastIndexByte(place, '/'); i >= 0 {
-		return place[:i]
+	if i := strings.LastIndexByte(place, '/'); i >= 0 && c.Kind == markers.RedisString && c.Ask != "" {
+		return place[:i] + " " + c.Ask
 	}
 	return ""
 }

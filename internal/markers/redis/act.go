@@ -46,11 +46,11 @@ type actor struct {
 }
 
 // OpenActor returns what changes the markers of the store, nil without an error where the configuration has no account to act with.
-func OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, error) {
+func (k Kind) OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, error) {
 	if c.Act.Redis.URL.IsZero() {
 		return nil, nil
 	}
-	l, err := layout.New(c)
+	l, err := layout.New(c, k.Form)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s for acting: %w", c.Name, err)
 	}

@@ -185,7 +185,7 @@ func (s *session) marker(r reading) dedup.Marker {
 // fetched turns a reading into what the watching side decodes.
 func (s *session) fetched(r reading, class layout.Class) layout.Fetched {
 	f := layout.Fetched{Value: r.value, Expiry: r.expires}
-	switch wantHash := s.layout.Reads == layout.ReadHash && class == layout.Marker; {
+	switch wantHash := s.layout.Form.Hash && class == layout.Marker; {
 	case r.kind == typeHash && wantHash:
 		f.Cut, f.Fields = r.fields == nil, flat(r.fields)
 	case wantHash:

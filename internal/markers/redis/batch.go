@@ -6,7 +6,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
@@ -39,8 +38,7 @@ func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) 
 	for len(b.answers) < len(keys) {
 		rest := keys[len(b.answers):]
 		err := b.exec(ctx, conn, rest[:min(len(rest), maxPipeline)])
-		if client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry {
-			b.command = client.RemainingExpiry
+		if b.outdated(err) {
 			continue
 		}
 		if err != nil {
@@ -48,6 +46,15 @@ func (b *expiryBatch) ask(ctx context.Context, conn *redis.Conn, keys []string) 
 		}
 	}
 	return b.answers, nil
+}
+
+// outdated turns to the command of older servers, once.
+func (b *expiryBatch) outdated(err error) bool {
+	old := client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry
+	if old {
+		b.command = client.RemainingExpiry
+	}
+	return old
 }
 
 func (b *expiryBatch) exec(ctx context.Context, conn *redis.Conn, keys []string) error {
@@ -76,73 +83,58 @@ func (b *expiryBatch) absolute(answer, now int64) int64 {
 	return answer
 }
 
-// fewFields is how many fields of a hash are asked for at least; a small hash is answered whole.
-const fewFields = 16
-
-// readCommand asks for the value of an item in the way that its layout reads it.
-func readCommand(ctx context.Context, r layout.Reads, i item) redis.Cmder {
-	switch {
-	case i.retry || r == layout.ReadString:
-		return redis.NewStringCmd(ctx, "getrange", i.key, 0, codec.ValueBytes-1)
-	case r == layout.ReadHash:
-		return redis.NewScanCmd(ctx, nil, "hscan", i.key, 0, "count", fewFields)
-	}
-	return redis.NewStatusCmd(ctx, "type", i.key)
+// asked is a question that a pipeline puts to the server.
+type asked struct {
+	layout.Question
+	*redis.Cmd
 }
 
-// answer turns the answer to a command of reads into a value.
-func answer(cmd redis.Cmder) (layout.Fetched, error) {
-	err := cmd.Err()
-	if err != nil && !client.IsAnswer(err, "WRONGTYPE") {
+func put(ctx context.Context, pipe redis.Pipeliner, q layout.Question) *asked {
+	return &asked{q, pipe.Do(ctx, q.Command...)}
+}
+
+// fetched turns the answer into a value, which a key of another type has not.
+func (a *asked) fetched() (layout.Fetched, error) {
+	answer, err := a.Result()
+	if client.IsAnswer(err, "WRONGTYPE") {
+		return layout.Fetched{Problem: "the key is not a " + a.Type}, nil
+	}
+	if err != nil {
 		return layout.Fetched{}, err
 	}
-	var f layout.Fetched
-	switch cmd := cmd.(type) {
-	case *redis.StringCmd:
-		f.Value = cmd.Val()
-	case *redis.ScanCmd:
-		var next uint64
-		f.Fields, next = cmd.Val()
-		f.Cut = next != 0
-	case *redis.StatusCmd:
-		if t := cmd.Val(); t != "string" && t != "none" {
-			f.Problem = "the key is a " + codec.Printable(t) + ", not a string"
-		}
-	}
-	if _, hash := cmd.(*redis.ScanCmd); err != nil && hash {
-		f.Problem = "the key is not a hash"
-	} else if err != nil {
-		f.Problem = "the key is not a string"
-	}
-	return f, nil
+	return a.Read(answer), nil
 }
 
 // fetch reads the values of items in the way that their layout reads them, each with its expiry, and the server's clock.
-func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Reads) ([]layout.Fetched, int64, error) {
+func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Form) ([]layout.Fetched, int64, error) {
 	asks := make([]ask, len(items))
 	for i, item := range items {
-		asks[i] = ask{item.key, readCommand(ctx, how, item)}
+		question := how.Ask
+		if item.retry {
+			question = layout.Beginning
+		}
+		asks[i] = ask{item.key, question(item.key)}
 	}
 	found, moment, err := b.read(ctx, conn.Pipeline(), asks)
 	return found, moment.clock.UnixMilli(), err
 }
 
-// An ask is a key with the command that reads its value.
+// An ask is a key with the question for its value.
 type ask struct {
-	key   string
-	value redis.Cmder
+	key      string
+	question layout.Question
 }
 
 // A moment is when a server answered: by our clock, and by its own when it had answered.
 type moment struct{ at, clock time.Time }
 
-// read sends the commands in a pipeline, the expiry of each key right behind its value, and reads the server's clock after them all: a value that
+// read puts the questions in a pipeline, the expiry of each key right behind its value, and reads the server's clock after them all: a value that
 // changes in between goes with a later expiry, and so cannot pass for what was there before.
 func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask) (found []layout.Fetched, m moment, err error) {
-	expiries := make([]*redis.IntCmd, len(asks))
+	values, expiries := make([]*asked, len(asks)), make([]*redis.IntCmd, len(asks))
 	for i, a := range asks {
+		values[i] = put(ctx, pipe, a.question)
 		expiries[i] = redis.NewIntCmd(ctx, b.command, a.key)
-		_ = pipe.Process(ctx, a.value)
 		_ = pipe.Process(ctx, expiries[i])
 	}
 	clock := pipe.Time(ctx)
@@ -156,12 +148,11 @@ func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask
 		return nil, m, err
 	}
 	found = make([]layout.Fetched, len(asks))
-	for i, a := range asks {
-		if found[i], err = answer(a.value); err != nil {
+	for i := range asks {
+		if found[i], err = values[i].fetched(); err != nil {
 			return nil, m, err
 		}
-		if err := expiries[i].Err(); client.IsAnswer(err, "ERR unknown command") && b.command == client.AbsoluteExpiry {
-			b.command = client.RemainingExpiry
+		if err := expiries[i].Err(); b.outdated(err) {
 			return b.read(ctx, pipe, asks)
 		} else if err != nil {
 			return nil, m, err

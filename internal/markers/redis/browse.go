@@ -234,7 +234,7 @@ func (b *browse) read(ctx context.Context, few []candidate) ([]*dedup.Marker, er
 	if len(items) == 0 {
 		return found, nil
 	}
-	values, now, err := b.expiries.fetch(ctx, b.conn, items, b.layout.Reads)
+	values, now, err := b.expiries.fetch(ctx, b.conn, items, b.layout.Form)
 	if err != nil {
 		return nil, err
 	}

@@ -77,11 +77,7 @@ func (s *store) grantTries(ctx context.Context) []grantTry {
 		}
 	}
 	marker := client.ACLPattern(layout.RawPattern(c, c.Match))
-	add(marker, redis.NewIntCmd(ctx, client.AbsoluteExpiry, key), readCommand(ctx, s.layout.Reads, item{key: key}))
-	if s.layout.Reads == layout.ReadType {
-		// Reading needs the type alone, a look at one marker its value.
-		add(marker, redis.NewStringCmd(ctx, "getrange", key, 0, 0))
-	}
+	add(marker, redis.NewIntCmd(ctx, client.AbsoluteExpiry, key), redis.NewCmd(ctx, s.layout.Form.Ask(key).Command...), redis.NewCmd(ctx, s.layout.Whole(key, 1).Command...))
 	if s.events != nil {
 		add(marker, redis.NewIntCmd(ctx, client.RemainingExpiry, key))
 	}
@@ -138,7 +134,7 @@ func (s *store) fetchAll(ctx context.Context, w *walk, keys []string, take func(
 	defer conn.Close()
 	for len(items) > 0 {
 		n := min(len(items), maxPipeline/2)
-		found, now, err := w.expiries.fetch(ctx, conn, items[:n], s.layout.Reads)
+		found, now, err := w.expiries.fetch(ctx, conn, items[:n], s.layout.Form)
 		if err != nil {
 			return err
 		}

@@ -73,19 +73,15 @@ type seen struct {
 	moment
 }
 
-func counterCommand(ctx context.Context, key string) redis.Cmder {
-	return redis.NewStringCmd(ctx, "getrange", key, 0, layout.LongestCounter)
-}
-
-// read asks for a few markers in one pipeline, with the commands for their values, and before the first of them for the server's name.
-func (s *seeker) read(ctx context.Context, all []sought, value func(*sought) redis.Cmder) ([]seen, error) {
+// read asks for a few markers in one pipeline, with the questions for their values, and before the first of them for the server's name.
+func (s *seeker) read(ctx context.Context, all []sought, value func(*sought) layout.Question) ([]seen, error) {
 	var asks []ask
 	for i := range all {
 		if k := &all[i]; k.hasKey {
 			asks = append(asks, ask{k.key, value(k)})
 		}
 		if k := &all[i]; k.hasRetry {
-			asks = append(asks, ask{k.retryKey, counterCommand(ctx, k.retryKey)})
+			asks = append(asks, ask{k.retryKey, layout.CounterOf(k.retryKey)})
 		}
 	}
 	pipe := s.conn.Pipeline()
@@ -126,7 +122,7 @@ func (r *seeker) part(ctx context.Context, ids []string, f *pace.Finding) error 
 			r.own.add(s.key)
 		}
 	}
-	seen, err := r.read(ctx, all, func(s *sought) redis.Cmder { return readCommand(ctx, r.layout.Reads, item{key: s.key}) })
+	seen, err := r.read(ctx, all, func(s *sought) layout.Question { return r.layout.Form.Ask(s.key) })
 	if err != nil {
 		return err
 	}

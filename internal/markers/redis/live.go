@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/redis/go-redis/v9"
-
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/pace"
@@ -25,8 +23,6 @@ const (
 	longestGlance   = 4 << 10
 	// mostBytes bounds the values of one Look.
 	mostBytes = 64 << 20
-	// mostFields is how many fields of a hash are asked for when it is read whole: a lock has one for each holder.
-	mostFields = 256
 )
 
 // Look returns the markers with these keys as they are now. A value of more than 1 MiB, a hash with more than a lock can
@@ -69,14 +65,14 @@ func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 		}
 		all[i] = s
 	}
-	seen, err := l.upTo(ctx, all, longestGlance-1)
+	seen, err := l.upTo(ctx, all, longestGlance)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*dedup.Sighting, len(keys))
 	for i := range all {
 		if len(seen[i].marker.Value) >= longestGlance {
-			again, err := l.upTo(ctx, all[i:i+1], longestCompared)
+			again, err := l.upTo(ctx, all[i:i+1], longestCompared+1)
 			if err != nil {
 				return nil, err
 			}
@@ -89,16 +85,13 @@ func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 	return found, nil
 }
 
-// upTo reads values up to a byte.
-func (l *look) upTo(ctx context.Context, all []sought, last int64) ([]seen, error) {
-	return l.read(ctx, all, func(s *sought) redis.Cmder {
-		switch {
-		case s.isCounter:
-			return counterCommand(ctx, s.key)
-		case l.layout.Reads == layout.ReadHash:
-			return redis.NewScanCmd(ctx, nil, "hscan", s.key, 0, "count", mostFields)
+// upTo reads values up to so many bytes.
+func (l *look) upTo(ctx context.Context, all []sought, bytes int) ([]seen, error) {
+	return l.read(ctx, all, func(s *sought) layout.Question {
+		if s.isCounter {
+			return layout.CounterOf(s.key)
 		}
-		return redis.NewStringCmd(ctx, "getrange", s.key, 0, last)
+		return l.layout.Whole(s.key, bytes)
 	})
 }
 
@@ -130,15 +123,15 @@ func exact(f layout.Fetched, m *dedup.Marker) (string, []byte) {
 	switch {
 	case f.Problem != "", f.Cut:
 		return "", nil
+	case f.Size() > longestCompared:
+		m.Detail = fmt.Sprintf("the value has more than %d bytes, too many to compare it", longestCompared)
+		return "", nil
 	case f.Fields != nil:
 		value := layout.HashText(f.Fields)
 		if value == nil {
 			return "", nil
 		}
 		return "hash", value
-	case len(f.Value) > longestCompared:
-		m.Detail = fmt.Sprintf("the value has more than %d bytes, too many to compare it", longestCompared)
-		return "", nil
 	}
 	return "string", []byte(f.Value)
 }

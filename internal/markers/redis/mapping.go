@@ -11,8 +11,6 @@ import (
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
-const ()
-
 // seenValue is the value of a marker that could not be decoded.
 type seenValue struct {
 	text string
@@ -55,7 +53,7 @@ func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) 
 		}
 		seen = append(seen, v)
 	})
-	if err != nil || s.layout.Reads != layout.ReadString || s.layout.Config.Kind != markers.RedisString {
+	if err != nil || s.layout.Config.Kind != markers.RedisString {
 		return err
 	}
 	var remedy []string
@@ -126,7 +124,7 @@ func holds(c markers.Config, unmapped []markers.Unmapped) bool {
 			next.States[u.Guess] = append(next.States[u.Guess], u.Status)
 		}
 	}
-	return Validate(c) != nil || Validate(next) == nil
+	return !sound(c) || sound(next)
 }
 
 // statusWord matches what a status looks like: a token, a result or a time is none.

@@ -27,8 +27,8 @@ type proposal struct {
 
 // fits reports whether a description decodes every marker of the sample, and believes none to be in flight that lives longer than that.
 func fits(c markers.Config, sample []seenMarker) bool {
-	l, err := layout.New(c)
-	if err != nil || l.Reads == layout.ReadHash {
+	l, err := layout.New(c, layout.Text)
+	if err != nil {
 		return false
 	}
 	var all []dedup.Marker
@@ -85,7 +85,7 @@ func blindTo(c markers.Config, sample []seenMarker) bool {
 	if c.Value.Time != codec.WholeValue {
 		return false
 	}
-	l, err := layout.New(c)
+	l, err := layout.New(c, layout.Text)
 	for _, s := range sample {
 		if err != nil || (l.Decode(s.value).At.Sub(time.UnixMilli(s.now))).Abs() > 10*365*24*time.Hour {
 			return true
@@ -122,7 +122,7 @@ func under(c markers.Config, name string) (proposal, bool) {
 	}
 	n.Match, n.ID, n.Exclude = c.Match, c.ID, c.Exclude
 	lines = append(lines, overriding(n, c, own)...)
-	return proposal{n, lines}, Validate(n) == nil
+	return proposal{n, lines}, sound(n)
 }
 
 // overriding are the lines that give back what an entry overrode of its preset, as these lines go on to hold under another one.

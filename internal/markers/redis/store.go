@@ -18,7 +18,7 @@ import (
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
-// store is a store of kind redis-string or redis-lock: one key for each marker on one server.
+// store is a store of a Kind: one key for each marker on one server.
 type store struct {
 	layout  *layout.Layout
 	rdb     *redis.Client
@@ -35,8 +35,8 @@ type store struct {
 }
 
 // Open returns the store that the configuration describes, whose fields all must be filled. It does not connect.
-func Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
-	l, err := layout.New(c)
+func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
+	l, err := layout.New(c, k.Form)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}

@@ -18,7 +18,7 @@ import (
 // A store is walked in no order: what is listed of the messages that were given up must be the oldest all the same.
 func TestTheListOfGivenUpMessagesHoldsTheOldest(t *testing.T) {
 	cfg, _ := markers.Preset("redis-text-status")
-	l, err := layout.New(cfg)
+	l, err := layout.New(cfg, layout.Text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestTheListOfGivenUpMessagesHoldsTheOldest(t *testing.T) {
 
 func TestATallySortsLivesAndMeasuresIDs(t *testing.T) {
 	cfg, _ := markers.Preset("redis-text-status")
-	l, err := layout.New(cfg)
+	l, err := layout.New(cfg, layout.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

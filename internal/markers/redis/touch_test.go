@@ -41,7 +41,7 @@ func newTouchBench(t *testing.T, preset string, args ...string) *touchBench {
 	server := serverstest.Redis(t, args...)
 	cfg, _ := markers.Preset(preset)
 	cfg.Name, cfg.Redis.URL, cfg.Sweep.Duty = "shop", secret.New(server.URL()), 1
-	opened, err := Open(cfg.WithDefaults(), slog.New(slog.DiscardHandler))
+	opened, err := Strings().Open(cfg.WithDefaults(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,41 +10,41 @@ import (
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/events"
+	"dedup-dashboard/internal/markers/redis/layout"
 )
 
-// Validate returns every problem of the description of a store in Redis, or of one whose kind is not known, joined; each is a *FieldError.
-func Validate(c markers.Config) error {
-	c = c.WithDefaults()
-	var p markers.Problems
-	if p.Begin(c) {
-		kindProblems(&p, c)
-		p.Rules(c)
-		eventProblems(&p, c)
-		p.Sweep(c.Sweep)
-	}
-	return errors.Join(p...)
+// A Kind is a kind of stores whose markers are Redis keys.
+type Kind struct {
+	// Problems notes what is wrong with a description of this kind, beside what all kinds of Redis have.
+	Problems func(*markers.Problems, markers.Config)
+	// Form returns how its markers are kept.
+	Form func(markers.Config) (layout.Form, error)
 }
 
-// kindProblems checks what the kinds of Redis have in common.
-func kindProblems(p *markers.Problems, c markers.Config) {
+// Strings is the kind whose markers are strings.
+func Strings() Kind { return Kind{stringProblems, layout.Text} }
+
+// Check notes every problem of a description.
+func (k Kind) Check(p *markers.Problems, c markers.Config) {
 	serverProblems(p, "redis", c.Redis)
 	if !c.Act.Redis.URL.IsZero() {
 		serverProblems(p, "act.redis", c.Act.Redis)
 	}
 	p.OneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
-	for _, f := range []struct{ path, value string }{{"rows", c.Rows}, {"retakes", c.Retakes}} {
-		if f.value != "" {
-			p.Add(f.path, "is for kind %s: leave it out", markers.SQLTable)
-		}
-	}
+	p.OnlyFor(markers.SQLTable, "rows", c.Rows != "")
+	p.OnlyFor(markers.SQLTable, "retakes", c.Retakes != "")
 	keyProblems(p, c)
 	retryProblems(p, c)
-	if c.Kind == markers.RedisLock {
-		lockProblems(p, c)
-		return
-	}
-	valueProblems(p, c)
-	p.States(c)
+	k.Problems(p, c)
+	p.Rules(c)
+	p.Sweep(c.Sweep)
+}
+
+// sound reports whether a description of strings has no problem.
+func sound(c markers.Config) bool {
+	var p markers.Problems
+	Strings().Check(&p, c.WithDefaults())
+	return len(p) == 0
 }
 
 func serverProblems(p *markers.Problems, path string, r markers.Redis) {
@@ -102,6 +101,12 @@ func retryProblems(p *markers.Problems, c markers.Config) {
 	}
 }
 
+func stringProblems(p *markers.Problems, c markers.Config) {
+	valueProblems(p, c)
+	p.States(c)
+	eventProblems(p, c)
+}
+
 func valueProblems(p *markers.Problems, c markers.Config) {
 	p.OneOf("value.codec", c.Value.Codec, codec.Raw, codec.JSON, codec.Java, codec.Quoted)
 	paths := c.Value.Codec == codec.JSON || c.Value.Codec == codec.Java
@@ -121,39 +126,19 @@ func valueProblems(p *markers.Problems, c markers.Config) {
 	}
 }
 
-// lockProblems checks what is different in a lock: its value is an owner and its one state is to be held.
-func lockProblems(p *markers.Problems, c markers.Config) {
-	p.OneOf("value.codec", c.Value.Codec, codec.Redisson, codec.Token)
-	if c.Value.Path != "" || c.Value.Time != "" {
-		p.Add("value", "path and time are of no use to a lock: leave them out")
-	}
-	if len(c.States) > 0 {
-		p.Add("states", "are of no use to a lock, which is processing while it is held: leave them out")
-	}
-	if c.TTL.Done != 0 {
-		p.Add("ttl.done", "is of no use to a lock: write its lease in ttl.processing")
-	}
-	p.Positive("ttl.processing", c.TTL.Processing)
-}
-
 // eventProblems checks what following a store's notifications needs.
 func eventProblems(p *markers.Problems, c markers.Config) {
-	if c.Kind == markers.RedisLock {
-		p.Unasked(c)
-	} else if c.Ask != "" {
+	if c.Ask != "" {
 		p.OneOf("ask", c.Ask, events.AskCommands...)
 	}
-	if !c.Events {
-		return
-	}
+	processing, failed := len(c.States[dedup.Processing]) > 0, len(c.States[dedup.Failed]) > 0
 	switch {
-	case c.Kind == markers.RedisLock:
-		p.Add("events", "say nothing of a lock: one that ends after its work and one that ends after a crash give the same notifications; leave it out")
-	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Failed]) > 0:
+	case !c.Events:
+	case processing && failed:
 		p.Add("events", "cannot tell a failure from a completion where both write a value over the claim: leave it out")
-	case len(c.States[dedup.Failed]) > 0:
+	case failed:
 		p.Add("events", "cannot tell a failure from a completion where both write a value: leave events out, and let consumers report (docs/consumers.md)")
-	case len(c.States[dedup.Processing]) > 0 && len(c.States[dedup.Done]) == 0:
+	case processing && len(c.States[dedup.Done]) == 0:
 		p.Add("events", "cannot tell a failure from a completion where both delete the claim: leave it out")
 	}
 }

@@ -295,14 +295,14 @@ func (w *walk) examined() int64 { return int64(math.Round(w.coverage() * float64
 // read fetches the beginning of each value and, in the same breath, its expiry, so that the two belong together.
 func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup.State, int64) bool) error {
 	started, size := time.Now(), 0
-	found, now, err := w.expiries.fetch(ctx, w.conn, items, w.layout.Reads)
+	found, now, err := w.expiries.fetch(ctx, w.conn, items, w.layout.Form)
 	if err != nil {
 		return err
 	}
 	w.tally.at = started
 	for i, f := range found {
 		size += f.Size()
-		if w.layout.Reads != layout.ReadType || items[i].retry {
+		if !w.layout.Form.TypeOnly || items[i].retry {
 			w.tally.pass.ValuesRead++
 		}
 		d := w.layout.Decode(f)

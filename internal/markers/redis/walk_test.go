@@ -24,7 +24,7 @@ func newTestWalk(t *testing.T, changes ...func(*markers.Config)) (*walk, *redis.
 	for _, change := range changes {
 		change(&cfg)
 	}
-	l, err := layout.New(cfg)
+	l, err := layout.New(cfg, layout.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

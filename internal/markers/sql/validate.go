@@ -2,7 +2,6 @@ package sql
 
 import (
 	"cmp"
-	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,21 +24,8 @@ func identifierProblems(p *markers.Problems, path, name string) {
 	}
 }
 
-// Validate returns every problem of the description of a table of markers, joined; each is a *FieldError.
-func Validate(c markers.Config) error {
-	c = c.WithDefaults()
-	var p markers.Problems
-	if p.Begin(c) {
-		tableProblems(&p, c)
-		p.Unasked(c)
-		if c.Events {
-			p.Add("events", "are notifications of Redis, for kind %s: leave it out", markers.RedisString)
-		}
-	}
-	return errors.Join(p...)
-}
-
-func tableProblems(p *markers.Problems, c markers.Config) {
+// Check notes every problem of the description of a table of markers.
+func Check(p *markers.Problems, c markers.Config) {
 	dialect.Validate(p, "sql", c.SQL)
 	if !c.Act.SQL.DSN.IsZero() || c.Act.SQL.Driver != "" {
 		act := c.Act.SQL
@@ -63,6 +49,10 @@ func tableProblems(p *markers.Problems, c markers.Config) {
 	ruleProblems(p, c)
 	insertProblems(p, c)
 	foreignProblems(p, c)
+	p.OnlyFor(markers.RedisString, "ask", c.Ask != "")
+	if c.Events {
+		p.Add("events", "are notifications of Redis, for kind %s: leave it out", markers.RedisString)
+	}
 }
 
 // databaseProblems tells of accounts that would reach two tables: a marker that the watching one shows must be where the acting

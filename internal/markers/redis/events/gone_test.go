@@ -17,7 +17,7 @@ func sessionOf(t *testing.T, asked time.Time) *session {
 	t.Helper()
 	cfg, _ := markers.Preset("redis-text-status")
 	cfg.TTL.Done = 0 // what is left of a life does not tell the state, so that values are read
-	l, err := layout.New(cfg)
+	l, err := layout.New(cfg, layout.Text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,6 +92,8 @@ func missOf(c redis.Cmder) (gone, perhaps bool) {
 		return errors.Is(err, redis.Nil), answered && c.Val() == "" || isLost(err)
 	case *redis.StatusCmd:
 		return answered && c.Val() == "none", isLost(err)
+	case *redis.Cmd: // a question of a form
+		return answered && c.Name() == "type" && c.Val() == "none", answered && c.Val() == "" || isLost(err)
 	case *redis.MapStringStringCmd:
 		return false, len(c.Val()) == 0
 	}

@@ -15,7 +15,7 @@ import (
 // holds it, a plain key the same after its codec; patterns of the configuration speak of plain keys.
 type Layout struct {
 	Config   markers.Config
-	codec    codec.Codec
+	Form     Form
 	javaKeys bool
 	Match    codec.Glob
 	exclude  []codec.Glob
@@ -31,8 +31,6 @@ type Layout struct {
 	idPrefix string
 	// Scan is the one pattern under which SCAN finds markers and retry counters.
 	Scan string
-	// Reads is how the value of a marker is read.
-	Reads Reads
 	// LongLived is the one state whose markers can live longer than ttl.processing; empty where several can, or none.
 	LongLived dedup.State
 	// Late are expiries that do not tell when their markers were set.
@@ -46,12 +44,12 @@ type taken struct {
 }
 
 // New returns the layout of a store; an error names the pattern that cannot be read.
-func New(c markers.Config) (*Layout, error) {
-	k, err := codec.New(c.Value, c.States)
+func New(c markers.Config, form func(markers.Config) (Form, error)) (*Layout, error) {
+	f, err := form(c)
 	if err != nil {
 		return nil, err
 	}
-	l := &Layout{Config: c, codec: k, javaKeys: c.Key.Codec == codec.Java, Match: codec.ParseGlob(c.Match), Late: newLateExpiries()}
+	l := &Layout{Config: c, Form: f, javaKeys: c.Key.Codec == codec.Java, Match: codec.ParseGlob(c.Match), Late: newLateExpiries()}
 	l.Scan = RawPattern(c, c.Match)
 	for _, e := range c.Exclude {
 		l.exclude = append(l.exclude, codec.ParseGlob(e))
@@ -72,31 +70,8 @@ func New(c markers.Config) (*Layout, error) {
 			l.yields = append(l.yields, t)
 		}
 	}
-	l.Reads, l.LongLived = readsOf(c), longLived(c)
+	l.LongLived = longLived(c)
 	return l, l.compileID()
-}
-
-// Reads is a way to read a value that costs no more than it must.
-type Reads uint8
-
-const (
-	// ReadString reads the beginning of a string.
-	ReadString Reads = iota
-	// ReadType reads the type alone, where any value says the same: unlike reading it is no use in the eyes of eviction.
-	ReadType
-	// ReadHash reads a few fields of a hash.
-	ReadHash
-)
-
-// readsOf returns the way that costs least.
-func readsOf(c markers.Config) Reads {
-	switch {
-	case c.Kind == markers.RedisLock && c.Value.Codec == codec.Redisson:
-		return ReadHash
-	case len(c.Shows()) == 1 && len(c.States[dedup.Present]) > 0 && c.States[dedup.Present][0] == codec.AnyValue && c.Value.Time == "":
-		return ReadType
-	}
-	return ReadString
 }
 
 // longLived says which state a marker must have that lives longer than ttl.processing.
