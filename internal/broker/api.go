@@ -3,28 +3,26 @@ package broker
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/outbound"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/internal/text"
 )
 
 const (
 	// maxBody bounds one answer, after decompression.
 	maxBody = 32 << 20
 	// maxDrain is how much of an answer's rest is read so that its connection can be used again.
-	maxDrain       = 64 << 10
-	connectTimeout = 5 * time.Second
-	UserAgent      = "dedup-dashboard"
+	maxDrain = 64 << 10
 )
 
 // An api sends single requests to the management API of one broker; its callers take turns.
@@ -43,14 +41,7 @@ type api struct {
 // newHTTP returns a client that follows no redirect and asks no proxy.
 func newHTTP(roots *x509.CertPool) *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    connectTimeout,
-			MaxIdleConnsPerHost:    1,
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		},
+		Transport:     outbound.Transport(roots),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
@@ -81,8 +72,7 @@ func (a *api) get(ctx context.Context, path string, query url.Values, v any) err
 	if err := a.notJSON(name, answer); err != nil {
 		return err
 	}
-	body := &limitedBody{from: answer.Body, left: a.limit, limit: a.limit}
-	if err := decode(body, v); err != nil {
+	if err := decode(outbound.Limited(answer.Body, a.limit), v); err != nil {
 		return a.bodyError(name, time.Since(started), OrEnd(ctx, err))
 	}
 	return nil
@@ -155,18 +145,14 @@ func (a *api) request(ctx context.Context, path string, query url.Values) (*http
 		return nil, "", fmt.Errorf("broker %s: build a request: %w", a.name, err)
 	}
 	request.SetBasicAuth(a.user, a.password.Reveal())
-	request.Header.Set("User-Agent", UserAgent)
+	request.Header.Set("User-Agent", outbound.UserAgent)
 	request.Header.Set("Accept", "application/json")
 	return request, "GET " + target.RequestURI(), nil
 }
 
 // APIPath escapes each segment by itself, so that the vhost "/" becomes %2F. It must not be cleaned or joined later.
 func APIPath(segments ...string) string {
-	escaped := make([]string, len(segments))
-	for i, s := range segments {
-		escaped[i] = url.PathEscape(s)
-	}
-	return strings.Join(escaped, "/")
+	return text.Joined(segments, "/", url.PathEscape)
 }
 
 func decode(body io.Reader, v any) error {
@@ -184,23 +170,4 @@ func decode(body io.Reader, v any) error {
 		return err
 	}
 	return nil
-}
-
-// A limitedBody fails, rather than ends, beyond its limit.
-type limitedBody struct {
-	from        io.Reader
-	left, limit int64
-}
-
-// Read implements io.Reader.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, bodyTooLarge{b.limit}
-	}
-	if int64(len(p)) > b.left {
-		p = p[:b.left]
-	}
-	n, err := b.from.Read(p)
-	b.left -= int64(n)
-	return n, err
 }

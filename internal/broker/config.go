@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/outbound"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -151,21 +151,11 @@ func (c Config) timeout() time.Duration {
 
 // Roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
 func (c Config) Roots() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil
+	roots, err := outbound.Roots(c.CAFile)
+	if errors.Is(err, outbound.ErrNoCertificate) {
+		err = fmt.Errorf("%s %w", Quote(c.CAFile), err)
 	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no certificate in PEM form", Quote(c.CAFile))
-	}
-	return pool, nil
+	return roots, err
 }
 
 // parseRoot parses a management URL. Its errors never repeat the URL, which may hold a password.

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/common/model"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/outbound"
 )
 
 const (
@@ -132,8 +133,7 @@ func (s *scraper) scrape(ctx context.Context) ([]dedup.NodeDeaths, []dedup.NodeT
 
 // failure says why an endpoint could not be read.
 func (s *scraper) failure(ctx context.Context, err error) string {
-	var timeout interface{ Timeout() bool }
-	if ctx.Err() != nil || errors.As(err, &timeout) && timeout.Timeout() {
+	if ctx.Err() != nil || IsTimeout(err) {
 		return fmt.Sprintf("no answer within %s", s.timeout)
 	}
 	var failed *url.Error
@@ -150,7 +150,7 @@ func (s *scraper) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("User-Agent", UserAgent)
+	request.Header.Set("User-Agent", outbound.UserAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	answer, err := s.http.Do(request)
 	if err != nil {
@@ -160,7 +160,7 @@ func (s *scraper) nodeCounters(ctx context.Context, root *url.URL) ([][]byte, er
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("it answers %d %s; see that the plugin rabbitmq_prometheus is enabled there", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
-	return pickLines(&limitedBody{from: answer.Body, left: s.limit, limit: s.limit}, deathsPrefix, acknowledgedTotal, routedTotal)
+	return pickLines(outbound.Limited(answer.Body, s.limit), deathsPrefix, acknowledgedTotal, routedTotal)
 }
 
 // pickLines picks the lines of metrics with these prefixes out of a Prometheus exposition, those of each apart, so that one that

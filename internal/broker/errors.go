@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/outbound"
 )
 
 // ErrorKind says why the broker could not be read, or not do what it was asked for; it is a stable word for machines.
@@ -117,13 +118,6 @@ func hasStatus(err error, status int) bool {
 	return errors.As(err, &e) && e.Status == status
 }
 
-// A bodyTooLarge ends a reading that passed the limit on bodies.
-type bodyTooLarge struct{ limit int64 }
-
-func (e bodyTooLarge) Error() string {
-	return fmt.Sprintf("the answer is larger than %d MiB", e.limit>>20)
-}
-
 // failure completes an error of one request.
 func (a *api) failure(request string, e Error) error {
 	e.Broker, e.Request = a.name, request
@@ -166,7 +160,7 @@ func (a *api) connectError(request string, took time.Duration, err error) error 
 // bodyError explains why an answer that began could not be read or understood.
 func (a *api) bodyError(request string, took time.Duration, err error) error {
 	e := Error{Err: err}
-	var large bodyTooLarge
+	var large outbound.TooLarge
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"

@@ -1,10 +1,10 @@
 package broker
 
 import (
+	"dedup-dashboard/internal/text"
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // maxQuoted is how many bytes of a foreign text a message repeats.
@@ -12,16 +12,7 @@ const maxQuoted = 120
 
 // Quote returns a foreign text between quotation marks, with control, bidi and invalid characters escaped and its
 // length capped, so that a name can neither break a line, reverse it nor fill a page.
-func Quote(s string) string {
-	if len(s) <= maxQuoted {
-		return strconv.Quote(s)
-	}
-	cut := maxQuoted
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strconv.Quote(s[:cut]) + "…"
-}
+func Quote(s string) string { return text.Quoted(s, maxQuoted) }
 
 // shellWord returns s as one word for a POSIX shell, or for bash where s holds characters that do not print.
 func shellWord(s string) string {

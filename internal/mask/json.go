@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/text"
 )
 
@@ -116,7 +117,7 @@ func (w *jsonMasker) value(depth int, in []string) bool {
 	case '"':
 		w.text(in)
 	default:
-		w.skipScalar()
+		w.skip()
 	}
 	return true
 }
@@ -214,24 +215,14 @@ func (w *jsonMasker) ended(end byte) bool {
 	return true
 }
 
-func (w *jsonMasker) space() {
-	for w.at < len(w.body) && (w.body[w.at] == ' ' || w.body[w.at] == '\n' || w.body[w.at] == '\t' || w.body[w.at] == '\r') {
-		w.at++
-	}
-}
+func (w *jsonMasker) space() { w.at = message.SkipJSONSpace(w.body, w.at) }
 
 // raw goes over a string and returns what stands between its quotes.
 func (w *jsonMasker) raw() (raw []byte, escaped bool) {
 	begin := w.at + 1
-	for w.at = begin; w.body[w.at] != '"'; w.at++ {
-		if w.body[w.at] == '\\' {
-			escaped = true
-			w.at++
-		}
-	}
-	raw = w.body[begin:w.at]
-	w.at++
-	return raw, escaped
+	w.at = message.SkipJSONString(w.body, w.at)
+	raw = w.body[begin : w.at-1]
+	return raw, bytes.IndexByte(raw, '\\') >= 0
 }
 
 // name reads the name of a member.
@@ -287,35 +278,7 @@ func (w *jsonMasker) address(j judgement, in []string) bool {
 }
 
 // skip goes over a value, however deep.
-func (w *jsonMasker) skip() {
-	for depth := 0; ; {
-		switch w.space(); w.body[w.at] {
-		case '{', '[':
-			depth++
-			w.at++
-		case '}', ']':
-			depth--
-			w.at++
-		case '"':
-			w.raw()
-		case ',', ':':
-			w.at++
-			continue
-		default:
-			w.skipScalar()
-		}
-		if depth == 0 {
-			return
-		}
-	}
-}
-
-// skipScalar goes over a number, true, false or null.
-func (w *jsonMasker) skipScalar() {
-	for w.at < len(w.body) && bytes.IndexByte([]byte(",]} \n\t\r"), w.body[w.at]) < 0 {
-		w.at++
-	}
-}
+func (w *jsonMasker) skip() { w.at = message.SkipJSON(w.body, w.at) }
 
 // replace writes a text in the place of the value that begins at a byte and has just been read.
 func (w *jsonMasker) replace(begin int, text string) {

@@ -1,6 +1,9 @@
 package mask
 
-import "slices"
+import (
+	"dedup-dashboard/internal/message"
+	"slices"
+)
 
 // A jsonPair is what an object shows of the values whose name stands beside them: {"name": "password", "value": "hunter2"}.
 type jsonPair struct {
@@ -49,22 +52,12 @@ func (w *jsonMasker) peek() string {
 
 // scalar goes over a value that is no object or list; it is false for one that is.
 func (w *jsonMasker) scalar() bool {
-	switch w.body[w.at] {
-	case '{', '[':
+	if c := w.body[w.at]; c == '{' || c == '[' {
 		return false
-	case '"':
-		w.raw()
-	default:
-		w.skipScalar()
 	}
+	w.skip()
 	return true
 }
 
 // isLast reports whether the list ends behind the element that has just been read.
-func (w *jsonMasker) isLast() bool {
-	end := w.at
-	w.space()
-	last := w.body[w.at] == ']'
-	w.at = end
-	return last
-}
+func (w *jsonMasker) isLast() bool { return w.body[message.SkipJSONSpace(w.body, w.at)] == ']' }

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"dedup-dashboard/internal/message"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -119,11 +120,11 @@ func (w *textMasker) next() {
 
 // structure masks the JSON object or list that begins here; it is false where none does.
 func (w *textMasker) structure(in []string) bool {
-	end := closing(w.text[w.at:])
+	end := message.SkipJSON(w.text, w.at)
 	if end < 0 {
 		return false
 	}
-	piece := []byte(w.text[w.at : w.at+end])
+	piece := []byte(w.text[w.at:end])
 	if !json.Valid(piece) {
 		return false
 	}
@@ -132,33 +133,11 @@ func (w *textMasker) structure(in []string) bool {
 		return false
 	}
 	begin := w.at
-	w.at += end
+	w.at = end
 	if &shown[0] != &piece[0] {
 		w.put(begin, string(shown), w.at)
 	}
 	return true
-}
-
-// closing returns the end of the object or list that a text begins with; -1 when it has none.
-func closing(s string) int {
-	depth := 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		case '"':
-			for i++; i < len(s) && s[i] != '"'; i++ {
-				if s[i] == '\\' {
-					i++
-				}
-			}
-		}
-	}
-	return -1
 }
 
 // longestPlaceholder is the longest name between braces that a text with gaps has for each of them: {OrderId}, ${id}, {0}.

@@ -137,7 +137,7 @@ func (p place) fromHeader(headers map[string]any) Identity {
 	if !ok || v == nil {
 		return Identity{Absent: true, Why: fmt.Sprintf("the message has no header %s", p.header)}
 	}
-	text, isText := headerText(v)
+	text, isText := TextField(v)
 	switch {
 	case !isText:
 		return Identity{Why: fmt.Sprintf("the header %s is %s, which is no id", p.header, kindOfField(v))}
@@ -173,18 +173,12 @@ func usable(id, what string) Identity {
 	return Identity{ID: id}
 }
 
-// headerText returns a header that can be an id as text.
-func headerText(v any) (string, bool) {
-	switch v := v.(type) {
-	case string:
-		return v, true
-	case []byte:
-		return string(v), true
-	}
+// TextField returns a field of AMQP that is a text or an integer as text; false for everything else.
+func TextField(v any) (string, bool) {
 	if n, ok := wholeOf(v); ok {
 		return strconv.FormatInt(n, 10), true
 	}
-	return "", false
+	return fieldText(v)
 }
 
 // WholeField returns a field of AMQP that is an integer of any width; false for everything else, and for what does not fit.

@@ -51,8 +51,8 @@ func jsonAt(body []byte, path []pathStep) ([]byte, error) {
 			return nil, errNoJSONMember
 		}
 	}
-	start := value.space(0)
-	return value[start:value.end(start)], nil
+	start := SkipJSONSpace(value, 0)
+	return value[start:SkipJSON(value, start)], nil
 }
 
 // jsonID returns a JSON string or whole number as the text of an id.
@@ -81,82 +81,23 @@ func jsonID(value []byte) (string, error) {
 // validJSON is text that json.Valid admits, so that it can be walked over without looking for mistakes.
 type validJSON []byte
 
-// space returns the position of the first byte at or after i that is no white space.
-func (j validJSON) space(i int) int {
-	for i < len(j) && (j[i] == ' ' || j[i] == '\t' || j[i] == '\n' || j[i] == '\r') {
-		i++
-	}
-	return i
-}
-
-// end returns the position behind the value that begins at i.
-func (j validJSON) end(i int) int {
-	for depth := 0; i < len(j); {
-		switch j[i] {
-		case '"':
-			i = j.quoted(i)
-		case '{', '[':
-			depth++
-			i++
-		case '}', ']':
-			depth--
-			i++
-		default:
-			if depth == 0 {
-				return j.bare(i)
-			}
-			i++
-			continue
-		}
-		if depth == 0 {
-			return i
-		}
-	}
-	return len(j)
-}
-
-// quoted returns the position behind the string that begins at i.
-func (j validJSON) quoted(i int) int {
-	for i++; i < len(j); i++ {
-		switch j[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(j)
-}
-
-// bare returns the position behind the number, truth value or null that begins at i.
-func (j validJSON) bare(i int) int {
-	for i < len(j) {
-		switch j[i] {
-		case ',', '}', ']', ' ', '\t', '\n', '\r':
-			return i
-		}
-		i++
-	}
-	return i
-}
-
 // member returns the last member of an object with this name.
 func (j validJSON) member(name string) (validJSON, bool) {
-	i := j.space(0)
+	i := SkipJSONSpace(j, 0)
 	if i >= len(j) || j[i] != '{' {
 		return nil, false
 	}
 	var found validJSON
-	for i = j.space(i + 1); i < len(j) && j[i] == '"'; {
-		behind := j.quoted(i)
+	for i = SkipJSONSpace(j, i+1); i < len(j) && j[i] == '"'; {
+		behind := SkipJSONString(j, i)
 		is := isName(j[i:behind], name)
-		start := j.space(j.space(behind) + 1) // behind the colon
-		end := j.end(start)
+		start := SkipJSONSpace(j, SkipJSONSpace(j, behind)+1) // behind the colon
+		end := SkipJSON(j, start)
 		if is {
 			found = j[start:end]
 		}
-		if i = j.space(end); i < len(j) && j[i] == ',' {
-			i = j.space(i + 1)
+		if i = SkipJSONSpace(j, end); i < len(j) && j[i] == ',' {
+			i = SkipJSONSpace(j, i+1)
 		}
 	}
 	return found, found != nil
@@ -178,17 +119,17 @@ func isName(quoted []byte, name string) bool {
 
 // element returns the element of an array with this index.
 func (j validJSON) element(index int) (validJSON, bool) {
-	i := j.space(0)
+	i := SkipJSONSpace(j, 0)
 	if i >= len(j) || j[i] != '[' {
 		return nil, false
 	}
-	for i = j.space(i + 1); i < len(j) && j[i] != ']'; index-- {
-		end := j.end(i)
+	for i = SkipJSONSpace(j, i+1); i < len(j) && j[i] != ']'; index-- {
+		end := SkipJSON(j, i)
 		if index == 0 {
 			return j[i:end], true
 		}
-		if i = j.space(end); i < len(j) && j[i] == ',' {
-			i = j.space(i + 1)
+		if i = SkipJSONSpace(j, end); i < len(j) && j[i] == ',' {
+			i = SkipJSONSpace(j, i+1)
 		}
 	}
 	return nil, false

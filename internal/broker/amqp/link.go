@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/outbound"
 	"errors"
 	"fmt"
 	"net"
@@ -16,7 +17,7 @@ import (
 // closeTimeout bounds the handshake at the end of a connection; a broker in alarm does not answer it.
 const closeTimeout = 3 * time.Second
 
-// A Link is one AMQP connection with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
+// A Link is one AMQP connection of the acting account with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
 type Link struct {
 	mover   *Mover
 	what    string // for errors: what the link was opened for
@@ -62,7 +63,7 @@ func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, th
 		return nil, m.amqpError(what, broker.OrEnd(ctx, err))
 	}
 	if !stop() { // the connection is being closed under us
-		l.abort()
+		l.Abort()
 		return nil, m.amqpError(what, ctx.Err())
 	}
 	return l, nil
@@ -74,10 +75,10 @@ func (m *Mover) OpenBriefly(ctx context.Context, vhost, purpose, what string) (l
 	if l, err = m.open(ctx, vhost, purpose, what); err != nil {
 		return nil, nil, err
 	}
-	stop := context.AfterFunc(ctx, l.abort)
+	stop := context.AfterFunc(ctx, l.Abort)
 	return l, func() {
 		stop()
-		_ = l.close()
+		_ = l.Close()
 	}, nil
 }
 
@@ -86,7 +87,7 @@ func (l *Link) handshake(vhost, purpose string, conn net.Conn) error {
 		return err
 	}
 	properties := amqp.NewConnectionProperties()
-	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", broker.UserAgent, purpose))
+	properties.SetClientConnectionName(fmt.Sprintf("%s (%s)", outbound.UserAgent, purpose))
 	act := l.mover.act
 	l.wire = newWire(conn, writeTimeout)
 	var err error
@@ -110,9 +111,12 @@ func (l *Link) handshake(vhost, purpose string, conn net.Conn) error {
 	return nil
 }
 
+// Another opens one more channel.
+func (l *Link) Another() (*amqp.Channel, error) { return l.conn.Channel() }
+
 // reopen opens another channel, after the broker has ended the first.
 func (l *Link) reopen() error {
-	channel, err := l.conn.Channel()
+	channel, err := l.Another()
 	if err != nil {
 		return err
 	}
@@ -151,8 +155,8 @@ func (l *Link) reason(err error) error {
 // Fail explains a failure of the link, or of a request that it carried.
 func (l *Link) Fail(err error) error { return l.mover.amqpError(l.what, l.reason(err)) }
 
-// close ends the link in order, or at once if the broker does not answer.
-func (l *Link) close() error {
+// Close ends the link in order, or at once if the broker does not answer.
+func (l *Link) Close() error {
 	err := l.conn.CloseDeadline(time.Now().Add(closeTimeout))
 	if errors.Is(err, amqp.ErrClosed) {
 		return nil
@@ -160,5 +164,5 @@ func (l *Link) close() error {
 	return err
 }
 
-// abort ends the link without a word.
-func (l *Link) abort() { _ = l.socket.Close() }
+// Abort ends the link without a word.
+func (l *Link) Abort() { _ = l.socket.Close() }

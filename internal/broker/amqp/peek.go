@@ -37,9 +37,9 @@ func (m *Mover) Peek(ctx context.Context, queue dedup.QueueRef, limit int, maxBy
 	if err != nil {
 		return dedup.Peek{}, err
 	}
-	defer l.close()
-	stop := context.AfterFunc(ctx, l.abort)
-	live, err := l.inspect(queue.Name)
+	defer l.Close()
+	stop := context.AfterFunc(ctx, l.Abort)
+	live, err := inspect(l.Channel, queue.Name)
 	if err != nil {
 		stop()
 		return dedup.Peek{}, l.Fail(broker.OrEnd(ctx, err))
@@ -78,7 +78,7 @@ func (m *Mover) Ready(ctx context.Context, queue dedup.QueueRef) (int64, error) 
 		return 0, err
 	}
 	defer done()
-	live, err := l.inspect(queue.Name)
+	live, err := inspect(l.Channel, queue.Name)
 	if err != nil {
 		return 0, l.Fail(broker.OrEnd(ctx, err))
 	}
@@ -86,22 +86,23 @@ func (m *Mover) Ready(ctx context.Context, queue dedup.QueueRef) (int64, error) 
 }
 
 // inspect counts the messages of a queue that are ready, and its consumers. A queue that is missing ends the channel.
-func (l *Link) inspect(queue string) (amqp.Queue, error) {
-	return l.Channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+func inspect(channel *amqp.Channel, queue string) (amqp.Queue, error) {
+	const durable, autoDelete, exclusive, noWait = true, false, false, false
+	return channel.QueueDeclarePassive(queue, durable, autoDelete, exclusive, noWait, nil)
 }
 
 // awaitReturn waits, for a while, until a queue has n messages ready that were given back to it. Where it has consumers, or a time to live,
 // they may be gone at once, and nobody can tell. The channel that held them has ended before.
 func (l *Link) awaitReturn(queue string, n int) {
-	guard := time.AfterFunc(returnWithin, l.abort) // a queue that does not answer keeps nobody
+	guard := time.AfterFunc(returnWithin, l.Abort) // a queue that does not answer keeps nobody
 	defer guard.Stop()
-	channel, err := l.conn.Channel()
+	channel, err := l.Another()
 	if err != nil {
 		return
 	}
 	defer channel.Close()
 	askUntil(func() bool {
-		q, err := channel.QueueDeclarePassive(queue, true, false, false, false, nil)
+		q, err := inspect(channel, queue)
 		return err != nil || q.Messages >= n || q.Consumers > 0
 	})
 }

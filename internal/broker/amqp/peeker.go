@@ -43,7 +43,7 @@ type peeker struct {
 
 // run peeks at a queue that stands as live says.
 func (p *peeker) run(ctx context.Context, live amqp.Queue) (dedup.Peek, error) {
-	guard := time.AfterFunc(maxHeld+closeTimeout+returnWithin, p.link.abort)
+	guard := time.AfterFunc(maxHeld+closeTimeout+returnWithin, p.link.Abort)
 	defer guard.Stop()
 	var err error
 	if p.mayConsume(live) {
@@ -93,7 +93,7 @@ func (p *peeker) consume(ctx context.Context, live amqp.Queue) error {
 			return p.getInstead(ctx) // somebody has it exclusively since it was inspected
 		}
 		if err == nil {
-			live, err = p.link.inspect(p.peek.Queue.Name)
+			live, err = inspect(p.link.Channel, p.peek.Queue.Name)
 		}
 		switch {
 		case err != nil:
@@ -180,7 +180,7 @@ func (p *peeker) receive(ctx context.Context, deliveries <-chan amqp.Delivery, n
 			n--
 			since = time.Now()
 		case <-idle.C:
-			live, err := p.link.inspect(p.peek.Queue.Name)
+			live, err := inspect(p.link.Channel, p.peek.Queue.Name)
 			if err != nil || live.Messages == 0 {
 				return "", err
 			}

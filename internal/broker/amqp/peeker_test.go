@@ -31,7 +31,7 @@ func (b *movingBroker) peekerThrough(t *testing.T, queue dedup.QueueRef, limit i
 		return s
 	})
 	must(t, err)
-	t.Cleanup(l.abort)
+	t.Cleanup(l.Abort)
 	return &peeker{link: l, bodies: s, described: described, limit: limit, maxBytes: maxBytes, peek: dedup.Peek{Queue: queue, At: time.Now()}}
 }
 
@@ -231,7 +231,7 @@ func (b *movingBroker) peekIsCutShort(t *testing.T) {
 	if p.held != 10 || depth(t, channel, queue.Name) != 90 {
 		t.Errorf("%d are held", p.held)
 	}
-	p.link.abort()
+	p.link.Abort()
 	if _, err = p.run(t.Context(), amqp.Queue{Messages: 90}); broker.KindOf(err) != broker.Interrupted {
 		t.Errorf("without a connection: %v", err)
 	}

@@ -48,11 +48,11 @@ func (m *Mover) Sink(ctx context.Context, vhost string, window int) (*Sink, erro
 		link: l, pending: make(chan *sent, window),
 		returns: &returns{arrived: l.Channel.NotifyReturn(make(chan amqp.Return, window+1))},
 	}
-	stop := context.AfterFunc(ctx, l.abort)
+	stop := context.AfterFunc(ctx, l.Abort)
 	defer stop()
 	if err := l.Channel.Confirm(false); err != nil {
 		err = l.Fail(broker.OrEnd(ctx, err))
-		_ = l.close()
+		_ = l.Close()
 		return nil, err
 	}
 	go s.watchAlarms()
@@ -166,9 +166,9 @@ func (s *Sink) judge(p *sent) message.Answer {
 // Close ends the connection; what has no answer yet is lost to us.
 func (s *Sink) Close() error {
 	if s.Blocked() != "" {
-		s.link.abort() // a broker in alarm would not answer
+		s.link.Abort() // a broker in alarm would not answer
 	}
-	if err := s.link.close(); err != nil {
+	if err := s.link.Close(); err != nil {
 		s.link.mover.Log.Debug("a publishing connection did not end in order", "broker", s.link.mover.Name, "error", err)
 	}
 	return nil

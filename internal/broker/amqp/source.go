@@ -64,7 +64,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	}
 	s := &Source{link: l, queue: queue.Name, tag: "dedup-dashboard", limit: held, patience: maxPatience, held: map[uint64]struct{}{}}
 	s.acks = newAcks(func(tag uint64, multiple bool) error { return l.Channel.Ack(tag, multiple) }, s.flush)
-	stop := context.AfterFunc(ctx, l.abort)
+	stop := context.AfterFunc(ctx, l.Abort)
 	defer stop()
 	described, unknown := m.watch.Queue(ctx, queue)
 	s.classic = unknown == nil && described.Type == "classic"
@@ -80,7 +80,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	}
 	if err != nil {
 		err = l.Fail(broker.OrEnd(ctx, err))
-		_ = l.close()
+		_ = l.Close()
 		return nil, err
 	}
 	return s, nil
@@ -243,12 +243,12 @@ func (s *Source) full() bool {
 // ready returns how many messages of the queue nobody holds. A queue that is missing closes the channel that asks, so it is one
 // of its own.
 func (s *Source) ready() (int, error) {
-	channel, err := s.link.conn.Channel()
+	channel, err := s.link.Another()
 	if err != nil {
 		return 0, err
 	}
 	defer channel.Close()
-	q, err := channel.QueueDeclarePassive(s.queue, true, false, false, false, nil)
+	q, err := inspect(channel, s.queue)
 	return q.Messages, err
 }
 
@@ -300,7 +300,7 @@ func (s *Source) Close() error {
 	held := len(s.held)
 	err := s.acks.flush()
 	s.mu.Unlock()
-	guard := time.AfterFunc(closeTimeout, s.link.abort)
+	guard := time.AfterFunc(closeTimeout, s.link.Abort)
 	defer guard.Stop()
 	if err == nil {
 		err = s.giveBack(held)
@@ -308,7 +308,7 @@ func (s *Source) Close() error {
 	if err != nil {
 		err = s.link.Fail(err) // it has ended before, and the broker takes everything back
 	}
-	_ = s.link.close()
+	_ = s.link.Close()
 	return err
 }
 

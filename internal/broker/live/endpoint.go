@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/outbound"
 )
 
 // An endpoint reads one node.
@@ -97,7 +98,7 @@ func (e *endpoint) get(ctx context.Context, target *url.URL, query url.Values, r
 	if err != nil {
 		return begun, err
 	}
-	request.Header.Set("User-Agent", "dedup-dashboard")
+	request.Header.Set("User-Agent", outbound.UserAgent)
 	request.Header.Set("Accept", "text/plain;version=0.0.4")
 	request.Header.Set("Accept-Encoding", "identity") // to compress costs the broker more than it saves
 	answer, err := e.http.Do(request)
@@ -108,21 +109,5 @@ func (e *endpoint) get(ctx context.Context, target *url.URL, query url.Values, r
 	if answer.StatusCode != http.StatusOK {
 		return begun, badStatus(answer.StatusCode)
 	}
-	return begun, read(&limited{from: answer.Body, left: e.limit, limit: e.limit})
-}
-
-// A limited body fails, rather than ends, beyond its limit.
-type limited struct {
-	from        io.Reader
-	left, limit int64
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, tooLarge{l.limit}
-	}
-	n, err := l.from.Read(p[:min(int64(len(p)), l.left)])
-	l.left -= int64(n)
-	return n, err
+	return begun, read(outbound.Limited(answer.Body, e.limit))
 }

@@ -2,11 +2,10 @@ package live
 
 import (
 	"bufio"
-	"context"
+	"dedup-dashboard/internal/broker"
+	"dedup-dashboard/internal/outbound"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"syscall"
@@ -45,13 +44,6 @@ func (e *Error) Error() string { return "live counts of " + e.URL + ": " + e.Tex
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// tooLarge ends an answer that passes the limit.
-type tooLarge struct{ limit int64 }
-
-func (e tooLarge) Error() string {
-	return fmt.Sprintf("the answer is larger than %d MiB", e.limit>>20)
-}
-
 // badStatus is an answer without counters.
 type badStatus int
 
@@ -63,10 +55,9 @@ func (e badStatus) Error() string {
 func explain(root string, limit time.Duration, err error) *Error {
 	e := &Error{URL: root, Err: err}
 	var (
-		status  badStatus
-		large   tooLarge
-		network net.Error
-		failed  *url.Error
+		status badStatus
+		large  outbound.TooLarge
+		failed *url.Error
 	)
 	switch {
 	case errors.As(err, &status):
@@ -81,11 +72,11 @@ func explain(root string, limit time.Duration, err error) *Error {
 		e.Reason, e.Text = Malformed, err.Error()
 	case errors.Is(err, bufio.ErrBufferFull):
 		e.Reason, e.Text = Malformed, "the answer has a line that is too long"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case broker.IsTimeout(err):
 		e.Reason, e.Text = Timeout, fmt.Sprintf("no complete answer within %s", limit)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Reason, e.Text = Refused, "connection refused; start the node, or run there: rabbitmq-plugins enable rabbitmq_prometheus"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case broker.IsCut(err):
 		e.Reason, e.Text = Cut, "the answer ends in its midst; the node may be restarting"
 	default:
 		if errors.As(err, &failed) {

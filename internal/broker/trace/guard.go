@@ -117,7 +117,15 @@ func (o order) note() (i intent, ours bool, err error) {
 
 // awaitOther waits until a later process has switched off in our place, for then the note is gone. To go on would end a trace of that one.
 func (o order) awaitOther(ctx context.Context) {
-	ticker := time.NewTicker(noteEvery)
+	every(ctx, noteEvery, func() bool {
+		_, ours, err := o.note()
+		return ours || err != nil
+	})
+}
+
+// every does something again and again, with some time before each, until ctx ends or it says that it was the last time.
+func every(ctx context.Context, apart time.Duration, do func() (again bool)) {
+	ticker := time.NewTicker(apart)
 	defer ticker.Stop()
 	for {
 		select {
@@ -125,7 +133,7 @@ func (o order) awaitOther(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if _, ours, err := o.note(); !ours && err == nil {
+		if !do() {
 			return
 		}
 	}

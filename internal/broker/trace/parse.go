@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,7 +51,7 @@ func (p *parser) read(m *message.Message, at time.Time) (dedup.TracedDelivery, b
 	traced := original(m)
 	d := dedup.TracedDelivery{
 		At: at, Queue: queue.QueueRef, Redelivered: traced.Redelivered,
-		Consumer: p.word(text(m.Headers["connection"]) + " (" + text(m.Headers["channel"]) + ")"),
+		Consumer: p.word(textOf(m.Headers["connection"]) + " (" + textOf(m.Headers["channel"]) + ")"),
 		Exchange: p.word(traced.Exchange), RoutingKey: p.word(traced.RoutingKey), UserID: p.word(traced.UserID), AppID: p.word(traced.AppID),
 	}
 	id := queue.ID.Identify(traced)
@@ -76,13 +75,13 @@ func original(m *message.Message) message.Message {
 	headers, _ := properties["headers"].(map[string]any)
 	keys, _ := m.Headers["routing_keys"].([]any)
 	traced := message.Message{
-		Exchange: text(m.Headers["exchange_name"]), Redelivered: isTrue(m.Headers["redelivered"]), Body: m.Body, LeftOut: m.LeftOut,
+		Exchange: textOf(m.Headers["exchange_name"]), Redelivered: isTrue(m.Headers["redelivered"]), Body: m.Body, LeftOut: m.LeftOut,
 		Properties: message.Properties{
-			Headers: headers, MessageID: text(properties["message_id"]), UserID: text(properties["user_id"]), AppID: text(properties["app_id"]),
+			Headers: headers, MessageID: textOf(properties["message_id"]), UserID: textOf(properties["user_id"]), AppID: textOf(properties["app_id"]),
 		},
 	}
 	if len(keys) > 0 {
-		traced.RoutingKey = text(keys[0])
+		traced.RoutingKey = textOf(keys[0])
 	}
 	return traced
 }
@@ -99,18 +98,10 @@ func rejections(headers map[string]any, queue string) int64 {
 	return n
 }
 
-// text returns a text or a whole number as text, and "" for anything else.
-func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case []byte:
-		return string(v)
-	}
-	if n, ok := message.WholeField(v); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return ""
+// textOf returns a text or a whole number as text, and "" for anything else.
+func textOf(v any) string {
+	s, _ := message.TextField(v)
+	return s
 }
 
 // isTrue reads a flag, which the broker writes as 0 or 1.

@@ -208,7 +208,12 @@ func (s *session) watch(outer context.Context) string {
 	defer cancel()
 	watching.Go(func() { s.watchItself(ctx) })
 	watching.Go(func() { s.watchBroker(ctx) })
-	watching.Go(func() { s.watchCounts(ctx) })
+	watching.Go(func() {
+		every(ctx, tick, func() bool {
+			s.counts.look(ctx)
+			return true
+		})
+	})
 	select {
 	case why := <-s.stopped:
 		return why
@@ -217,19 +222,6 @@ func (s *session) watch(outer context.Context) string {
 			return "it was cancelled"
 		}
 		return ""
-	}
-}
-
-func (s *session) watchCounts(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			s.counts.look(ctx)
-		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -13,6 +12,7 @@ import (
 	"dedup-dashboard/internal/broker"
 	"dedup-dashboard/internal/broker/amqp"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -64,38 +64,30 @@ func (t *Tracer) openTap(ctx context.Context, vhost string, queues []string, bod
 		_ = conn.Close()
 	})}
 	const durable, autoDelete, exclusive, noWait = false, true, true, false
-	declared, err := conn.Channel().QueueDeclare("", durable, autoDelete, exclusive, noWait, amqp091.Table{
+	declared, err := conn.Channel.QueueDeclare("", durable, autoDelete, exclusive, noWait, amqp091.Table{
 		"x-max-length": int64(maxTapped), "x-max-length-bytes": int64(maxTappedBytes), "x-overflow": "drop-head", "x-queue-type": "classic",
 		"x-dead-letter-exchange": nowhere,
 	})
 	p.queue = declared.Name
 	for i := 0; i < len(queues) && err == nil; i++ {
-		err = conn.Channel().QueueBind(p.queue, deliverKey+queues[i], firehose, noWait, nil)
+		err = conn.Channel.QueueBind(p.queue, deliverKey+queues[i], firehose, noWait, nil)
 	}
 	if err != nil {
-		err = conn.Fail(orEnd(ctx, err))
+		err = conn.Fail(broker.OrEnd(ctx, err))
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-// orEnd returns why ctx ended, if it did: the connection that this closed shows as some error of its own.
-func orEnd(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return err
-}
-
 // consume lets the broker send what comes, so much ahead of took. Without acks it would send all at once, and the library would keep all of it.
 func (p *tap) consume() (<-chan amqp091.Delivery, error) {
 	const anySize, ofChannel = 0, false
-	if err := p.conn.Channel().Qos(p.ahead, anySize, ofChannel); err != nil {
+	if err := p.conn.Channel.Qos(p.ahead, anySize, ofChannel); err != nil {
 		return nil, p.conn.Fail(err)
 	}
 	const autoAck, exclusive, noLocal, noWait = false, true, false, false
-	deliveries, err := p.conn.Channel().Consume(p.queue, "", autoAck, exclusive, noLocal, noWait, nil)
+	deliveries, err := p.conn.Channel.Consume(p.queue, "", autoAck, exclusive, noLocal, noWait, nil)
 	if err != nil {
 		return nil, p.conn.Fail(err)
 	}
@@ -123,16 +115,12 @@ func (p *tap) depthOn(channel *amqp091.Channel) (int, error) {
 
 // readsAll reports whether the account may read the trace of any queue, for lack of a topic permission. The channel may end by it.
 func (p *tap) readsAll() bool {
-	return p.conn.Channel().QueueBind(p.queue, "publish.nowhere.dedup-dashboard", firehose, false, nil) == nil
+	return p.conn.Channel.QueueBind(p.queue, "publish.nowhere.dedup-dashboard", firehose, false, nil) == nil
 }
 
 // topicPattern lets an account read the trace of these queues alone.
 func topicPattern(queues []string) string {
-	quoted := make([]string, len(queues))
-	for i, name := range queues {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	return `^deliver\.(` + strings.Join(quoted, "|") + `)$`
+	return `^deliver\.(` + text.Joined(queues, "|", regexp.QuoteMeta) + `)$`
 }
 
 // isRefused reports whether the broker refused for lack of a permission.

@@ -93,32 +93,26 @@ func (s *session) depth(ctx context.Context, channel *amqp091.Channel) (int, err
 
 // watchBroker ends the trace when it could harm the broker, or when somebody else ends tracing.
 func (s *session) watchBroker(ctx context.Context) {
-	ticker := time.NewTicker(round)
-	defer ticker.Stop()
 	told, seen, size := time.Now(), s.seen.Load(), s.size.Load()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	every(ctx, round, func() bool {
 		nowSeen, nowSize := s.seen.Load(), s.size.Load()
 		own := load{float64(nowSeen-seen) / round.Seconds(), float64(nowSize-size) / round.Seconds()}
 		seen, size = nowSeen, nowSize
 		why, err := s.harm(ctx, own)
 		switch {
 		case ctx.Err() != nil:
-			return
+			return false
 		case why != "":
 			s.stop("%s", why)
-			return
+			return false
 		case err == nil:
 			told = time.Now()
 		case time.Since(told) > blind:
 			s.stop("the broker did not tell for %s how it fares: %s", time.Since(told).Round(time.Second), publicText(err))
-			return
+			return false
 		}
-	}
+		return true
+	})
 }
 
 // A load is what passes in a second.

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // The codecs of keys and values.
@@ -318,18 +319,17 @@ func missing(err error, text, what string) error {
 	return errors.New(what)
 }
 
-// Printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.
-func Printable(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return strconv.Quote(text)
-	}
-	cut := limit
-	for cut > limit-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strconv.Quote(text[:cut]) + "…"
+// PlainJSON writes texts as JSON, on one line and with <, > and & as they are.
+func PlainJSON[T []string | map[string]string | map[string]*string](texts T) []byte {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(texts) // texts always encode
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
+
+// Printable shows hostile text on one line: at most 80 bytes, control, bidi and invalid bytes escaped.
+func Printable(s string) string { return text.Quoted(s, 80) }
 
 // Key says how the keys of markers and retry counters are encoded: codec raw takes the bytes as they are; codec java
 // reads what Java's own serialiser makes of a string, as a RedisTemplate without configuration does.

@@ -1,17 +1,16 @@
 package exports
 
 import (
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"dedup-dashboard/internal/outbound"
 	"dedup-dashboard/internal/secret"
 )
 
@@ -176,7 +175,7 @@ func (c Config) checkAccount() []error {
 			problems = append(problems, errors.New("headers: one of them is no header that can be sent"))
 		}
 	}
-	if _, err := c.roots(); err != nil {
+	if _, err := outbound.Roots(c.CAFile); err != nil {
 		problems = append(problems, fmt.Errorf("ca_file: %w", err))
 	}
 	return problems
@@ -185,25 +184,6 @@ func (c Config) checkAccount() []error {
 // isToken reports whether HTTP allows a name of a header.
 func isToken(name string) bool {
 	return name != "" && http.CanonicalHeaderKey(name) != "" && strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
-}
-
-// roots returns the system's certificate authorities with those of CAFile, or nil, which means the system's.
-func (c Config) roots() (*x509.CertPool, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", err)
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("holds no certificate in PEM form")
-	}
-	return pool, nil
 }
 
 // recipe returns what the configuration names.

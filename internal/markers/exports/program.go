@@ -2,6 +2,7 @@ package exports
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -111,12 +112,7 @@ func (p *program) bind(field string, e expr, distribution bool) {
 
 // metrics are the names of all series of interest, sorted.
 func (p *program) metrics() []string {
-	names := make([]string, 0, len(p.bound))
-	for name := range p.bound {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(p.bound))
 }
 
 // places are what a sample adds to; none for one of another pipeline. Of a bucket the part holds its bound.

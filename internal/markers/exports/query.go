@@ -2,6 +2,7 @@ package exports
 
 import (
 	"context"
+	"dedup-dashboard/internal/text"
 	"errors"
 	"fmt"
 	"maps"
@@ -121,21 +122,14 @@ func (p *program) query(span time.Duration) string {
 
 // selector names the series of the program, those of other queues too unless only the pipeline's own are asked for.
 func (p *program) selector(own bool) string {
-	var names []string
-	for _, name := range p.metrics() {
-		names = append(names, regexp.QuoteMeta(name))
-	}
-	out := "{__name__=~" + strconv.Quote(strings.Join(names, "|"))
+	out := "{__name__=~" + strconv.Quote(text.Joined(p.metrics(), "|", regexp.QuoteMeta))
 	for _, name := range slices.Sorted(maps.Keys(p.labels)) {
 		out += "," + name + "=" + strconv.Quote(p.labels[name])
 	}
 	if own && len(p.queues) > 0 {
-		var patterns []string
-		for _, q := range p.queues {
-			patterns = append(patterns, p.recipe.QueueForm.pattern(q))
-		}
+		patterns := text.Joined(p.queues, "|", p.recipe.QueueForm.pattern)
 		for _, name := range p.recipe.QueueLabels { // each series has one of the labels
-			out += "," + name + "=~" + strconv.Quote(strings.Join(patterns, "|")+"|")
+			out += "," + name + "=~" + strconv.Quote(patterns+"|")
 		}
 	}
 	return out + "}"

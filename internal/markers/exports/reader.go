@@ -6,11 +6,11 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -28,6 +28,8 @@ type Reader struct {
 	client  *http.Client
 	program *program
 	from    source
+	// listed says that the endpoints of all instances are known, which are there each time; a server shows those of others too.
+	listed bool
 
 	mu        sync.Mutex
 	instances map[string]*instance
@@ -60,7 +62,7 @@ func Open(name string, cfg Config) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	r := &Reader{name: name, client: client, program: p, instances: map[string]*instance{}, retired: newInstance()}
+	r := &Reader{name: name, client: client, program: p, listed: cfg.QueryURL == "", instances: map[string]*instance{}, retired: newInstance()}
 	r.retired.merged = true
 	r.from = &endpoints{client: client, program: p, urls: cfg.URLs, dns: cfg.DNS, resolve: net.DefaultResolver, timeout: cfg.Timeout}
 	if cfg.QueryURL != "" {
@@ -102,7 +104,7 @@ func (r *Reader) Reported(ctx context.Context, _ string) (dedup.Reported, error)
 
 // refuse says why readings of endpoints cannot be counted. A server tells the instances apart itself.
 func (r *Reader) refuse(readings []reading) error {
-	if _, ok := r.from.(*endpoints); !ok {
+	if !r.listed {
 		return nil
 	}
 	for i := range readings {
@@ -145,8 +147,8 @@ func (r *Reader) take(readings []reading, now time.Time) {
 func (r *Reader) follow(read *reading, first bool) {
 	known := r.instances[read.instance]
 	if known == nil {
-		if _, listed := r.from.(*endpoints); len(r.instances) >= maxInstances || len(read.found) == 0 && !listed {
-			return // a server shows those of others too
+		if len(r.instances) >= maxInstances || len(read.found) == 0 && !r.listed {
+			return
 		}
 		known = newInstance()
 		r.instances[read.instance] = known
@@ -161,7 +163,7 @@ func (r *Reader) follow(read *reading, first bool) {
 	}
 	before := time.UnixMilli(int64(read.start * 1e3)).Before(r.lastAt.Add(-clocksApart))
 	born := !first && !(read.start > 0 && before)
-	if _, listed := r.from.(*endpoints); known.readings == 0 && born && !listed && read.start == 0 {
+	if known.readings == 0 && born && !r.listed && read.start == 0 {
 		// A server shows an old process under a new name where its labels change, or it was not scraped for long: what a new one had counted
 		// by then may have been counted before.
 		whole := newInstance()
@@ -174,10 +176,9 @@ func (r *Reader) follow(read *reading, first bool) {
 
 // bury notes the instances that are not read any more, and forgets those that were not for long.
 func (r *Reader) bury(now time.Time, seen map[string]bool) {
-	_, listed := r.from.(*endpoints) // these are all there, each time
 	for name, i := range r.instances {
 		silent := now.Sub(i.at)
-		if !i.gone && !seen[name] && (listed || silent > max(leastSilent, goneAfter*i.gap)) {
+		if !i.gone && !seen[name] && (r.listed || silent > max(leastSilent, goneAfter*i.gap)) {
 			i.gone, i.risk = true, i.atRisk()
 			r.unsure += i.risk
 		}
@@ -217,11 +218,8 @@ func (r *Reader) nothing() string {
 	if len(r.queues) == 0 {
 		return "no series of the recipe " + r.program.name + " is there"
 	}
-	var names []string
-	for _, q := range slices.Sorted(slices.Values(r.queues)) {
-		names = append(names, shown(q))
-	}
-	return fmt.Sprintf("no series of the recipe %s is of the pipeline's queues; those that are there name %s: give queues in the configuration", r.program.name, strings.Join(names, ", "))
+	names := text.Joined(slices.Sorted(slices.Values(r.queues)), ", ", shown)
+	return fmt.Sprintf("no series of the recipe %s is of the pipeline's queues; those that are there name %s: give queues in the configuration", r.program.name, names)
 }
 
 func (r *Reader) all() []*instance {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"dedup-dashboard/internal/text"
 	"errors"
 	"fmt"
 	"io"
@@ -100,11 +101,7 @@ func (e *endpoints) place() string {
 	if e.dns != "" {
 		return hostOf(e.dns)
 	}
-	var hosts []string
-	for _, u := range e.urls {
-		hosts = append(hosts, hostOf(u))
-	}
-	return strings.Join(hosts, " ")
+	return text.Joined(e.urls, " ", hostOf)
 }
 
 // read reads every endpoint. One that cannot be read fails the reading: a sum without it would be too small.

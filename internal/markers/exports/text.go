@@ -1,23 +1,12 @@
 package exports
 
 import (
+	"dedup-dashboard/internal/text"
 	"net/url"
-	"strconv"
-	"unicode/utf8"
 )
 
 // shown is hostile text for a message: quoted and short.
-func shown(text string) string {
-	const limit = 80
-	if len(text) <= limit {
-		return strconv.Quote(text)
-	}
-	cut := limit
-	for cut > limit-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strconv.Quote(text[:cut]) + "…"
-}
+func shown(s string) string { return text.Quoted(s, 80) }
 
 // hostOf names an address by its host and path: a query can hold a token.
 func hostOf(address string) string {

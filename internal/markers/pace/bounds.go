@@ -1,12 +1,24 @@
 package pace
 
 import (
+	"context"
+	"dedup-dashboard/internal/dedup"
 	"errors"
 	"time"
 )
 
 // ErrChanged says that the store is no longer the one that a pass began with.
 var ErrChanged = errors.New("the store changed during the pass")
+
+// Explained returns err as a *dedup.Error in the words of describe. It passes nil, the end of the caller's context, ErrChanged and its own
+// results through.
+func Explained(err error, describe func(error) string) error {
+	var known *dedup.Error
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, ErrChanged) {
+		return err
+	}
+	return &dedup.Error{Kind: dedup.Unavailable, Public: describe(err), Err: err}
+}
 
 const (
 	// AnswerTimeout is how long a server may take for one answer before it counts as not answering.
@@ -16,11 +28,11 @@ const (
 )
 
 const (
-	// LeastRetry and MostRetry bound the wait after a failed walk.
+	// LeastRetry and mostRetry bound the wait after a failed walk.
 	LeastRetry = 500 * time.Millisecond
-	MostRetry  = 3 * time.Second
-	// StaleWalk is how long a walk may be interrupted: then its first half is too old to go with a second.
-	StaleWalk = time.Minute
+	mostRetry  = 3 * time.Second
+	// staleWalk is how long a walk may be interrupted: then its first half is too old to go with a second.
+	staleWalk = time.Minute
 )
 
 const (

@@ -13,10 +13,7 @@ import (
 )
 
 func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (dedup.Outcome, error) {
-	if err := s.begin(ctx, false); err != nil {
-		return dedup.Outcome{}, err
-	}
-	now, same, err := s.compare(ctx)
+	now, same, err := s.watch(ctx)
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
@@ -97,10 +94,7 @@ func (s *session) describeCount(r reading) string {
 }
 
 func (s *session) expire(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
-	if err := s.begin(ctx, false); err != nil {
-		return dedup.Outcome{}, err
-	}
-	now, same, err := s.compare(ctx)
+	now, same, err := s.watch(ctx)
 	if err != nil {
 		return dedup.Outcome{}, err
 	}

@@ -122,9 +122,12 @@ func (s *session) exec(ctx context.Context, commands ...[]any) ([]any, error) {
 	return answers, nil
 }
 
-// compare returns what is there now, and whether it is what was seen. A marker without expiry is held for watchFor and
-// must be the same at the end.
-func (s *session) compare(ctx context.Context) (reading, bool, error) {
+// watch watches the marker, and returns what is there now and whether it is what was seen. A marker without expiry is held for
+// watchFor and must be the same at the end.
+func (s *session) watch(ctx context.Context) (reading, bool, error) {
+	if err := s.begin(ctx, false); err != nil {
+		return reading{}, false, err
+	}
 	now, err := s.read(ctx, s.seen.Key)
 	if err != nil || !s.same(now) || now.expires != layout.NoExpiry {
 		return now, err == nil && s.same(now), err

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -104,40 +105,59 @@ func (a *asked) fetched() (layout.Fetched, error) {
 	return a.Read(answer), nil
 }
 
-// fetch reads values, each with its expiry right behind it, and the server's clock after them all.
+// fetch reads the values of items in the way that their layout reads them, each with its expiry, and the server's clock.
 func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Form) ([]layout.Fetched, int64, error) {
-	values := make([]*asked, len(items))
-	expiries := make([]*redis.IntCmd, len(items))
-	pipe := conn.Pipeline()
+	asks := make([]ask, len(items))
 	for i, item := range items {
 		question := how.Ask
 		if item.retry {
 			question = layout.Beginning
 		}
-		values[i] = put(ctx, pipe, question(item.key))
-		expiries[i] = redis.NewIntCmd(ctx, b.command, item.key)
+		asks[i] = ask{item.key, question(item.key)}
+	}
+	found, moment, err := b.read(ctx, conn.Pipeline(), asks)
+	return found, moment.clock.UnixMilli(), err
+}
+
+// An ask is a key with the question for its value.
+type ask struct {
+	key      string
+	question layout.Question
+}
+
+// A moment is when a server answered: by our clock, and by its own when it had answered.
+type moment struct{ at, clock time.Time }
+
+// read puts the questions in a pipeline, the expiry of each key right behind its value, and reads the server's clock after them all: a value that
+// changes in between goes with a later expiry, and so cannot pass for what was there before.
+func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask) (found []layout.Fetched, m moment, err error) {
+	values, expiries := make([]*asked, len(asks)), make([]*redis.IntCmd, len(asks))
+	for i, a := range asks {
+		values[i] = put(ctx, pipe, a.question)
+		expiries[i] = redis.NewIntCmd(ctx, b.command, a.key)
 		_ = pipe.Process(ctx, expiries[i])
 	}
 	clock := pipe.Time(ctx)
+	started := time.Now()
 	// A key of another type fails its own command only.
 	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return nil, 0, err
+		return nil, m, err
 	}
-	now, err := clock.Result()
-	if err != nil {
-		return nil, 0, err
+	m.at = started.Add(time.Since(started) / 2)
+	if m.clock, err = clock.Result(); err != nil {
+		return nil, m, err
 	}
-	found := make([]layout.Fetched, len(items))
-	for i := range items {
+	found = make([]layout.Fetched, len(asks))
+	for i := range asks {
 		if found[i], err = values[i].fetched(); err != nil {
-			return nil, 0, err
+			return nil, m, err
 		}
 		if err := expiries[i].Err(); b.outdated(err) {
-			return b.fetch(ctx, conn, items, how)
+			return b.read(ctx, pipe, asks)
 		} else if err != nil {
-			return nil, 0, err
+			return nil, m, err
 		}
-		found[i].Expiry = b.absolute(expiries[i].Val(), now.UnixMilli())
+		found[i].Expiry = b.absolute(expiries[i].Val(), m.clock.UnixMilli())
 	}
-	return found, now.UnixMilli(), nil
+	return found, m, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -15,7 +14,7 @@ import (
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
-// findAtOnce is how many ids one pipeline of a Find asks for: with at most three commands each, other clients wait for
+// findAtOnce is how many ids one pipeline of a Find asks for: with at most four commands each, of which Redis takes some 16 KiB at a time, other clients wait for
 // less than a millisecond.
 const findAtOnce = 250
 
@@ -32,7 +31,7 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
-	r := &finder{asker: asker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch()}, own: s.own}
+	r := s.seeker()
 	defer r.conn.Close()
 	for part := range slices.Chunk(f.IDs, findAtOnce) {
 		if err := r.part(ctx, part, f); err != nil {
@@ -46,123 +45,102 @@ func (s *store) unsearchable() error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched by id: its setting id (%s) does not tell which key an id has", s.Name(), s.layout.Config.ID)}
 }
 
-// finder reads markers by their ids.
-type finder struct {
-	asker
-	own *ownReads
+// A seeker reads single markers over one connection, so that all of it is one server's.
+type seeker struct {
+	layout *layout.Layout
+	conn   *redis.Conn
+	expiry *expiryBatch
+	own    *ownReads
+	// server is who answers; empty before the first answer.
+	server string
 }
 
-// sought is one id of a Find: the commands that ask for its marker and its retry counter.
+func (s *store) seeker() *seeker {
+	return &seeker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
+}
+
+// sought is a marker that is asked for, and its retry counter; each only where the store can have one.
 type sought struct {
 	id, key, retryKey string
-	value, retry      *asked
-	expiry            *redis.IntCmd
+	hasKey, hasRetry  bool
+	// isCounter says that the key is that of a retry counter.
+	isCounter bool
 }
 
-// part looks for a few ids. A value stands before its expiry: one that changes in between goes with a later expiry, and
-// so blocks for longer than it will, not shorter.
-func (r *finder) part(ctx context.Context, ids []string, f *pace.Finding) error {
-	all := make([]*sought, 0, len(ids))
-	pipe, info := r.begin(ctx)
-	for _, id := range ids {
-		if s := r.put(ctx, pipe, id); s != nil {
-			all = append(all, s)
+// seen is what stands where it was sought; gone where nothing can.
+type seen struct {
+	marker, counter layout.Fetched
+	moment
+}
+
+// read asks for a few markers in one pipeline, with the questions for their values, and before the first of them for the server's name.
+func (s *seeker) read(ctx context.Context, all []sought, value func(*sought) layout.Question) ([]seen, error) {
+	var asks []ask
+	for i := range all {
+		if k := &all[i]; k.hasKey {
+			asks = append(asks, ask{k.key, value(k)})
+		}
+		if k := &all[i]; k.hasRetry {
+			asks = append(asks, ask{k.retryKey, layout.CounterOf(k.retryKey)})
 		}
 	}
-	at, clock, err := r.exec(ctx, pipe, info)
+	pipe := s.conn.Pipeline()
+	var info *redis.StringCmd
+	if s.server == "" {
+		info = pipe.Info(ctx, "server")
+	}
+	found, m, err := s.expiry.read(ctx, pipe, asks)
+	if err == nil && info != nil {
+		s.server, err = client.ParseInfo(info.Val())["run_id"], info.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	next := func(asked bool) layout.Fetched {
+		if !asked {
+			return layout.Fetched{Expiry: layout.Gone}
+		}
+		f := found[0]
+		found = found[1:]
+		return f
+	}
+	answers := make([]seen, len(all))
+	for i, k := range all {
+		answers[i] = seen{next(k.hasKey), next(k.hasRetry), m}
+	}
+	return answers, nil
+}
+
+// part looks for a few ids.
+func (r *seeker) part(ctx context.Context, ids []string, f *pace.Finding) error {
+	all := make([]sought, len(ids))
+	for i, id := range ids {
+		s := &all[i]
+		s.id = id
+		s.retryKey, s.hasRetry = r.layout.RetryKeyOf(id)
+		if s.key, s.hasKey = r.layout.KeyOf(id); s.hasKey {
+			r.own.add(s.key)
+		}
+	}
+	seen, err := r.read(ctx, all, func(s *sought) layout.Question { return r.layout.Form.Ask(s.key) })
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(all, func(s *sought) bool { return s.expiry != nil && r.expiry.outdated(s.expiry.Err()) }) {
-		return r.part(ctx, ids, f)
-	}
-	counted, err := r.counters(ctx, all)
-	if err != nil {
-		return err
-	}
-	for i, s := range all {
-		found, err := r.sighting(s, counted[i], clock)
-		if err != nil {
-			return err
-		}
-		if found != nil {
-			found.At, found.Clock, found.Server = at, clock, r.server
-			f.Found(s.id, found)
+	for i, s := range seen {
+		if found := r.found(&all[i], s); found != nil {
+			found.At, found.Clock, found.Server = s.at, s.clock, r.server
+			f.Found(all[i].id, found)
 		}
 	}
 	return nil
 }
 
-// put asks for the marker of one id; nil when the store can have none with it.
-func (r *finder) put(ctx context.Context, pipe redis.Pipeliner, id string) *sought {
-	s := &sought{id: id}
-	isMarker, isCounter := false, false
-	s.key, isMarker = r.layout.KeyOf(id)
-	s.retryKey, isCounter = r.layout.RetryKeyOf(id)
-	if isMarker {
-		r.own.add(s.key)
-		s.value = put(ctx, pipe, r.layout.Form.Ask(s.key))
-		s.expiry = redis.NewIntCmd(ctx, r.expiry.command, s.key)
-		_ = pipe.Process(ctx, s.expiry)
-	}
-	if isCounter {
-		s.retry = put(ctx, pipe, layout.CounterOf(s.retryKey))
-	}
-	if !isMarker && !isCounter {
-		return nil
-	}
-	return s
-}
-
-// counters asks when the retry counters end that are there, and returns the answers in the order of all.
-func (r *finder) counters(ctx context.Context, all []*sought) ([]expiry, error) {
-	var keys []string
-	for _, s := range all {
-		if s.counts() {
-			keys = append(keys, s.retryKey)
-		}
-	}
-	ends := make([]expiry, len(all))
-	if len(keys) == 0 {
-		return ends, nil
-	}
-	answers, err := r.expiry.ask(ctx, r.conn, keys)
-	if err != nil {
-		return nil, err
-	}
-	for i, s := range all {
-		if s.counts() {
-			ends[i], answers = answers[0], answers[1:]
-		}
-	}
-	return ends, nil
-}
-
-// counts says whether something stands where the retry counter belongs.
-func (s *sought) counts() bool {
-	if s.retry == nil {
-		return false
-	}
-	text, err := s.retry.Text()
-	return text != "" || client.IsAnswer(err, "WRONGTYPE")
-}
-
-// sighting makes the answers one; nil where there is neither a marker nor a counter.
-func (r *finder) sighting(s *sought, ends expiry, clock time.Time) (*dedup.Sighting, error) {
-	now := clock.UnixMilli()
-	counter, err := r.counter(s, ends, now)
-	if err != nil || s.value == nil {
-		return counter, err
-	}
-	f, err := s.value.fetched()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.expiry.Err(); err != nil {
-		return nil, err
-	}
-	if f.Expiry = r.expiry.absolute(s.expiry.Val(), now); f.Expiry == layout.Gone {
-		return counter, nil
+// found makes a sighting of what was seen; nil where there is neither a marker nor a counter.
+func (r *seeker) found(s *sought, seen seen) *dedup.Sighting {
+	counter := r.counter(s, seen)
+	f, now := seen.marker, seen.clock.UnixMilli()
+	if f.Expiry == layout.Gone {
+		return counter
 	}
 	found := &dedup.Sighting{Marker: r.layout.Marker(s.key, r.layout.Decode(f), f.Expiry, now), ExpiresMillis: f.Expiry}
 	found.ID, found.Sample = s.id, ""
@@ -172,19 +150,16 @@ func (r *finder) sighting(s *sought, ends expiry, clock time.Time) (*dedup.Sight
 			found.Retry = counter.Retry
 		}
 	}
-	return found, nil
+	return found
 }
 
 // counter returns the retry counter as a sighting of its own, nil where there is none.
-func (r *finder) counter(s *sought, ends expiry, now int64) (*dedup.Sighting, error) {
-	if s.retry == nil {
-		return nil, nil
+func (r *seeker) counter(s *sought, seen seen) *dedup.Sighting {
+	f := seen.counter
+	if f.Expiry == layout.Gone || f.Value == "" && f.Problem == "" {
+		return nil
 	}
-	f, err := s.retry.fetched()
-	if f.Expiry = ends.at; err != nil || !s.counts() || f.Expiry == layout.Gone {
-		return nil, err
-	}
-	c := &dedup.Sighting{Marker: r.layout.Counter(s.retryKey, s.id, f, now), ExpiresMillis: f.Expiry}
+	c := &dedup.Sighting{Marker: r.layout.Counter(s.retryKey, s.id, f, seen.clock.UnixMilli()), ExpiresMillis: f.Expiry}
 	if len(s.retryKey) > layout.LongestNamed {
 		c.Key = ""
 	}
@@ -192,5 +167,5 @@ func (r *finder) counter(s *sought, ends expiry, now int64) (*dedup.Sighting, er
 	if c.Attempts != nil {
 		c.Retry.Value = strconv.FormatInt(*c.Attempts, 10)
 	}
-	return c, nil
+	return c
 }

@@ -3,15 +3,12 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/pace"
-	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -37,176 +34,88 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
-	l := &look{asker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch()}, mostBytes}
+	l := &look{seeker: s.seeker(), budget: mostBytes}
 	defer l.conn.Close()
 	s.own.add(keys...)
 	var all []*dedup.Sighting
-	for len(keys) > 0 {
-		n := min(len(keys), mostAtOnce)
-		found, err := l.read(ctx, keys[:n])
+	for part := range slices.Chunk(keys, mostAtOnce) {
+		found, err := l.look(ctx, part)
 		if err != nil {
 			return nil, s.explain.Explain(err)
 		}
 		all = append(all, found...)
-		keys = keys[n:]
 	}
 	return all, nil
 }
 
-// asker reads keys over one connection, so that all of it is one server's.
-type asker struct {
-	layout *layout.Layout
-	conn   *redis.Conn
-	expiry *expiryBatch
-	server string
-}
-
-// begin opens a pipeline; in front is the question for the server's name where it is not known.
-func (a *asker) begin(ctx context.Context) (pipe redis.Pipeliner, info *redis.StringCmd) {
-	pipe = a.conn.Pipeline()
-	if a.server == "" {
-		info = pipe.Info(ctx, "server")
-	}
-	return pipe, info
-}
-
-// exec sends a pipeline with the server's clock behind it.
-func (a *asker) exec(ctx context.Context, pipe redis.Pipeliner, info *redis.StringCmd) (at, clock time.Time, err error) {
-	now := pipe.Time(ctx)
-	started := time.Now()
-	// A key of another type fails its own command only.
-	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
-		return at, clock, err
-	}
-	if info != nil {
-		if info.Err() != nil {
-			return at, clock, info.Err()
-		}
-		a.server = client.ParseInfo(info.Val())["run_id"]
-	}
-	return started.Add(time.Since(started) / 2), now.Val(), now.Err()
-}
-
-// look reads keys within a budget of bytes.
+// look reads keys with their exact values, up to a number of bytes.
 type look struct {
-	asker
+	*seeker
 	budget int
 }
 
-// glance is one key of a look: the commands that ask for it.
-type glance struct {
-	key, id  string
-	class    layout.Class
-	value    *asked
-	expiry   *redis.IntCmd
-	retryKey string
-	retry    *asked
-	lasts    *redis.IntCmd
-}
-
-// isLong reports whether the value of a string may go on behind what was read of it.
-func (g *glance) isLong() bool {
-	if g.value == nil {
-		return false
-	}
-	text, _ := g.value.Text()
-	return len(text) >= longestGlance
-}
-
-// read asks for a few keys in one pipeline. A value stands before its expiry: one that changes in between goes with a
-// later expiry, and so cannot pass for what was seen before.
-func (l *look) read(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
-	glances := make([]*glance, len(keys))
+// look asks for a few keys in one pipeline, and for each long value again by itself.
+func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, error) {
+	all := make([]sought, len(keys))
 	for i, key := range keys {
-		glances[i] = &glance{key: key}
-		glances[i].class, glances[i].id = l.layout.Known(key)
+		class, id := l.layout.Known(key)
+		s := sought{id: id, key: key, hasKey: class != layout.Foreign, isCounter: class == layout.Retry}
+		if class == layout.Marker {
+			s.retryKey, s.hasRetry = l.layout.RetryKeyOf(id)
+		}
+		all[i] = s
 	}
-	at, clock, err := l.ask(ctx, glances, longestGlance)
+	seen, err := l.upTo(ctx, all, longestGlance)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*dedup.Sighting, len(keys))
-	for i, g := range glances {
-		if found[i], err = l.sighting(g, at, clock); err != nil {
-			return nil, err
+	for i := range all {
+		if len(seen[i].marker.Value) >= longestGlance {
+			again, err := l.upTo(ctx, all[i:i+1], longestCompared+1)
+			if err != nil {
+				return nil, err
+			}
+			seen[i] = again[0]
 		}
-	}
-	for i, g := range glances {
-		if !g.isLong() {
-			continue
-		}
-		if at, clock, err = l.ask(ctx, glances[i:i+1], longestCompared+1); err != nil {
-			return nil, err
-		}
-		if found[i], err = l.sighting(g, at, clock); err != nil {
+		if found[i], err = l.sighting(&all[i], seen[i]); err != nil {
 			return nil, err
 		}
 	}
 	return found, nil
 }
 
-// ask sends the commands of the glances, the server's name before the first and its clock behind them.
-func (l *look) ask(ctx context.Context, glances []*glance, bytes int) (at, clock time.Time, err error) {
-	pipe, info := l.begin(ctx)
-	for _, g := range glances {
-		if g.class != layout.Foreign {
-			l.put(ctx, pipe, g, bytes)
+// upTo reads values up to so many bytes.
+func (l *look) upTo(ctx context.Context, all []sought, bytes int) ([]seen, error) {
+	return l.read(ctx, all, func(s *sought) layout.Question {
+		if s.isCounter {
+			return layout.CounterOf(s.key)
 		}
-	}
-	at, clock, err = l.exec(ctx, pipe, info)
-	for _, g := range glances {
-		if err == nil && g.expiry != nil && l.expiry.outdated(g.expiry.Err()) {
-			return l.ask(ctx, glances, bytes)
-		}
-	}
-	return at, clock, err
-}
-
-func (l *look) put(ctx context.Context, pipe redis.Pipeliner, g *glance, bytes int) {
-	lasts := func(key string) *redis.IntCmd {
-		cmd := redis.NewIntCmd(ctx, l.expiry.command, key)
-		_ = pipe.Process(ctx, cmd)
-		return cmd
-	}
-	question := l.layout.Whole(g.key, bytes)
-	if g.class == layout.Retry {
-		question = layout.CounterOf(g.key)
-	}
-	g.value = put(ctx, pipe, question)
-	g.expiry = lasts(g.key)
-	if key, ok := l.layout.RetryKeyOf(g.id); ok && g.class == layout.Marker {
-		g.retryKey, g.retry, g.lasts = key, put(ctx, pipe, layout.CounterOf(key)), lasts(key)
-	}
+		return l.layout.Whole(s.key, bytes)
+	})
 }
 
 // sighting makes the answers one; nil where the key is not there or is not of this store.
-func (l *look) sighting(g *glance, at, clock time.Time) (*dedup.Sighting, error) {
-	if g.class == layout.Foreign {
-		return nil, nil
-	}
-	f, err := g.value.fetched()
-	if err != nil {
-		return nil, err
-	}
-	if err := g.expiry.Err(); err != nil {
-		return nil, err
-	}
-	now := clock.UnixMilli()
-	if f.Expiry = l.expiry.absolute(g.expiry.Val(), now); f.Expiry == layout.Gone {
+func (l *look) sighting(k *sought, seen seen) (*dedup.Sighting, error) {
+	f, now := seen.marker, seen.clock.UnixMilli()
+	if f.Expiry == layout.Gone {
 		return nil, nil
 	}
 	if l.budget -= f.Size(); l.budget < 0 {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("the values of these markers have more than %d MiB together: look at fewer at once", mostBytes>>20)}
 	}
-	s := &dedup.Sighting{At: at, Clock: clock, Server: l.server, ExpiresMillis: f.Expiry}
-	if g.class == layout.Retry {
-		s.Marker = l.layout.Counter(g.key, g.id, f, now)
+	s := &dedup.Sighting{At: seen.at, Clock: seen.clock, Server: l.server, ExpiresMillis: f.Expiry}
+	if k.isCounter {
+		s.Marker = l.layout.Counter(k.key, k.id, f, now)
 	} else {
-		s.Marker = l.layout.Marker(g.key, l.layout.Decode(f), f.Expiry, now)
+		s.Marker = l.layout.Marker(k.key, l.layout.Decode(f), f.Expiry, now)
 	}
-	s.Key, s.ID = g.key, g.id
+	s.Key, s.ID = k.key, k.id
 	s.Type, s.Value = exact(f, &s.Marker)
-	return s, l.counted(g, s, now)
+	if k.hasRetry {
+		addRetry(s, k.retryKey, seen.counter)
+	}
+	return s, nil
 }
 
 // exact returns the type and the value to compare with, and none where the value was not read whole.
@@ -227,30 +136,19 @@ func exact(f layout.Fetched, m *dedup.Marker) (string, []byte) {
 	return "string", []byte(f.Value)
 }
 
-// counted adds the retry counter.
-func (l *look) counted(g *glance, s *dedup.Sighting, now int64) error {
-	if g.retry == nil {
-		return nil
-	}
-	f, err := g.retry.fetched()
-	if err != nil {
-		return err
-	}
-	if err := g.lasts.Err(); err != nil {
-		return err
-	}
+// addRetry adds the retry counter to the sighting of its marker.
+func addRetry(s *dedup.Sighting, key string, f layout.Fetched) {
 	failures := int64(0)
-	if f.Expiry = l.expiry.absolute(g.lasts.Val(), now); f.Expiry != layout.Gone {
+	if f.Expiry != layout.Gone {
 		n, err := strconv.ParseInt(f.Value, 10, 64)
 		if err != nil || f.Problem != "" {
 			// Something else stands where the counter belongs.
-			return nil
+			return
 		}
 		failures = n
-		s.Retry = &dedup.RetryCounter{Key: g.retryKey, Value: f.Value, ExpiresMillis: f.Expiry}
+		s.Retry = &dedup.RetryCounter{Key: key, Value: f.Value, ExpiresMillis: f.Expiry}
 	}
 	s.Attempts = &failures
-	return nil
 }
 
 // Lookup returns the marker of the message with this id, or its retry counter where there is no marker. Redis has no

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 type store struct {
 	layout  *layout.Layout
 	rdb     *redis.Client
-	log     *slog.Logger
 	explain client.Explainer
 	pings   pace.Latencies
 	own     *ownReads
@@ -31,14 +29,9 @@ type store struct {
 	events *events.Listener
 	cpu    client.CpuMeter
 
-	mu       sync.Mutex
-	last     *dedup.Pass
-	runID    string // of the server that last was walked over
-	met      *dedup.Met
-	progress dedup.Progress
-	// fault is why the walk stands still, nil while it walks; note is what happened to the store since the last pass.
-	fault error
-	note  string
+	rounds pace.Rounds // guards what follows
+	runID  string      // of the server that last was walked over
+	met    *dedup.Met
 }
 
 // Open returns the store that the configuration describes, whose fields all must be filled. It does not connect.
@@ -56,7 +49,7 @@ func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 		e.Patterns = append(e.Patterns, client.ACLPattern(p.Raw.Text))
 	}
 	e.Patterns = append(e.Patterns, client.ACLPattern(reportedPrefix+"*"))
-	s := &store{layout: l, rdb: rdb, log: log, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
+	s := &store{layout: l, rdb: rdb, rounds: pace.Rounds{Log: log}, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
 	if c.Events {
 		s.events = events.NewListener(l, rdb, log, e)
 		rdb.AddHook(s.events.Missed)
@@ -100,106 +93,52 @@ func (s *store) Stirred() <-chan struct{} {
 	return s.events.Stir
 }
 
-// walkOn walks over the store until ctx ends. A walk that loses its connection goes on where it stood.
 func (s *store) walkOn(ctx context.Context) {
-	var w *walk
-	retry := pace.LeastRetry
-	brokenAt := time.Time{}
-	walking := func(p dedup.Progress) {
-		retry, brokenAt = pace.LeastRetry, time.Time{}
-		s.walking(p)
-	}
-	for ctx.Err() == nil {
-		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > pace.StaleWalk {
-			w = newWalk(s.layout, &s.pings)
-			w.progressed, w.touch.own = walking, s.own
-			brokenAt = time.Time{}
+	s.rounds.Walk(ctx, s.layout.Config.Sweep.Every, func(progressed func(dedup.Progress)) pace.Walk {
+		w := newWalk(s.layout, &s.pings)
+		w.progressed, w.touch.own = progressed, s.own
+		return pace.Walk{
+			Run: func(ctx context.Context) error { return w.run(ctx, s.rdb) },
+			Ended: func(ctx context.Context) time.Time {
+				s.completed(w)
+				s.findMet(ctx)
+				return w.tally.pass.Started
+			},
 		}
-		err := w.run(ctx, s.rdb)
-		var wait time.Duration
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			s.completed(w)
-			s.findMet(ctx)
-			wait = max(0, s.layout.Config.Sweep.Every-time.Since(w.tally.pass.Started))
-			w = nil
-		case errors.Is(err, pace.ErrChanged):
-			s.changed(err)
-			w = nil
-		default:
-			s.failed(s.explain.Explain(err))
-			if brokenAt.IsZero() {
-				brokenAt = time.Now()
-			}
-			wait, retry = retry, min(2*retry, pace.MostRetry)
-		}
-		_ = pace.Sleep(ctx, wait)
-	}
-}
-
-func (s *store) walking(p dedup.Progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault != nil {
-		s.log.Info("the walk over the store goes on")
-		s.fault = nil
-	}
-	if s.note != "" {
-		p.Waiting = s.note
-	}
-	s.progress = p
+	}, s.explain.Explain)
 }
 
 func (s *store) completed(w *walk) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.layout.Puzzled(s.last, &w.tally.pass)
-	carry(s.last, &w.tally.pass, s.layout.Config.Kind == markers.RedisLock)
-	pass := w.tally.pass // a pointer into the tally would keep all of it for as long as anybody has the pass
-	s.last, s.runID, s.note = &pass, w.info["run_id"], ""
-	s.progress.Waiting = ""
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
+	last := s.rounds.Last
+	if last == nil {
+		s.met = nil // of a store that is no more
+	}
+	s.layout.Puzzled(last, &w.tally.pass)
+	carry(last, &w.tally.pass, s.layout.Config.Kind == markers.RedisLock)
+	s.runID = w.info["run_id"]
+	s.rounds.Completed(w.tally.pass)
 }
 
 // findMet looks between two passes, which read values, for markers that are asked for again and again. What fails is left to the
 // next pass to tell.
 func (s *store) findMet(ctx context.Context) {
-	s.mu.Lock()
-	pass, before := s.last, s.met
-	s.mu.Unlock()
+	s.rounds.Lock()
+	pass, before := s.rounds.Last, s.met
+	s.rounds.Unlock()
 	if before != nil && time.Since(before.To) < metEvery {
 		return
 	}
 	met, err := s.meet(ctx, pass)
 	if err != nil {
-		s.log.Debug("processing markers could not be looked at", "err", s.explain.Explain(err))
+		s.rounds.Log.Debug("processing markers could not be looked at", "err", s.explain.Explain(err))
 	}
 	if met != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.rounds.Lock()
+		defer s.rounds.Unlock()
 		s.met = met
 	}
-}
-
-// changed drops what was known: the last pass describes a store that is no more.
-func (s *store) changed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	what := strings.TrimPrefix(err.Error(), pace.ErrChanged.Error()+": ")
-	s.log.Warn("the pass over the store begins again", "because", what)
-	s.last, s.met, s.note = nil, nil, what+": the pass began again"
-	s.progress = dedup.Progress{Waiting: s.note}
-}
-
-func (s *store) failed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault == nil || s.fault.Error() != err.Error() {
-		s.log.Warn("the walk over the store stopped", "err", err)
-	}
-	s.fault = err
-	s.progress.Waiting = dedup.PublicText(err)
 }
 
 // Stats returns what is known of the store, with its health read now.
@@ -207,9 +146,12 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
 	health, err := s.health(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats := dedup.StoreStats{Pass: s.last, Met: s.met, Progress: s.progress, Health: health}
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
+	stats := dedup.StoreStats{Pass: s.rounds.Last, Progress: s.rounds.Progress, Health: health}
+	if stats.Pass != nil {
+		stats.Met = s.met
+	}
 	if s.events != nil {
 		stats.Events = s.events.Figures()
 	}
@@ -226,8 +168,8 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	// The server answers, so a lost connection or a timeout of the walk is past. What it refuses, it still refuses.
 	var known *dedup.Error
 	var answer redis.Error
-	if errors.As(s.fault, &known) && (known.Err == nil || errors.As(known.Err, &answer)) {
-		return stats, s.fault
+	if errors.As(s.rounds.Fault, &known) && (known.Err == nil || errors.As(known.Err, &answer)) {
+		return stats, s.rounds.Fault
 	}
 	return stats, nil
 }

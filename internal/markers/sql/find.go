@@ -16,6 +16,7 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -185,11 +186,7 @@ func (k *look) halves(ctx context.Context, part []soughtID, f *pace.Finding) err
 
 // wholeIDs are the id columns in full: an id is compared to the byte.
 func (l *Layout) wholeIDs() string {
-	texts := make([]string, len(l.IDs))
-	for i, c := range l.IDs {
-		texts[i] = l.dialect.Text(c)
-	}
-	return strings.Join(texts, ", ")
+	return text.Joined(l.IDs, ", ", l.dialect.Text)
 }
 
 // lookedUp makes a sighting without a value of a row that was asked for at a time.

@@ -249,16 +249,7 @@ func encodeKey[T ~[]byte | ~string](values []T) string {
 	if len(values) == 1 {
 		return string(values[0])
 	}
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i] = string(v)
-	}
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	// Strings always encode.
-	_ = encoder.Encode(texts)
-	return strings.TrimSuffix(out.String(), "\n")
+	return string(codec.PlainJSON(keyTexts(values)))
 }
 
 // DecodeKey reads what encodeKey wrote for a key of n columns.

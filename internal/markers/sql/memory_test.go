@@ -2,7 +2,6 @@ package sql
 
 import (
 	"fmt"
-	"log/slog"
 	"runtime"
 	"testing"
 	"time"
@@ -15,12 +14,12 @@ import (
 
 // TestAPassDoesNotKeepWhatItsWalkNeeded: the newest pass is held by the store, by snapshots and by whoever compares with it.
 func TestAPassDoesNotKeepWhatItsWalkNeeded(t *testing.T) {
-	s, l := &store{log: slog.New(slog.DiscardHandler)}, &Layout{business: &dialect.Column{Name: "k"}}
+	s, l := &store{}, &Layout{business: &dialect.Column{Name: "k"}}
 	var held []*dedup.Pass
 	var tallies []weak.Pointer[tally]
 	tables := map[*repeatSlot]bool{}
 	for i := range 20 {
-		w := &walk{store: s, layout: l, tally: newTally(l, s.lastPass(), s.takeSpare())}
+		w := &walk{store: s, layout: l, tally: newTally(l, s.rounds.Last, s.takeSpare())}
 		r := w.tally.repeats
 		r.add(fmt.Append(nil, "order:", i), []byte("a"), nil)
 		r.add(fmt.Append(nil, "order:", i), []byte("b"), nil)
@@ -31,7 +30,7 @@ func TestAPassDoesNotKeepWhatItsWalkNeeded(t *testing.T) {
 		tallies = append(tallies, weak.Make(w.tally))
 		w.tally.finish()
 		s.completed(w)
-		held = append(held, s.lastPass())
+		held = append(held, s.rounds.Last)
 	}
 	if len(tables) != 2 {
 		t.Errorf("20 walks one after the other made %d tables of %d bytes, want 2", len(tables), repeatSlots*unsafe.Sizeof(repeatSlot{}))

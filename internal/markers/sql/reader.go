@@ -91,12 +91,10 @@ func (k *look) keys(ctx context.Context, keys []string, found map[string]*dedup.
 		if err != nil || !l.plausible(l.Key, values) {
 			continue
 		}
-		parts := make([]string, len(values))
-		for i, v := range values {
+		alternatives = append(alternatives, dialect.Equals(l.dialect, l.Key, len(args)+1))
+		for _, v := range values {
 			args = append(args, v)
-			parts[i] = l.dialect.Quote(l.Key[i].Name) + " = " + l.dialect.Param(l.Key[i], len(args))
 		}
-		alternatives = append(alternatives, strings.Join(parts, " AND "))
 	}
 	if len(alternatives) == 0 {
 		return nil
@@ -191,13 +189,11 @@ func (s *store) Lookup(ctx context.Context, term string) ([]dedup.Sighting, erro
 		if !l.Table.Indexed(&columns[0]) || !l.plausible(columns, values) || len(all) >= mostFound {
 			return nil
 		}
-		var parts []string
-		var args []any
-		for i, c := range columns {
-			args = append(args, values[i])
-			parts = append(parts, l.dialect.Quote(c.Name)+" = "+l.dialect.Param(c, i+1))
+		args := make([]any, len(columns))
+		for i := range columns {
+			args[i] = values[i]
 		}
-		err := look.where(ctx, strings.Join(parts, " AND "), args, mostFound, func(found dedup.Sighting) {
+		err := look.where(ctx, dialect.Equals(l.dialect, columns, 1), args, mostFound, func(found dedup.Sighting) {
 			if isID && found.ID != "" {
 				found.Other = l.otherThan(columns, values, found)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/text"
 )
 
 // idProbes are pairs of texts, one for each difference that a collation may ignore.
@@ -106,11 +107,7 @@ func (l *Layout) readIgnores(ctx context.Context, q dialect.Querier) error {
 
 // ignoredBy names what the column ignores when it compares.
 func ignoredBy(c dialect.Column) string {
-	var words []string
-	for _, d := range c.Ignores {
-		words = append(words, string(d))
-	}
-	return strings.Join(words, ", ")
+	return text.Joined(c.Ignores, ", ", func(d dedup.IDDifference) string { return string(d) })
 }
 
 // compareIDs says how an id of a row is related to the one that was asked for and that the server takes for the same.
@@ -277,8 +274,8 @@ func cutRunes(text string, n int64) string {
 
 // metAnother notes that an id found the row of another one. What may be of the same message does not hide what is not.
 func (s *store) metAnother(m *dedup.Sighting) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
 	if worse := s.twoIDs; worse != nil && !worse.MayBeOwn && m.Other.MayBeOwn && m.At.Sub(worse.At) < twoIDsFor {
 		return
 	}

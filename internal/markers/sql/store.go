@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
-	"sync"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -25,22 +23,16 @@ const (
 // store is a store of kind sql-table.
 type store struct {
 	table   *table
-	log     *slog.Logger
 	pings   pace.Latencies
 	inserts *insertReader
 	// statements counts those on the table; nil for business rows.
 	statements *statementReader
 
-	mu       sync.Mutex
-	last     *dedup.Pass
-	nullIDs  int64
-	lastID   string // of the server that last was walked over
-	progress dedup.Progress
-	// fault is why the walk stands still, nil while it walks; lasting says that the server answered so. note is what
-	// happened to the store since the last pass.
-	fault   error
+	rounds  pace.Rounds // guards what follows
+	nullIDs int64
+	lastID  string // of the server that last was walked over
+	// lasting says that the server answered with the fault.
 	lasting bool
-	note    string
 	// twoIDs is the newest message that found the row of another; nil for none.
 	twoIDs *dedup.TwoIDs
 	// spare are the tables of the last walk, for the next one; nil while a walk of Run has them.
@@ -63,7 +55,7 @@ func Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 		return nil, fmt.Errorf("open store %s: sql.dsn: %w", c.Name, err)
 	}
 	t := &table{cfg: c, dialect: d, db: db, explain: dialect.Explainer{Dialect: d, At: at}}
-	return &store{table: t, log: log, inserts: newInsertReader(t), statements: newStatementReader(t)}, nil
+	return &store{table: t, rounds: pace.Rounds{Log: log}, inserts: newInsertReader(t), statements: newStatementReader(t)}, nil
 }
 
 func (s *store) Name() string         { return s.table.cfg.Name }
@@ -87,99 +79,42 @@ func (s *store) Pass(ctx context.Context) (dedup.Pass, error) {
 
 // Run walks over the table until ctx ends. A walk that loses its connection goes on where it stood.
 func (s *store) Run(ctx context.Context) {
-	var w *walk
-	retry, brokenAt := pace.LeastRetry, time.Time{}
-	walking := func(p dedup.Progress) {
-		retry, brokenAt = pace.LeastRetry, time.Time{}
-		s.walking(p)
-	}
-	for ctx.Err() == nil {
-		if w == nil || !brokenAt.IsZero() && time.Since(brokenAt) > pace.StaleWalk {
-			w = s.newWalk(s.lastPass())
-			w.progressed = walking
-			brokenAt = time.Time{}
-		}
-		err := w.run(ctx)
-		var wait time.Duration
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
+	s.rounds.Walk(ctx, s.table.cfg.Sweep.Every, func(progressed func(dedup.Progress)) pace.Walk {
+		s.rounds.Lock()
+		last := s.rounds.Last
+		s.rounds.Unlock()
+		w := s.newWalk(last)
+		w.progressed = progressed
+		return pace.Walk{Run: w.run, Ended: func(context.Context) time.Time {
 			s.completed(w)
-			wait = max(0, s.table.cfg.Sweep.Every-time.Since(w.tally.pass.Started))
-			w = nil
-		case errors.Is(err, pace.ErrChanged):
-			s.changed(err)
-			w = nil
-		default:
-			s.failed(err)
-			if brokenAt.IsZero() {
-				brokenAt = time.Now()
-			}
-			wait, retry = retry, min(2*retry, pace.MostRetry)
-		}
-		_ = pace.Sleep(ctx, wait)
-	}
-}
-
-func (s *store) lastPass() *dedup.Pass {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
-
-func (s *store) walking(p dedup.Progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault != nil {
-		s.log.Info("the walk over the store goes on")
-		s.fault = nil
-	}
-	if s.note != "" {
-		p.Waiting = s.note
-	}
-	s.progress = p
+			return w.tally.pass.Started
+		}}
+	}, s.failed)
 }
 
 func (s *store) completed(w *walk) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pass := w.tally.pass // a pointer into the tally would keep all of it for as long as anybody has the pass
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
 	s.spare = w.tally.repeats
-	s.last, s.nullIDs, s.lastID, s.note = &pass, w.tally.nullIDs, w.layout.Server.ID, ""
-	s.progress.Waiting = ""
+	s.nullIDs, s.lastID = w.tally.nullIDs, w.layout.Server.ID
+	s.rounds.Completed(w.tally.pass)
 }
 
 // takeSpare gives away the tables of the last walk.
 func (s *store) takeSpare() *repeats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
 	spare := s.spare
 	s.spare = nil
 	return spare
 }
 
-// changed drops what was known: the last pass describes a store that is no more.
-func (s *store) changed(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	what := strings.TrimPrefix(err.Error(), pace.ErrChanged.Error()+": ")
-	s.log.Warn("the pass over the store begins again", "because", what)
-	s.last, s.note = nil, what+": the pass began again"
-	s.progress = dedup.Progress{Waiting: s.note}
-}
-
-func (s *store) failed(err error) {
-	explained := s.table.explain.Explain(err)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fault == nil || s.fault.Error() != explained.Error() {
-		s.log.Warn("the walk over the store stopped", "err", explained)
-	}
+// failed words what ended a walk, and notes whether the server will answer so again. It needs the lock.
+func (s *store) failed(err error) error {
 	r := s.table.dialect.Refusal(err)
 	var known *dedup.Error
-	s.fault, s.lasting = explained, r.Answered() && !r.Passing || errors.As(err, &known)
-	s.progress.Waiting = dedup.PublicText(explained)
+	s.lasting = r.Answered() && !r.Passing || errors.As(err, &known)
+	return s.table.explain.Explain(err)
 }
 
 // Stats returns what is known of the store, with its health and its lock waits read now.
@@ -195,9 +130,9 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 		s.inserts.update(ctx, health.RunID, server.Replica)
 		s.statements.update(ctx, health.RunID, server.Replica)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats := dedup.StoreStats{Pass: s.last, Progress: s.progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Statements: s.statements.latest(), Waits: waits}
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
+	stats := dedup.StoreStats{Pass: s.rounds.Last, Progress: s.rounds.Progress, Health: health, Facts: s.facts(), Inserts: s.inserts.latest(), Statements: s.statements.latest(), Waits: waits}
 	if err != nil {
 		return stats, s.table.explain.Explain(err)
 	}
@@ -206,8 +141,8 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 		stats.Pass = nil
 	}
 	// The server answers, so a lost connection is past. What it refuses, it still refuses.
-	if s.fault != nil && s.lasting {
-		return stats, s.fault
+	if s.rounds.Fault != nil && s.lasting {
+		return stats, s.rounds.Fault
 	}
 	return stats, nil
 }
@@ -235,7 +170,7 @@ func (s *store) facts() *dedup.StoreFacts {
 	switch {
 	case !nullable:
 		f.NullIDs = new(int64)
-	case s.last != nil:
+	case s.rounds.Last != nil:
 		n := s.nullIDs
 		f.NullIDs = &n
 	}
@@ -260,10 +195,10 @@ func (s *store) health(ctx context.Context) (dedup.StoreHealth, dialect.Server, 
 	}
 	h.Version, h.Role, h.LatencyP99 = server.Version, server.Role(), s.pings.P99()
 	h.RunID = server.ID + "@" + s.processStarted(server).UTC().Format(time.RFC3339Nano) + server.Recovered
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last != nil {
-		rows := s.last.Examined
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
+	if s.rounds.Last != nil {
+		rows := s.rounds.Last.Examined
 		h.Keys = &rows
 	} else if layout := s.table.known(); layout != nil {
 		h.Keys = layout.Table.Estimate
@@ -277,8 +212,8 @@ func (s *store) processStarted(server dialect.Server) time.Time {
 	if !server.Started.IsZero() {
 		return server.Started
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.rounds.Lock()
+	defer s.rounds.Unlock()
 	if s.started.IsZero() || server.Uptime.RestartedSince(s.uptime) {
 		s.started = server.Clock.Add(server.Uptime.Asked.Sub(server.At) - server.Uptime.Lasted)
 	}
@@ -288,9 +223,9 @@ func (s *store) processStarted(server dialect.Server) time.Time {
 
 // lockWaits reads the lock waits on the table; nil when they cannot be seen, which is no error.
 func (s *store) lockWaits(ctx context.Context) (*dedup.LockWaits, error) {
-	s.mu.Lock()
+	s.rounds.Lock()
 	hidden := s.waitsHidden
-	s.mu.Unlock()
+	s.rounds.Unlock()
 	layout := s.table.known()
 	if layout == nil || hidden {
 		return nil, nil
@@ -299,10 +234,10 @@ func (s *store) lockWaits(ctx context.Context) (*dedup.LockWaits, error) {
 	w, err := s.table.dialect.Waits(ctx, s.table.db, layout.Table, layout.Server)
 	if errors.Is(err, dialect.ErrHidden) || s.table.dialect.Refusal(err).Answered() {
 		// A statement that fails inside the server is no reason to call the store down.
-		s.mu.Lock()
-		defer s.mu.Unlock()
+		s.rounds.Lock()
+		defer s.rounds.Unlock()
 		if s.waitsHidden = errors.Is(err, dialect.ErrHidden); s.waitsHidden {
-			s.log.Info("lock waits are not shown: the account may not see them", "grant", s.table.dialect.WaitsGrant(layout.Server.Account))
+			s.rounds.Log.Info("lock waits are not shown: the account may not see them", "grant", s.table.dialect.WaitsGrant(layout.Server.Account))
 		}
 		return nil, nil
 	}

@@ -68,7 +68,7 @@ func (t *tally) add(r Row, behind func() []string) {
 	t.pass.Matched++
 	t.pass.States[state]++
 	since := t.layout.since(r)
-	if since.After(t.began.Add(time.Since(t.pass.Started) + clockSlack)) {
+	if t.isFuture(since) {
 		t.future++
 	}
 	t.identified(r)
@@ -76,12 +76,12 @@ func (t *tally) add(r Row, behind func() []string) {
 	t.attempted(r, state, since)
 	switch state {
 	case dedup.Done:
-		t.completed(since)
+		t.date(since, &t.pass.Completions, &t.pass.UndatedCompletions)
 	case dedup.Processing:
 		t.keep(&t.processing, r, since)
 	case dedup.Failed:
 		t.keep(&t.failed, r, since)
-		t.failedAt(since)
+		t.date(since, &t.pass.FailedAt, &t.pass.UndatedFailures)
 	case dedup.StateUnknown:
 		if len(t.pass.Undecodable) < pace.MaxUndecodable {
 			t.pass.Undecodable = append(t.pass.Undecodable, t.layout.marker(r))
@@ -156,22 +156,18 @@ func (t *tally) attempted(r Row, state dedup.State, since time.Time) {
 	}
 }
 
-func (t *tally) completed(at time.Time) {
+// date takes the time of a row in, or counts it among those without one that can be.
+func (t *tally) date(at time.Time, times *dedup.Timeline, undated *int64) {
 	switch {
-	case at.IsZero() || at.After(t.began.Add(time.Since(t.pass.Started)+clockSlack)):
-		t.pass.UndatedCompletions++
+	case at.IsZero() || t.isFuture(at):
+		*undated++
 	case t.dated(at):
-		t.pass.Completions.Add(at)
+		times.Add(at)
 	}
 }
 
-func (t *tally) failedAt(at time.Time) {
-	switch {
-	case at.IsZero() || at.After(t.began.Add(time.Since(t.pass.Started)+clockSlack)):
-		t.pass.UndatedFailures++
-	case t.dated(at):
-		t.pass.FailedAt.Add(at)
-	}
+func (t *tally) isFuture(at time.Time) bool {
+	return at.After(t.began.Add(time.Since(t.pass.Started) + clockSlack))
 }
 
 func (t *tally) dated(at time.Time) bool { return t.began.Sub(at) < datedFor }

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/text"
 )
 
 const (
@@ -153,7 +153,7 @@ func (w *walk) step(ctx context.Context) error {
 }
 
 // keyTexts copies a key: its bytes are overwritten by the next row.
-func keyTexts(key []sql.RawBytes) []string {
+func keyTexts[T ~[]byte | ~string](key []T) []string {
 	texts := make([]string, len(key))
 	for i, v := range key {
 		texts[i] = string(v)
@@ -279,11 +279,9 @@ func (l *Layout) page(behind []string, n int, exact bool) (string, []any) {
 // ordered is the ORDER BY clause along the key. Its columns are qualified: a bare name would mean the text in the list
 // of the SELECT, which has an order of its own and no index.
 func (l *Layout) ordered(direction string) string {
-	terms := make([]string, len(l.Key))
-	for i, c := range l.Key {
-		terms[i] = l.Table.Quoted(l.dialect) + "." + l.dialect.Quote(c.Name) + direction
-	}
-	return " ORDER BY " + strings.Join(terms, ", ")
+	return " ORDER BY " + text.Joined(l.Key, ", ", func(c dialect.Column) string {
+		return l.Table.Quoted(l.dialect) + "." + l.dialect.Quote(c.Name) + direction
+	})
 }
 
 // begins starts transactions: something that takes one at a time.

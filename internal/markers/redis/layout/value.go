@@ -1,13 +1,12 @@
 package layout
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/codec"
 )
 
 // Fetched is the beginning of a value with its expiry. Of a hash it is names and values in turn, and cut when it has
@@ -62,11 +61,7 @@ func HashText(fields []string) []byte {
 		}
 		object[fields[i]] = fields[i+1]
 	}
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(object)
-	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	return codec.PlainJSON(object)
 }
 
 // LongestCounter is the longest value of a retry counter that is one.

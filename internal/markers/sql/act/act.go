@@ -113,7 +113,7 @@ func (a *actor) Clear(ctx context.Context, seen dedup.Sighting, _ bool, keep fun
 	if why := a.unclearable(seen); why != "" {
 		return rowRefused(why)
 	}
-	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.clear(ctx, keep) })
+	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) error { return r.clear(ctx, keep) })
 }
 
 // Expire sets the column of the expiry in a row that has none. Times without a zone are written in the zone of the
@@ -129,7 +129,7 @@ func (a *actor) Expire(ctx context.Context, seen dedup.Sighting, ttl time.Durati
 	case ttl < time.Second:
 		return rowRefused(fmt.Sprintf("a time to live of %s would end the marker at once", ttl))
 	}
-	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) (dedup.Outcome, error) { return r.expire(ctx, ttl) })
+	return a.act(ctx, &rowAct{seen: seen}, func(r *rowAct, ctx context.Context) error { return r.expire(ctx, ttl) })
 }
 
 // Restore inserts the whole row again, with the primary key that it had. The server may be another one than that of the
@@ -160,7 +160,7 @@ func (a *actor) unclearable(seen dedup.Sighting) string {
 
 // act runs one action on one row. It is not interrupted by the end of ctx once it has begun, so that its outcome is
 // known.
-func (a *actor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.Context) (dedup.Outcome, error)) dedup.Outcome {
+func (a *actor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.Context) error) dedup.Outcome {
 	if !a.turn(ctx) {
 		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before its turn came"}
 	}
@@ -168,9 +168,9 @@ func (a *actor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.Con
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actLimit)
 	defer cancel()
 	r.actor, r.d = a, a.d
-	outcome, err := r.run(ctx, do)
+	err := r.run(ctx, do)
 	if err == nil {
-		return outcome
+		return r.done
 	}
 	if a.reshaped(err) {
 		a.remember(nil)
@@ -184,9 +184,9 @@ func (a *actor) act(ctx context.Context, r *rowAct, do func(*rowAct, context.Con
 	if errors.As(err, &no) {
 		return rowRefused(string(no))
 	}
-	var stopped rowNotDone
-	if errors.As(err, &stopped) {
-		return dedup.Outcome{Result: dedup.NotDone, Text: string(stopped)}
+	var without *ended
+	if errors.As(err, &without) {
+		return dedup.Outcome(*without)
 	}
 	return a.failed(ctx, r, err)
 }
@@ -224,11 +224,11 @@ type rowRefusal string
 // Error returns the words.
 func (r rowRefusal) Error() string { return string(r) }
 
-// rowNotDone is an error before which nothing was done, and after which it may be tried again, in words for people.
-type rowNotDone string
+// ended is the outcome of an action that ended without a change.
+type ended dedup.Outcome
 
-// Error returns the words.
-func (r rowNotDone) Error() string { return string(r) }
+// Error returns the outcome in words.
+func (e *ended) Error() string { return e.Text }
 
 // commitError says that a COMMIT was not confirmed.
 type commitError struct{ err error }

@@ -43,7 +43,7 @@ func (a *actor) describe(fault rowFault, err error, r *rowAct) string {
 	case faultSlow:
 		return fmt.Sprintf("%s ended a statement after %s, and nothing was done: %s", server, dialect.QueryLimit, said)
 	case faultTaken:
-		return "there is a marker again: nothing was overwritten"
+		return string(errTaken)
 	case faultDenied:
 		return server + " does not let the acting account do this (" + said + "): " + a.d.actGrant(a, r)
 	case faultReadOnly:

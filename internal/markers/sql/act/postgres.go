@@ -143,7 +143,7 @@ func (postgreSQL) holders(r *rowAct) (string, []any) {
 	return `SELECT a.pid::text, a.usename::text, host(a.client_addr), EXTRACT(EPOCH FROM clock_timestamp() - a.xact_start)::float8
 		FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
 		WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.pid <> pg_backend_pid()
-		AND l.transactionid = (SELECT xmax FROM ` + r.table() + " WHERE " + r.where(1) + ") LIMIT 3", r.key
+		AND l.transactionid = (SELECT xmax FROM ` + r.table() + " WHERE " + r.where() + ") LIMIT 3", r.key
 }
 
 // actGrant includes an UPDATE of one column, without which PostgreSQL does not let the account lock a row.

@@ -70,24 +70,24 @@ const (
 )
 
 // expired reads the row again before the COMMIT: it must have the expiry that was meant, and be the same otherwise.
-func (r *rowAct) expired(ctx context.Context, ttl time.Duration) (dedup.Outcome, error) {
+func (r *rowAct) expired(ctx context.Context, ttl time.Duration) error {
 	meant := r.clock().Add(ttl)
 	now, _, err := r.read(ctx, r.tx, "")
 	if err != nil {
-		return dedup.Outcome{}, err
+		return err
 	}
 	if r.after, err = r.image(ctx); err != nil {
-		return dedup.Outcome{}, err
+		return err
 	}
 	others := slices.DeleteFunc(r.before.differing(r.after), func(name string) bool { return name == r.layout.Expires.Name })
 	switch {
 	case now == nil || now.ExpiresMillis == dedup.NoExpiry:
-		return dedup.Outcome{}, rowRefusal("the server did not keep the expiry: nothing was done")
+		return rowRefusal("the server did not keep the expiry: nothing was done")
 	case now.Expires.Before(meant.Add(-expiryLate)) || now.Expires.After(meant.Add(expiryEarly)):
-		return dedup.Outcome{}, rowRefusal(fmt.Sprintf("column %s would read %s where %s was meant, as in the hour that a clock repeats: nothing was done",
+		return rowRefusal(fmt.Sprintf("column %s would read %s where %s was meant, as in the hour that a clock repeats: nothing was done",
 			codec.Printable(r.layout.Expires.Name), dayAndTime(now.Expires), dayAndTime(meant)))
 	case len(others) > 0:
-		return dedup.Outcome{}, rowRefusal("the server changed " + describeColumns(others) + " along with it: nothing was done")
+		return rowRefusal("the server changed " + describeColumns(others) + " along with it: nothing was done")
 	}
 	r.done = dedup.Outcome{Result: dedup.ExpirySet, Text: "expires " + dayAndTime(now.Expires), Now: now}
 	return r.commit()

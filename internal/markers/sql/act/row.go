@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -15,6 +14,7 @@ import (
 	"dedup-dashboard/internal/markers/codec"
 	sqlstore "dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/markers/sql/dialect"
+	"dedup-dashboard/internal/text"
 )
 
 // texts are the columns of a row as exact text, nil for NULL.
@@ -40,10 +40,10 @@ type rowAct struct {
 	done dedup.Outcome
 }
 
-// run does one action in a transaction and ends it: an outcome that did something is committed by do itself.
-func (r *rowAct) run(ctx context.Context, do func(*rowAct, context.Context) (dedup.Outcome, error)) (outcome dedup.Outcome, err error) {
+// run does one action in a transaction and ends it: what was done is committed by do itself.
+func (r *rowAct) run(ctx context.Context, do func(*rowAct, context.Context) error) error {
 	if err := r.begin(ctx); err != nil {
-		return outcome, err
+		return err
 	}
 	defer r.end()
 	return do(r, ctx)
@@ -89,16 +89,14 @@ func (r *rowAct) end() {
 	}
 }
 
-// commit ends the transaction and returns what was done by it. An error of the COMMIT itself leaves open whether the
+// commit ends the transaction. An error of the COMMIT itself leaves open whether the
 // server has committed.
-func (r *rowAct) commit() (dedup.Outcome, error) {
-	switch err := r.tx.Commit(); {
-	case errors.Is(err, sql.ErrTxDone):
-		return dedup.Outcome{}, err
-	case err != nil:
-		return dedup.Outcome{}, &commitError{err}
+func (r *rowAct) commit() error {
+	err := r.tx.Commit()
+	if err != nil && !errors.Is(err, sql.ErrTxDone) {
+		return &commitError{err}
 	}
-	return r.done, nil
+	return err
 }
 
 // read returns the row as watching sees it, in the zone of the watching sessions, and locks it when lock is not empty. It
@@ -107,7 +105,7 @@ func (r *rowAct) read(ctx context.Context, q dialect.Querier, lock string) (*ded
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
 	at := time.Now()
-	rows, err := q.QueryContext(ctx, "SELECT "+r.layout.Selection(true)+" FROM "+r.table()+" WHERE "+r.where(1)+lock, r.key...)
+	rows, err := q.QueryContext(ctx, "SELECT "+r.layout.Selection(true)+" FROM "+r.table()+" WHERE "+r.where()+lock, r.key...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,10 +156,6 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 		return nil, err
 	}
 	columns := r.writable()
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = r.d.exact(c)
-	}
 	ctx, cancel := context.WithTimeout(ctx, statementLimit)
 	defer cancel()
 	values := make([]sql.NullString, len(columns))
@@ -169,7 +163,7 @@ func (r *rowAct) image(ctx context.Context) (texts, error) {
 	for i := range values {
 		targets[i] = &values[i]
 	}
-	err := r.tx.QueryRowContext(ctx, "SELECT "+strings.Join(list, ", ")+" FROM "+r.table()+" WHERE "+r.where(1), r.key...).Scan(targets...)
+	err := r.tx.QueryRowContext(ctx, "SELECT "+text.Joined(columns, ", ", r.d.exact)+" FROM "+r.table()+" WHERE "+r.where(), r.key...).Scan(targets...)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +211,7 @@ func (r *rowAct) affect(ctx context.Context, statement string, args ...any) (int
 
 // unchanged is the condition that these columns still have these texts, by the expression that read them.
 func (r *rowAct) unchanged(columns texts, expression func(dialect.Column) string, args []any) (string, []any) {
-	condition := r.where(1)
+	condition := r.where()
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		c, ok := r.layout.Table.Column(name)
 		if !ok {
@@ -230,14 +224,7 @@ func (r *rowAct) unchanged(columns texts, expression func(dialect.Column) string
 }
 
 // json writes the columns as an object of column to text or null.
-func (t texts) json() []byte {
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	// Strings and nulls always encode.
-	_ = encoder.Encode(t)
-	return []byte(strings.TrimSuffix(out.String(), "\n"))
-}
+func (t texts) json() []byte { return codec.PlainJSON(map[string]*string(t)) }
 
 // readTexts reads what json wrote.
 func readTexts(value []byte) (texts, error) {
@@ -274,9 +261,5 @@ func (t texts) part(of texts) texts {
 
 // describeColumns lists columns for people.
 func describeColumns(names []string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = codec.Printable(name)
-	}
-	return strings.Join(quoted, ", ")
+	return text.Joined(names, ", ", codec.Printable)
 }

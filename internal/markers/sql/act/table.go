@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -141,7 +140,7 @@ func (r *rowAct) readFrom(ctx context.Context, known *knownTable) (sql.Identity,
 	}
 	read, err := r.actor.watched(ctx)
 	if err != nil {
-		return read, rowNotDone("the watching account cannot say which table it reads, and nothing was restored: " + codec.Printable(err.Error()))
+		return read, &ended{Result: dedup.NotDone, Text: "the watching account cannot say which table it reads, and nothing was restored: " + codec.Printable(err.Error())}
 	}
 	known.watched = &read
 	return read, nil
@@ -214,14 +213,8 @@ func (r *rowAct) allColumns(ctx context.Context) error {
 // errTableChanged refuses one action: the next one reads the description of the table again.
 const errTableChanged = rowRefusal("the columns of the table changed at this moment: nothing was done, try again")
 
-// where is the condition for the row by its primary key, with arguments from n on.
-func (r *rowAct) where(n int) string {
-	parts := make([]string, len(r.layout.Key))
-	for i, c := range r.layout.Key {
-		parts[i] = r.d.Quote(c.Name) + " = " + r.d.Param(c, n+i)
-	}
-	return strings.Join(parts, " AND ")
-}
+// where is the condition for the row by its primary key, whose values are the first arguments.
+func (r *rowAct) where() string { return dialect.Equals(r.d, r.layout.Key, 1) }
 
 func (r *rowAct) table() string { return r.layout.Table.Quoted(r.d) }
 

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"strconv"
-	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
+	"dedup-dashboard/internal/text"
 )
 
 // QueryLimit is the longest that a query of ours may run in the server, by the server's own watch where it has one.
@@ -180,8 +180,8 @@ func Beginning(d Dialect, c Column, n int) string {
 
 // EpochTime reads what dialect.epoch selected, zero when there is no time. Whole numbers of a number column may count
 // seconds, milliseconds or microseconds; every moment from 1973 to 5138 is told apart by its size.
-func EpochTime(text string, kind columnKind) time.Time {
-	seconds, err := strconv.ParseFloat(text, 64)
+func EpochTime(epoch string, kind columnKind) time.Time {
+	seconds, err := strconv.ParseFloat(epoch, 64)
 	if err != nil || seconds != seconds || seconds > 3e17 || seconds < -3e11 {
 		return time.Time{}
 	}
@@ -205,26 +205,25 @@ func EpochTime(text string, kind columnKind) time.Time {
 
 // rowValues makes a parenthesised list of placeholders for the key.
 func rowValues(d Dialect, key []Column, from int) string {
-	params := make([]string, len(key))
-	for i, c := range key {
-		params[i] = d.Param(c, from+i)
-	}
-	return "(" + strings.Join(params, ", ") + ")"
+	return "(" + text.Joined(key, ", ", func(c Column) string {
+		from++
+		return d.Param(c, from-1)
+	}) + ")"
 }
 
 // Names lists quoted columns.
 func Names(d Dialect, columns []Column) string {
-	texts := make([]string, len(columns))
-	for i, c := range columns {
-		texts[i] = c.Name
-	}
-	return quotedList(d, texts)
+	return text.Joined(columns, ", ", func(c Column) string { return d.Quote(c.Name) })
+}
+
+// Equals is the condition that columns have the values of as many arguments from one on.
+func Equals(d Dialect, columns []Column, from int) string {
+	return text.Joined(columns, " AND ", func(c Column) string {
+		from++
+		return d.Quote(c.Name) + " = " + d.Param(c, from-1)
+	})
 }
 
 func quotedList(d Dialect, columns []string) string {
-	quoted := make([]string, len(columns))
-	for i, c := range columns {
-		quoted[i] = d.Quote(c)
-	}
-	return strings.Join(quoted, ", ")
+	return text.Joined(columns, ", ", d.Quote)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
 )
@@ -47,13 +46,7 @@ type Explainer struct {
 }
 
 // Explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
-func (e Explainer) Explain(err error) error {
-	var known *dedup.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, pace.ErrChanged) {
-		return err
-	}
-	return &dedup.Error{Kind: dedup.Unavailable, Public: e.Describe(err), Err: err}
-}
+func (e Explainer) Explain(err error) error { return pace.Explained(err, e.Describe) }
 
 // Describe says what an error means and what to do.
 func (e Explainer) Describe(err error) string {

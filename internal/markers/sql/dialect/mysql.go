@@ -146,14 +146,12 @@ func (d MySQL) After(key []Column, args []any) (string, []any) {
 	var alternatives []string
 	var all []any
 	for i := range key {
-		var parts []string
-		for j := range i {
-			parts = append(parts, d.Quote(key[j].Name)+" = "+d.Param(key[j], 0))
-			all = append(all, args[j])
+		further := d.Quote(key[i].Name) + " > " + d.Param(key[i], 0)
+		if i > 0 {
+			further = Equals(d, key[:i], 0) + " AND " + further
 		}
-		parts = append(parts, d.Quote(key[i].Name)+" > "+d.Param(key[i], 0))
-		all = append(all, args[i])
-		alternatives = append(alternatives, strings.Join(parts, " AND "))
+		all = append(all, args[:i+1]...)
+		alternatives = append(alternatives, further)
 	}
 	if len(key) == 1 {
 		return alternatives[0], all
