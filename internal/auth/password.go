@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -66,8 +67,7 @@ func hashPassword(password string) string {
 	salt := make([]byte, saltLength)
 	_, _ = rand.Read(salt) // never fails (crypto/rand since Go 1.24)
 	key := argon2.IDKey([]byte(password), salt, argonTime, argonMemory, argonThreads, keyLength)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonTime, argonThreads,
-		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
+	return argonHash{memory: argonMemory, time: argonTime, threads: argonThreads, salt: salt, key: key}.String()
 }
 
 // argonHash is a parsed argon2id hash.
@@ -75,6 +75,20 @@ type argonHash struct {
 	memory, time uint32
 	threads      uint8
 	salt, key    []byte
+}
+
+// String is the hash in PHC notation.
+func (a argonHash) String() string {
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, a.memory, a.time, a.threads,
+		base64.RawStdEncoding.EncodeToString(a.salt), base64.RawStdEncoding.EncodeToString(a.key))
+}
+
+// random returns a hash of the same cost that no password is known to fit.
+func (a argonHash) random() argonHash {
+	a.salt, a.key = slices.Clone(a.salt), slices.Clone(a.key)
+	_, _ = rand.Read(a.salt)
+	_, _ = rand.Read(a.key)
+	return a
 }
 
 func parseArgon(phc string) (argonHash, error) {
@@ -156,7 +170,8 @@ type hasher struct {
 }
 
 func newHasher(hashes []string) *hasher {
-	h := &hasher{slots: make(chan struct{}, 2), dummies: []string{dummyLike(hashPassword(rand.Text()))}, verify: verify}
+	ours := argonHash{memory: argonMemory, time: argonTime, threads: argonThreads, salt: make([]byte, saltLength), key: make([]byte, keyLength)}
+	h := &hasher{slots: make(chan struct{}, 2), dummies: []string{ours.random().String()}, verify: verify}
 	for _, hash := range hashes {
 		h.dummies = append(h.dummies, dummyLike(hash))
 	}
@@ -181,10 +196,7 @@ func dummyLike(hash string) string {
 	if err != nil {
 		return hash
 	}
-	_, _ = rand.Read(a.salt)
-	_, _ = rand.Read(a.key)
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, a.memory, a.time, a.threads,
-		base64.RawStdEncoding.EncodeToString(a.salt), base64.RawStdEncoding.EncodeToString(a.key))
+	return a.random().String()
 }
 
 // bcryptText returns n characters of the alphabet of bcrypt.
