@@ -186,6 +186,7 @@ func TestARealBrokerCountsDeathsByReason(t *testing.T) {
 			have, ok := got[k]
 			matches = matches && ok && have == n
 		}
+		time.Sleep(betweenLooks)
 	}
 	if ctx.Err() != nil {
 		t.Errorf("the broker counts %+v, want %+v", got, want)

@@ -63,6 +63,7 @@ func TestARealNodeRoutesAsManyMessagesAsItsQueuesCount(t *testing.T) {
 		if published > want || routed > want {
 			t.Fatalf("published %d, routed %d; want %d", published, routed, want)
 		}
+		time.Sleep(betweenLooks)
 	}
 }
 
@@ -103,6 +104,7 @@ func TestAClassicQueueCountsWhatItTookIn(t *testing.T) {
 				t.Fatalf("%s took in %d, want %d (%v)", queue, n, most, known)
 			}
 		}
+		time.Sleep(betweenLooks)
 	}
 }
 

@@ -145,6 +145,8 @@ func (r *RabbitMQ) environment() []string {
 		"RABBITMQ_GENERATED_CONFIG_DIR=" + r.path("generated"),
 		"RABBITMQ_SCHEMA_DIR=" + r.path("schema"),
 		"RABBITMQ_LOG_BASE=" + r.path("log"),
+		// Left to itself each node binds its first thread to the first processor, and several nodes wait there for each other.
+		"RABBITMQ_SCHEDULER_BIND_TYPE=u",
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 		// Makes the start script replace itself by the Erlang machine, so that our process id is the broker's.
 		"RUNNING_UNDER_SYSTEMD=true",
