@@ -155,7 +155,7 @@ func (r *RabbitMQ) Eval(ctx context.Context, expressions string) (string, error)
 	}
 	// A name drawn at random lets several call at once.
 	cmd := r.command(exec.CommandContext(ctx, r.programs.call, "-sname", nodeName, "-r", "-e"))
-	cmd.Stdin = strings.NewReader(expressions)
+	cmd.Stdin = strings.NewReader(expressions + "\n") // without which the full stop is not seen
 	out, err := cmd.CombinedOutput()
 	value, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "{ok, ")
 	if err != nil || !ok {
