@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -85,6 +86,14 @@ func (h argonHash) of(password string) argonHash {
 func (h argonHash) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, h.memory, h.time, h.threads,
 		base64.RawStdEncoding.EncodeToString(h.salt), base64.RawStdEncoding.EncodeToString(h.key))
+}
+
+// random returns a hash of the same cost that no password is known to fit.
+func (h argonHash) random() argonHash {
+	h.salt, h.key = slices.Clone(h.salt), slices.Clone(h.key)
+	_, _ = rand.Read(h.salt)
+	_, _ = rand.Read(h.key)
+	return h
 }
 
 func parseArgon(phc string) (argonHash, error) {
@@ -165,7 +174,8 @@ type hasher struct {
 }
 
 func newHasher(hashes []string) *hasher {
-	h := &hasher{slots: make(chan struct{}, 2), dummies: []string{dummyLike(hashPassword(rand.Text()))}, verify: verify}
+	ours := argonHash{memory: argonMemory, time: argonTime, threads: argonThreads, salt: make([]byte, saltLength), key: make([]byte, keyLength)}
+	h := &hasher{slots: make(chan struct{}, 2), dummies: []string{ours.random().String()}, verify: verify}
 	for _, hash := range hashes {
 		h.dummies = append(h.dummies, dummyLike(hash))
 	}
@@ -190,9 +200,7 @@ func dummyLike(hash string) string {
 	if err != nil {
 		return hash
 	}
-	_, _ = rand.Read(a.salt)
-	_, _ = rand.Read(a.key)
-	return a.String()
+	return a.random().String()
 }
 
 // bcryptText returns n characters of the alphabet of bcrypt.

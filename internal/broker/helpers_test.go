@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// betweenLooks is the pause between looks at figures that a real broker brings about: each look takes both a while of a processor.
+const betweenLooks = 100 * time.Millisecond
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -300,11 +300,11 @@ func (b *realBroker) limited(t *testing.T, limited *Client) {
 }
 
 func (b *realBroker) alarm(t *testing.T, watcher *Client) {
-	if _, err := b.rabbit.Ctl(b.ctx, "set_vm_memory_high_watermark", "0.00001"); err != nil {
+	if _, err := b.rabbit.Eval(b.ctx, "vm_memory_monitor:set_vm_memory_high_watermark(0.00001)."); err != nil {
 		t.Fatal(err)
 	}
 	b.until(t, watcher, func(s dedup.BrokerSample) bool { return s.State.Nodes[0].MemoryAlarm })
-	if _, err := b.rabbit.Ctl(b.ctx, "set_vm_memory_high_watermark", "0.4"); err != nil {
+	if _, err := b.rabbit.Eval(b.ctx, "vm_memory_monitor:set_vm_memory_high_watermark(0.4)."); err != nil {
 		t.Fatal(err)
 	}
 	b.until(t, watcher, func(s dedup.BrokerSample) bool { return !s.State.Nodes[0].MemoryAlarm })

@@ -35,7 +35,9 @@ type Morgue struct {
 	mu     sync.Mutex
 	now    func() time.Time
 	queues map[string][]deadletter.Letter // by queue
-	owner  map[string]string              // pipeline, by dead-letter queue
+	unmade map[string]spec                // by queue whose messages nobody has asked for yet
+	opened time.Time
+	owner  map[string]string // pipeline, by dead-letter queue
 	scans  map[string]deadletter.Scan
 	plans  map[string]plannedMove
 	jobs   []*movingJob
@@ -65,33 +67,49 @@ const quorum = "payments.dlq"
 
 // NewMorgue returns the dead-letter queues of the mixed scene.
 func NewMorgue(clock func() time.Time) *Morgue {
-	m := &Morgue{Watch: 1500 * time.Millisecond, now: clock, queues: map[string][]deadletter.Letter{}, owner: map[string]string{}, scans: map[string]deadletter.Scan{}, plans: map[string]plannedMove{}, tokens: map[string]string{}}
+	m := &Morgue{Watch: 1500 * time.Millisecond, now: clock, opened: clock(), queues: map[string][]deadletter.Letter{}, unmade: map[string]spec{}, owner: map[string]string{}, scans: map[string]deadletter.Scan{}, plans: map[string]plannedMove{}, tokens: map[string]string{}}
 	for _, sp := range mixedSpecs() {
-		queue := dedup.QueueRef{Vhost: "/", Name: sp.queues[0] + ".dlq"}
-		m.owner[queue.Name] = sp.name
+		queue := sp.queues[0] + ".dlq"
+		m.owner[queue], m.unmade[queue] = sp.name, sp
+	}
+	return m
+}
+
+// letters returns the messages of a queue. They are made when they are first asked for: there are thousands, and most tests ask for none.
+func (m *Morgue) letters(queue string) []deadletter.Letter {
+	if sp, ok := m.unmade[queue]; ok {
+		delete(m.unmade, queue)
 		for i := range int(sp.dead) {
-			l := deadLetter(queue, sp.queues[0], i, clock())
+			l := deadLetter(dedup.QueueRef{Vhost: "/", Name: queue}, sp.queues[0], i, m.opened)
 			if sp.down != "" {
 				l.Marker, l.Prediction = nil, preflight.Prediction{Class: preflight.ClassUnknown, Reasons: []string{"the store could not be asked"}}
 			}
-			m.queues[queue.Name] = append(m.queues[queue.Name], l)
+			m.queues[queue] = append(m.queues[queue], l)
 		}
 	}
-	return m
+	return m.queues[queue]
+}
+
+// depth is how many messages a queue holds.
+func (m *Morgue) depth(queue string) int {
+	if sp, ok := m.unmade[queue]; ok {
+		return int(sp.dead)
+	}
+	return len(m.queues[queue])
 }
 
 // Put adds a dead letter to a queue.
 func (m *Morgue) Put(queue string, l deadletter.Letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.queues[queue] = append(m.queues[queue], sealed(l))
+	m.queues[queue] = append(m.letters(queue), sealed(l))
 }
 
 // Depth is how many messages a queue holds.
 func (m *Morgue) Depth(queue string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.queues[queue])
+	return m.depth(queue)
 }
 
 // Stock puts the depths of the queues into a snapshot.
@@ -107,7 +125,8 @@ func (m *Morgue) Stock(snap *dedup.Snapshot) {
 		if q.Name == quorum {
 			q.Type = "quorum"
 		}
-		q.Depth.Value, q.Depth.Low, q.Depth.High = float64(len(m.queues[q.Name])), float64(len(m.queues[q.Name])), float64(len(m.queues[q.Name]))
+		depth := float64(m.depth(q.Name))
+		q.Depth.Value, q.Depth.Low, q.Depth.High = depth, depth, depth
 		p.DeadLetters = q.Depth
 	}
 }
@@ -167,7 +186,7 @@ func (m *Morgue) view(pipeline, queue, found string) deadletter.QueueView {
 		Pipeline: pipeline, OperatorLimit: deadletter.DefaultOperatorLimit,
 		Queue: dedup.DeadLetterQueue{
 			QueueRef: dedup.QueueRef{Vhost: "/", Name: queue}, Type: "classic", Found: found,
-			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(len(m.queues[queue])), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),
+			Depth: dedup.Exact(dedup.Measured, dedup.Count, float64(m.depth(queue)), at, "management API"), Consumers: dedup.Exact(dedup.Measured, dedup.Count, 0, at, "management API"),
 		},
 		Effects: []string{"the messages are taken and put back: they are marked as redelivered afterwards", "while it lasts, about a second, no other consumer sees them", "their order stays as it was"},
 	}
@@ -208,9 +227,9 @@ func (m *Morgue) Scan(ctx context.Context, who admin.Caller, req deadletter.Scan
 	}
 	s := deadletter.Scan{
 		ID: rand.Text(), Pipeline: req.Pipeline, Queue: dedup.QueueRef{Vhost: "/", Name: req.Queue}, By: who.Name, At: m.now(), Took: 180 * time.Millisecond,
-		Ready: int64(len(m.queues[req.Queue])), Effects: []string{"the messages were taken and put back; they are marked as redelivered now"}, Classes: preflight.Tally{},
+		Ready: int64(m.depth(req.Queue)), Effects: []string{"the messages were taken and put back; they are marked as redelivered now"}, Classes: preflight.Tally{},
 	}
-	s.Letters = slices.Clone(m.queues[req.Queue][:min(req.Limit, len(m.queues[req.Queue]))])
+	s.Letters = slices.Clone(m.letters(req.Queue)[:min(req.Limit, m.depth(req.Queue))])
 	for i := range s.Letters {
 		s.Classes[s.Letters[i].Prediction.Class]++
 		s.Letters[i] = masked(s.Letters[i])
@@ -280,7 +299,7 @@ func (m *Morgue) Reveal(ctx context.Context, who admin.Caller, scan, ref string)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, raw := range m.queues[l.Queue.Name] {
+	for _, raw := range m.letters(l.Queue.Name) {
 		if raw.Ref == ref {
 			return raw, m.note(ctx, who, "reveal_dead_letter", l.Queue.Name+"/"+ref[:12], rand.Text(), "")
 		}

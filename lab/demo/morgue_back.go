@@ -64,7 +64,7 @@ func (m *Morgue) dieAgain(j *movingJob) map[string]bool {
 		headers[message.HeaderRequeueRun], headers[message.HeaderRequeueID] = j.ID, l.Ref
 		l.Headers = headers
 		l.DeadLetter = dedup.NewDeadLetter(j.Plan.Source, l.Message)
-		m.queues[j.Plan.Source.Name] = append(m.queues[j.Plan.Source.Name], l)
+		m.queues[j.Plan.Source.Name] = append(m.letters(j.Plan.Source.Name), l)
 	}
 	back := int64(len(again))
 	j.Aftermath.Back, j.Aftermath.BackBy = &back, jobs.BackByLook

@@ -150,10 +150,10 @@ func (m *Morgue) moveOne(j *movingJob, now time.Time) {
 		}
 		j.Moved++
 		j.gone = append(j.gone, l)
-		m.queues[source] = slices.DeleteFunc(m.queues[source], func(x deadletter.Letter) bool { return x.Ref == l.Ref })
+		m.queues[source] = slices.DeleteFunc(m.letters(source), func(x deadletter.Letter) bool { return x.Ref == l.Ref })
 		if target != "" {
 			l.Queue.Name = target
-			m.queues[target] = append(m.queues[target], l)
+			m.queues[target] = append(m.letters(target), l)
 		}
 	}
 	j.items = append(j.items, item)

@@ -34,7 +34,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req move.Reques
 		return move.Plan{}, err
 	}
 	p := plannedMove{edited: req.Edit, plan: move.Plan{
-		ID: rand.Text(), Made: m.now(), By: who.Name, Request: req, Broker: "main", Source: dedup.QueueRef{Vhost: "/", Name: source}, Ready: int64(len(m.queues[source])),
+		ID: rand.Text(), Made: m.now(), By: who.Name, Request: req, Broker: "main", Source: dedup.QueueRef{Vhost: "/", Name: source}, Ready: int64(m.depth(source)),
 		Targets: map[string]int{}, Classes: preflight.Tally{}, Choices: map[preflight.Class]preflight.Choice{},
 	}}
 	p.plan.Request.Edit = nil
@@ -44,7 +44,7 @@ func (m *Morgue) PlanMove(ctx context.Context, who admin.Caller, req move.Reques
 		}
 		p.plan.Parking, p.plan.Confirm = parking(req.Queue), source
 	}
-	for _, l := range m.queues[source] {
+	for _, l := range m.letters(source) {
 		if req.Whole || slices.Contains(req.Refs, l.Ref) || len(req.Refs) == 0 && filter.Matches(l) {
 			p.letters = append(p.letters, l)
 		}

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// rabbitPrograms are the programs of an installed RabbitMQ.
-type rabbitPrograms struct{ server, ctl, epmd string }
+// rabbitPrograms are the programs of an installed RabbitMQ and of its Erlang; call is empty where erl_call is missing.
+type rabbitPrograms struct{ server, ctl, epmd, call string }
 
 // findRabbitPrograms prefers the package's own scripts over those in PATH: Debian's in PATH switch to the user
 // rabbitmq, who cannot write our folder. The programs of another root folder run within it.
@@ -36,6 +36,7 @@ func findRabbitPrograms(root string) (rabbitPrograms, error) {
 		return found, fmt.Errorf("install Erlang, epmd is missing %s: %w", advice, err)
 	}
 	found.epmd = epmd
+	found.call, _ = exec.LookPath("erl_call")
 	return found, nil
 }
 
@@ -48,7 +49,12 @@ func rabbitProgramsIn(root string) (rabbitPrograms, error) {
 	if _, err := os.Stat(filepath.Join(root, "proc", "self")); err != nil {
 		return rabbitPrograms{}, fmt.Errorf("run: mount --bind /proc %[1]s/proc; mount --bind /dev %[1]s/dev: %w", root, err)
 	}
-	return rabbitPrograms{server: scripts + "rabbitmq-server", ctl: scripts + "rabbitmqctl", epmd: "/usr/bin/epmd"}, nil
+	found := rabbitPrograms{server: scripts + "rabbitmq-server", ctl: scripts + "rabbitmqctl", epmd: "/usr/bin/epmd"}
+	const call = "/usr/bin/erl_call"
+	if _, err := os.Stat(filepath.Join(root, call)); err == nil {
+		found.call = call
+	}
+	return found, nil
 }
 
 // command runs a program of the broker, in its root folder if it has one of its own.
@@ -127,7 +133,7 @@ func (r *RabbitMQ) environment() []string {
 		"ERL_EPMD_PORT=" + strconv.Itoa(r.ports.epmd),
 		"ERL_EPMD_ADDRESS=127.0.0.1",
 		"ERL_CRASH_DUMP_SECONDS=0",
-		"RABBITMQ_NODENAME=private@localhost",
+		"RABBITMQ_NODENAME=" + nodeName,
 		"RABBITMQ_DIST_PORT=" + strconv.Itoa(r.ports.dist),
 		"RABBITMQ_CTL_DIST_PORT_MIN=0", "RABBITMQ_CTL_DIST_PORT_MAX=0",
 		"RABBITMQ_CONF_ENV_FILE=" + r.path("rabbitmq-env.conf"),
@@ -139,6 +145,8 @@ func (r *RabbitMQ) environment() []string {
 		"RABBITMQ_GENERATED_CONFIG_DIR=" + r.path("generated"),
 		"RABBITMQ_SCHEMA_DIR=" + r.path("schema"),
 		"RABBITMQ_LOG_BASE=" + r.path("log"),
+		// Left to itself each node binds its first thread to the first processor, and several nodes wait there for each other.
+		"RABBITMQ_SCHEDULER_BIND_TYPE=u",
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
 		// Makes the start script replace itself by the Erlang machine, so that our process id is the broker's.
 		"RUNNING_UNDER_SYSTEMD=true",

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"dedup-dashboard/internal/message"
-	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
 	"dedup-dashboard/lab/shop"
 )
@@ -19,9 +18,9 @@ import (
 // TestARequeuedDeadLetterIsTheLedgersOwn sends what earlier days left back to its source, with the headers that the
 // dashboard gives it and without those it leaves out, three times over: most of it succeeds, some of it fails again.
 func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	broker := shop.SharedBroker(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := t.Context()
-	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	store := serverstest.Redis(t)
 	config := shop.DefaultConfig()
 	must(t, config.Only("inventory,refunds,notifications,invoices"))
@@ -84,7 +83,6 @@ func TestARequeuedDeadLetterIsTheLedgersOwn(t *testing.T) {
 	stopping, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	must(t, running.Stop(stopping))
-	must(t, broker.Stop(context.Background()))
 	must(t, store.Stop(context.Background()))
 }
 

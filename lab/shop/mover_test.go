@@ -5,15 +5,12 @@ import (
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
-
-	"dedup-dashboard/lab/servers"
-	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // TestTheMoverMayDoWhatMovingNeedsAndNothingElse asks a real broker: what docs/accounts.md says rests on it.
 func TestTheMoverMayDoWhatMovingNeedsAndNothingElse(t *testing.T) {
 	ctx := t.Context()
-	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
+	broker := SharedBroker(t)
 	shop := DefaultConfig()
 	if err := declareTopology(ctx, broker, shop); err != nil {
 		t.Fatal(err)

@@ -83,11 +83,10 @@ func newOutage(t *testing.T) *outage {
 	t.Helper()
 	serverstest.Needed(t)
 	dir := t.TempDir()
-	o := &outage{t: t, stores: map[string]*servers.Redis{}, program: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml")}
-	if out, err := exec.Command("go", "build", "-o", o.program, "dedup-dashboard/cmd/dashboard").CombinedOutput(); err != nil {
-		t.Fatalf("build the dashboard: %v\n%s", err, out)
-	}
+	o := &outage{t: t, stores: map[string]*servers.Redis{}, config: filepath.Join(dir, "dashboard.yaml")}
 	var err error
+	o.program, err = servers.BuildDashboard(t.Context(), dir)
+	must(t, err)
 	o.broker = serverstest.RabbitMQ(t, servers.RabbitMQOptions{Dir: filepath.Join(dir, "broker")})
 	for _, name := range []string{"alpha", "beta"} {
 		// The counters outlive the restart of the store, as they do in production.

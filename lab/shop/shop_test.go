@@ -41,9 +41,9 @@ func busyConfig(t *testing.T) shop.Config {
 }
 
 func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	broker := shop.SharedBroker(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := t.Context()
-	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	store := serverstest.Redis(t)
 
 	config := busyConfig(t)
@@ -78,7 +78,6 @@ func TestTheLedgerIsTheTruthOfBrokerAndStoresAtRest(t *testing.T) {
 	stopping, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	must(t, running.Stop(stopping))
-	must(t, broker.Stop(ctx))
 	must(t, store.Stop(ctx))
 }
 
@@ -273,7 +272,7 @@ func checkReported(t *testing.T, client *redis.Client, pipeline shop.PipelineCon
 }
 
 func TestTheShopRecoversFromServersThatRestart(t *testing.T) {
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx := t.Context()
 	broker := serverstest.RabbitMQ(t, servers.RabbitMQOptions{})
 	store := serverstest.Redis(t, "--appendonly", "yes")

@@ -37,7 +37,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(roleVariable); filepath.IsAbs(dir) {
 		exitWith(shop.Up(context.Background(), upOptions(dir, os.Stdout)))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	shop.StopSharedBroker()
+	os.Exit(code)
 }
 
 func exitWith(err error) {
@@ -109,7 +111,7 @@ func (t *transcript) String() string {
 
 func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 	serverstest.Needed(t)
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := filepath.Join(t.TempDir(), "ground")
 	t.Setenv(roleVariable, dir)
 	var killed transcript
@@ -156,7 +158,7 @@ func TestAPlaygroundIsAloneInItsFolderAndOutlivesNoKill(t *testing.T) {
 
 func TestCtrlCWhileThePlaygroundStartsLeavesNothing(t *testing.T) {
 	serverstest.Needed(t)
-	defer goleak.VerifyNone(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	dir := filepath.Join(t.TempDir(), "ground")
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

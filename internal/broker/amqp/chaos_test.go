@@ -9,7 +9,6 @@ import (
 
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/lab/servers"
 )
 
 // A toxic is what a bad network does to each connection. The zero toxic is a good one.
@@ -160,9 +159,7 @@ func (p *chaosProxy) reset() {
 	clear(p.conns)
 }
 
-func TestRunsThroughABadNetwork(t *testing.T) {
-	t.Parallel()
-	b := startMovingBroker(t, servers.RabbitMQOptions{})
+func (b *movingBroker) badNetwork(t *testing.T) {
 	for name, test := range map[string]struct {
 		harm  toxic
 		harms int64 // connections

@@ -146,9 +146,21 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-func TestTheEndsOfAMove(t *testing.T) {
+// TestMovesOnARealBroker shares one broker, because starting one takes longer than most cases.
+func TestMovesOnARealBroker(t *testing.T) {
 	t.Parallel()
-	b := startMovingBroker(t, servers.RabbitMQOptions{StatisticsInterval: 500 * time.Millisecond})
+	b := startMovingBroker(t, servers.RabbitMQOptions{StatisticsInterval: 500 * time.Millisecond, Plugins: []string{"rabbitmq_shovel", "rabbitmq_shovel_management"}})
+	for name, group := range map[string]func(*movingBroker, *testing.T){"ends": (*movingBroker).ends, "runs": (*movingBroker).runs, "a bad network": (*movingBroker).badNetwork} {
+		own := *b
+		own.mover = b.open(t, func(*broker.Config) {})
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			group(&own, t)
+		})
+	}
+}
+
+func (b *movingBroker) ends(t *testing.T) {
 	t.Run("a queue is taken from until none is ready", b.takesAll)
 	t.Run("what was sent ahead goes back in order when the source is closed", b.givesBack)
 	t.Run("a second source of a classic queue is told that it is in use", b.excludes)

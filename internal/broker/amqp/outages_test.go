@@ -20,12 +20,12 @@ func TestRunsSurviveTheirBroker(t *testing.T) {
 	t.Run("publishing into an alarm ends within the deadline of a write", b.alarmBoundsWrites)
 	t.Run("the broker's application is stopped and started in mid-run", func(t *testing.T) {
 		extra, result := b.outage(t, func(ctx context.Context, gone func()) error {
-			_, err := b.rabbit.Ctl(ctx, "stop_app")
+			_, err := b.rabbit.Eval(ctx, "rabbit:stop().")
 			gone()
 			if err != nil {
 				return err
 			}
-			_, err = b.rabbit.Ctl(ctx, "start_app")
+			_, err = b.rabbit.Eval(ctx, "rabbit:start().")
 			return err
 		})
 		if extra > 256*result.Reconnects {
@@ -86,7 +86,7 @@ func (b *movingBroker) alarm(ctx context.Context, on bool) error {
 	if on {
 		mark = "0.00001"
 	}
-	_, err := b.rabbit.Ctl(ctx, "set_vm_memory_high_watermark", mark)
+	_, err := b.rabbit.Eval(ctx, "vm_memory_monitor:set_vm_memory_high_watermark("+mark+").")
 	return err
 }
 

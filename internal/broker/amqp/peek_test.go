@@ -67,7 +67,7 @@ func (b *movingBroker) refusesPeeks(t *testing.T) {
 	for name, test := range refused {
 		declare(t, channel, name, test.arguments) // all at once: the broker describes new queues every 5 s
 	}
-	quorum := declare(t, channel, "quorum.dead", amqp.Table{"x-queue-type": "quorum"})
+	quorum := declare(t, channel, "peeked quorum.dead", amqp.Table{"x-queue-type": "quorum"})
 	fill(t, channel, quorum.Name, "m", 3)
 	for name, test := range refused {
 		queue := dedup.QueueRef{Vhost: "/", Name: name}

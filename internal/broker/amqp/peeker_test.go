@@ -121,9 +121,9 @@ func (b *movingBroker) sparesAutoDelete(t *testing.T) {
 	const n = 40
 	channel := b.admin(t)
 	const durable, autoDelete, exclusive, noWait = true, true, false, false
-	_, err := channel.QueueDeclare("vanishing.dead", durable, autoDelete, exclusive, noWait, nil)
+	_, err := channel.QueueDeclare("leaving.dead", durable, autoDelete, exclusive, noWait, nil)
 	must(t, err)
-	queue := dedup.QueueRef{Vhost: "/", Name: "vanishing.dead"}
+	queue := dedup.QueueRef{Vhost: "/", Name: "leaving.dead"}
 	fill(t, channel, queue.Name, "m", n)
 	b.described(t, queue)
 	peek, err := b.mover.Peek(t.Context(), queue, n, 1<<20)

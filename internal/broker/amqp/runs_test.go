@@ -104,9 +104,7 @@ func conserved(t *testing.T, channel *amqp.Channel, prefix string, n int, queues
 	return copies - n
 }
 
-func TestRunsOnARealBroker(t *testing.T) {
-	t.Parallel()
-	b := startMovingBroker(t, servers.RabbitMQOptions{Plugins: []string{"rabbitmq_shovel", "rabbitmq_shovel_management"}})
+func (b *movingBroker) runs(t *testing.T) {
 	t.Run("messages of every shape arrive as they were, without side copies", b.movesZoo)
 	t.Run("a target that is missing keeps every message in the dead-letter queue, where the shovel loses all", b.missingTarget)
 	t.Run("a target that is deleted in mid-run costs no message that was not in it", b.targetDeleted)

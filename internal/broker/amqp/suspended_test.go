@@ -51,7 +51,7 @@ func (b *movingBroker) suspended(t *testing.T) {
 // toQueue suspends or resumes the process of a queue.
 func (b *movingBroker) toQueue(t *testing.T, queue dedup.QueueRef, do string) {
 	t.Helper()
-	_, err := b.rabbit.Ctl(context.WithoutCancel(t.Context()), "eval", fmt.Sprintf(
+	_, err := b.rabbit.Eval(context.WithoutCancel(t.Context()), fmt.Sprintf(
 		`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"%s">>)), sys:%s(amqqueue:get_pid(Q)).`, queue.Name, do))
 	must(t, err)
 }

@@ -16,10 +16,15 @@ import (
 	"dedup-dashboard/lab/servers/serverstest"
 )
 
-// startBroker starts a RabbitMQ, of another version where RABBITMQ_ROOT names a folder, and a reader of queues of it.
-func startBroker(ctx context.Context, t *testing.T, queues ...string) (*servers.RabbitMQ, *Reader) {
+// startBroker starts a RabbitMQ, of another version where RABBITMQ_ROOT names a folder.
+func startBroker(t *testing.T) *servers.RabbitMQ {
 	t.Helper()
-	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
+	return serverstest.RabbitMQ(t, servers.RabbitMQOptions{Prometheus: true})
+}
+
+// watching returns a reader of queues of a broker.
+func watching(t *testing.T, rabbit *servers.RabbitMQ, queues ...string) *Reader {
+	t.Helper()
 	reader, err := NewReader(broker.Config{Name: "main", PrometheusURLs: []string{rabbit.PrometheusURL()}})
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +36,7 @@ func startBroker(ctx context.Context, t *testing.T, queues ...string) (*servers.
 		watched = append(watched, ref(queue))
 	}
 	reader.Watch(watched...)
-	return rabbit, reader
+	return reader
 }
 
 // seldomly is how many acks of a worker pass between readings, so that channels come and go between them.
@@ -122,7 +127,8 @@ func TestLiveCountsAreWhatConsumersDid(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
-	rabbit, reader := startBroker(ctx, t, "classic", "quorum")
+	rabbit := startBroker(t)
+	reader := watching(t, rabbit, "classic", "quorum")
 	progress, enough := make(chan struct{}, 1), make(chan struct{})
 	workers := []*worker{newWorker("classic", progress), newWorker("quorum", progress)}
 	fill(ctx, t, dial(t, rabbit), "classic", 0, nil)
@@ -233,13 +239,19 @@ func fill(ctx context.Context, t *testing.T, connection *amqp.Connection, queue 
 	}
 }
 
-// TestEachKindIsCountedOfARealBroker by its own counter, whatever the queue is called.
-func TestEachKindIsCountedOfARealBroker(t *testing.T) {
+func TestReadingsOfARealBroker(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
+	rabbit := startBroker(t)
+	t.Run("each kind is counted", func(t *testing.T) { checkKinds(ctx, t, rabbit) })
+	t.Run("a channel that hangs is quiet", func(t *testing.T) { checkQuiet(ctx, t, rabbit) })
+}
+
+// checkKinds: each kind is counted by its own counter, whatever the queue is called.
+func checkKinds(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) {
 	names := []string{"plain", `a "quoted\ {name},queue="x"} 7`, "Grüße 你好", "in another vhost"}
-	rabbit, reader := startBroker(ctx, t, names...)
+	reader := watching(t, rabbit, names...)
 	if err := rabbit.PutVHost(ctx, "other"); err != nil {
 		t.Fatal(err)
 	}

@@ -110,10 +110,8 @@ func vhostGone(t *testing.T, s *site) {
 	s.clean(t)
 }
 
-// TestARestartOfTheBrokerEndsATrace, after which nothing is traced: tracing does not outlive the node.
-func TestARestartOfTheBrokerEndsATrace(t *testing.T) {
-	t.Parallel()
-	s := startSite(t)
+// restarted: after a restart of the broker nothing is traced, for tracing does not outlive the node.
+func restarted(t *testing.T, s *site) {
 	s.vhost(t, "again", "q")
 	tracer := s.tracer(t, s.config())
 	began, result := traced(t.Context(), t, tracer, request("again", dedup.MaxTrace, "q"))

@@ -43,6 +43,7 @@ func TestATraceOfARealBroker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
+	t.Run("a restart of the broker ends a trace", func(t *testing.T) { restarted(t, s) })
 }
 
 // hostile are names of queues, of which several are wildcards in a binding.
@@ -145,8 +146,7 @@ func byStatistics(t *testing.T, s *site) {
 
 func alreadyOn(t *testing.T, s *site) {
 	s.vhost(t, "on", "q")
-	_, err := s.rabbit.Ctl(t.Context(), "trace_on", "-p", "on")
-	must(t, err)
+	s.switchTracing(t, "on", true)
 	tracer := s.tracer(t, s.config())
 	if r := tracer.Ready(t.Context(), "on", []string{"q"}); !r.OK() || r.Switch != dedup.TraceIsOn {
 		t.Errorf("not ready: %+v", r)
@@ -298,8 +298,7 @@ func switchedOff(t *testing.T, s *site) {
 	s.vhost(t, "off", "q")
 	began, result := traced(t.Context(), t, s.tracer(t, s.config()), request("off", time.Minute, "q"))
 	awaitBegun(t, began)
-	_, err := s.rabbit.Ctl(t.Context(), "trace_off", "-p", "off")
-	must(t, err)
+	s.switchTracing(t, "off", false)
 	trace, err := result()
 	if err != nil || trace.Stopped != "somebody switched tracing off" {
 		t.Errorf("%+v, %v", trace, err)
@@ -373,9 +372,9 @@ func slowReader(t *testing.T, s *site) {
 		pass("early")
 	}
 	eventually(t, "the queue of the trace holds what it can", func() bool {
-		table, err := s.rabbit.Ctl(t.Context(), "list_queues", "-q", "-p", "slow", "name", "messages_ready", "messages_unacknowledged")
+		depths, err := s.rabbit.Eval(t.Context(), `[rabbit_amqqueue:info(Q, [messages_ready, messages_unacknowledged]) || Q <- rabbit_amqqueue:list(<<"slow">>)].`)
 		must(t, err)
-		return strings.Contains(table, fmt.Sprintf("\t%d\t%d\n", holds, unread))
+		return strings.Contains(strings.ReplaceAll(depths, " ", ""), fmt.Sprintf("{messages_ready,%d},{messages_unacknowledged,%d}", holds, unread))
 	})
 	close(read)
 	pass("last")

@@ -124,6 +124,12 @@ func (s *site) row(t *testing.T, vhost string) map[string]any {
 	return nil
 }
 
+// switchTracing switches the tracing of a vhost, as rabbitmqctl trace_on and trace_off do.
+func (s *site) switchTracing(t *testing.T, vhost string, on bool) {
+	t.Helper()
+	must(t, s.rabbit.API(t.Context(), http.MethodPut, "/api/vhosts/"+url.PathEscape(vhost), map[string]bool{"tracing": on}, nil))
+}
+
 func (s *site) isTraced(t *testing.T, vhost string) bool {
 	t.Helper()
 	return s.row(t, vhost)["tracing"] == true

@@ -30,21 +30,18 @@ type program struct {
 	process *servers.Process
 }
 
-// buildProgram builds the dashboard into a folder and chooses its address. It still needs a configuration.
+// buildProgram builds the dashboard and chooses its address. It still needs a configuration.
 func buildProgram(ctx context.Context, dir string) (*program, error) {
 	port, err := servers.FreePort()
 	if err != nil {
 		return nil, fmt.Errorf("choose an address for the dashboard: %w", err)
 	}
 	p := &program{
-		path: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data"),
+		config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data"),
 		listen: fmt.Sprintf("127.0.0.1:%d", port),
 	}
-	out, err := exec.CommandContext(ctx, "go", "build", "-o", p.path, "dedup-dashboard/cmd/dashboard").CombinedOutput()
-	if err != nil {
-		return nil, fmt.Errorf("build the dashboard: %w\n%s", err, out)
-	}
-	return p, nil
+	p.path, err = servers.BuildDashboard(ctx, dir)
+	return p, err
 }
 
 // configure writes the configuration: what every one of ours has, and the rest.

@@ -41,10 +41,9 @@ func newDashboard(s *site) *dashboard {
 	t := s.t
 	t.Helper()
 	dir := t.TempDir()
-	d := &dashboard{site: s, program: filepath.Join(dir, "dashboard"), config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data"), rate: *rate}
-	if out, err := exec.Command("go", "build", "-o", d.program, "dedup-dashboard/cmd/dashboard").CombinedOutput(); err != nil {
-		t.Fatalf("build the dashboard: %v\n%s", err, out)
-	}
+	program, err := servers.BuildDashboard(t.Context(), dir)
+	must(t, err)
+	d := &dashboard{site: s, program: program, config: filepath.Join(dir, "dashboard.yaml"), data: filepath.Join(dir, "data"), rate: *rate}
 	store := serverstest.Redis(t)
 	port, err := servers.FreePort()
 	must(t, err)
