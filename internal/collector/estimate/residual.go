@@ -18,8 +18,8 @@ type Joint struct {
 	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up. Again are those
 	// among them that are duplicates where consumers renew the marker of each.
 	Settled, Again float64
-	// Claims are the deliveries that began their work. DeliveredUnsure and DeliveredOpen are to Delivered what Unsure and Open are to Acked.
-	Claims, DeliveredUnsure, DeliveredOpen float64
+	// Claims are the deliveries that began their work, Failed those that gave their claim back and are not known as given up. DeliveredUnsure and DeliveredOpen are to Delivered what Unsure and Open are to Acked.
+	Claims, Failed, DeliveredUnsure, DeliveredOpen float64
 	// Delivered are all deliveries, Fetched those of them that somebody fetched one by one, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
 	// MayBeClosed how many more there may be until later readings tell.
 	Delivered, Fetched, Redelivered, Closed, MayBeClosed float64
@@ -46,6 +46,8 @@ type Residual struct {
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
 	// duplicates.
 	Doubled float64
+	// Failed are at most the acks of work that failed, as of consumers that publish it anew somewhere else: they look like those of duplicates, too.
+	Failed float64
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
@@ -182,7 +184,7 @@ func jointSteps(readings []*Joint) []jointStep {
 // lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
 	less, more := r.missing()
-	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Fetched), r.Acked)
+	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Failed-r.Fetched), r.Acked)
 	high = min(max(low, r.Sent+more+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent), high), high
 }

@@ -15,7 +15,12 @@ func (r Residual) missing() (less, more float64) {
 	if r.Ends == nil || r.Covered < r.To.Sub(r.From) { // what was cut out has ends of its own
 		return less, more
 	}
-	between := r.Acked / r.Covered.Seconds() * countedApart.Seconds()
-	slack := 2 * (1 + between + 2*math.Sqrt(between))
+	slack := CountedApart(r.Acked / r.Covered.Seconds())
 	return min(less, r.Ends[0]+slack), min(more, r.Ends[1]+slack)
+}
+
+// CountedApart is by how many messages, of so many a second, two readings may be off whose two counts lie a moment apart.
+func CountedApart(perSecond float64) float64 {
+	between := perSecond * countedApart.Seconds()
+	return 2 * (1 + between + 2*math.Sqrt(between))
 }

@@ -51,6 +51,8 @@ type Events struct {
 	Own *sample.OwnClosures
 	// Doubled is that of Residual.
 	Doubled func(since time.Time) float64
+	// AckedFailures bounds the acks of work that failed between two times; nil where nothing proves that there are any.
+	AckedFailures func(from, to time.Time) float64
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.
@@ -104,7 +106,7 @@ func (s Events) Estimate() EventsResult {
 		return refuse("no message was settled in the window")
 	}
 	f = s.judge(f, t, from, to)
-	f.Why = text.Reasons(f.Why, DoubledWords(t.Unshown))
+	f.Why = text.Reasons(f.Why, DoubledWords(t.Unshown), FailedWords(t.Failed))
 	if f.Quality != dedup.Measured {
 		f.Why = text.Reasons(f.Why, s.bounds().overruled(from.Cut))
 	}

@@ -21,6 +21,8 @@ type EventTerms struct {
 	Unclear float64
 	// Unshown are the double effects that are known beside those of the events: their acks may look like those of duplicates.
 	Unshown float64
+	// Failed are at most the acks of work that failed, beside those given up.
+	Failed float64
 	// Returned are the hits on work in flight, whose deliveries come back.
 	Returned [2]float64
 	// Acks are those of the broker. Repeats bounds the completions whose ack was lost. Where they cannot be told, the first
@@ -46,6 +48,7 @@ func (s Events) terms(from, to eventCut) EventTerms {
 		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again, Unclear: to.Unclear - from.Unclear,
 		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
 	}
+	t.Failed = failedBetween(s.AckedFailures, from.EventReading.At, to.EventReading.At)
 	slip := from.Slipped + to.Slipped
 	t.Strange = s.strange(t.Asked, from, to)
 	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}
@@ -62,7 +65,7 @@ func (s Events) terms(from, to eventCut) EventTerms {
 		given = [2]float64{}
 	}
 	t.Unshown = max(0, doubledSince(s.Doubled, from.EventReading.At)-t.Again)
-	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - given[1], t.Acks[1] - t.Completions + t.Unclear - given[0]}
+	t.Separate = [2]float64{t.Acks[0] - t.Completions - t.Again - t.Unshown - t.Failed - given[1], t.Acks[1] - t.Completions + t.Unclear - given[0]}
 	t.Duplicates = [2]float64{
 		max(0, t.Hits[0]-t.Returned[1], t.Separate[0]),
 		min(t.Hits[1]-t.Returned[0], t.Separate[1]+t.Repeats),
@@ -97,7 +100,7 @@ func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 	if s.Vanishing {
 		return best
 	}
-	failed := max(0, t.Failures-t.GaveUp-from.Failing-to.Failing)
+	failed := max(0, t.Failures-t.GaveUp-t.Failed-from.Failing-to.Failing)
 	settled := to.EventReading.At.Add(s.Slip + sample.SettleDelay)
 	span := s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began)
 	for i := range span {
@@ -250,6 +253,9 @@ func (t EventTerms) share(duplicates float64) float64 {
 // judge turns the bounds into the interval of the rate, and gives it the quality that it has.
 func (s Events) judge(f dedup.Figure, t EventTerms, from, to eventCut) dedup.Figure {
 	f.Low, f.High = t.share(t.Duplicates[0]), t.share(t.Duplicates[1])
+	if t.Failed > 0 { // these are messages, too
+		f.Low = t.Duplicates[0] / (t.Duplicates[0] + t.Settled() + t.Failed)
+	}
 	f.Value, f.Hits, f.N = f.Low, t.Duplicates[0], t.Duplicates[0]+t.Settled()
 	doubted := s.distrusting().terms(from, to)
 	s.grade(&f, doubted.share(doubted.Duplicates[1])-doubted.share(doubted.Duplicates[0]))

@@ -34,7 +34,7 @@ func JudgeExports(f dedup.Figure, r estimate.Residual, scheme dedup.Scheme, exac
 	default:
 		f.Quality = dedup.Derived
 	}
-	f.Why = text.Reasons(f.Why, DoubledWords(r.Doubled))
+	f.Why = text.Reasons(f.Why, DoubledWords(r.Doubled), FailedWords(r.Failed))
 	return f
 }
 

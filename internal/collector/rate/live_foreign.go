@@ -24,8 +24,8 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 // ForeignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
 // and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
 // failures that are published anew and acked. It is empty where nothing shows it, and not checked where the store does not tell how often it
-// was asked, or was asked more often than the queues delivered: then others ask it, too.
-func ForeignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked) (why string, checked bool) {
+// was asked, or was asked more often than the queues delivered: then others ask it, too. So many acks may be of failures anyhow.
+func ForeignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked, failed float64) (why string, checked bool) {
 	if len(asked) < 2 {
 		return "", false
 	}
@@ -44,6 +44,7 @@ func ForeignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup
 	calls := last.Asked - asked[i].Asked
 	hits := calls - begun
 	beside := (last.At.Sub(asked[i].At) - r.To.Sub(r.From)).Seconds() * r.Delivered / r.Covered.Seconds()
+	r.Failed = failed
 	least, _, _ := r.Duplicates(0)
 	switch {
 	case hits < 0 || calls > r.Delivered+r.Unsure+beside+3*math.Sqrt(calls+1):

@@ -78,6 +78,8 @@ type Residual struct {
 	Vanishing bool
 	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
 	Doubled func(since time.Time) float64
+	// AckedFailures bounds the acks of work that failed between two times; nil where nothing proves that there are any.
+	AckedFailures func(from, to time.Time) float64
 	// Conflated is that of IDGap.
 	Conflated string
 }
@@ -128,7 +130,8 @@ func (s Residual) Estimate() ResidualResult {
 	done, given := completions(s, from, to), giveUps(s, from, to)
 	high := acks[1] - done[0] - given[0]
 	doubled := doubledSince(s.Doubled, from.At)
-	low := acks[0] - done[1] - given[1] - doubled
+	failed := failedBetween(s.AckedFailures, from.At, to.At)
+	low := acks[0] - done[1] - given[1] - doubled - failed
 	if s.Conflated != "" {
 		low = 0
 	}
@@ -142,7 +145,7 @@ func (s Residual) Estimate() ResidualResult {
 		return ResidualResult{Rate: f}
 	}
 	f = interval(f, low, high+b, acks)
-	f.Why = text.Reasons(f.Why, s.Conflated, DoubledWords(doubled), s.overruled(from))
+	f.Why = text.Reasons(f.Why, s.Conflated, DoubledWords(doubled), FailedWords(failed), s.overruled(from))
 	return ResidualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
 }
 

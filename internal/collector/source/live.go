@@ -159,9 +159,10 @@ func (p *jointPair) join(now time.Time) {
 		j := next.Joint()
 		j.Calm = known && before == last
 		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
-		j.Again, j.Claims = float64(c.Again+c.Unclear), float64(c.Claims)
+		j.Again, j.Claims, j.Failed = float64(c.Again+c.Unclear), float64(c.Claims), float64(c.Failures)
 		if p.giveUp {
 			j.Settled += float64(c.GaveUp)
+			j.Failed -= float64(c.GaveUp)
 		}
 		p.fresh = append(p.fresh, j)
 	}

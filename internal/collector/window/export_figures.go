@@ -82,7 +82,7 @@ func (e exportFigures) estimate(w time.Duration, live rate.LiveResult) dedup.Fig
 		f.Why = fmt.Sprintf("the store shows %s more than consumers handled: it holds markers of other work", text.Counted(text.Whole(over), "completed message"))
 	default:
 		if !exact {
-			r.Doubled = e.p.doubledUnseen(r.From)
+			r.Doubled, r.Failed = e.p.doubledUnseen(r.From), ackedFailures{e.p, e.view}.most(r.From, r.To)
 			r = r.Widened(t.agrees.Slack)
 		}
 		f = rate.JudgeExports(f, r, e.view.Scheme, exact, live)

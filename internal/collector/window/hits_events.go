@@ -133,7 +133,7 @@ func (h hits) residualWithin(span rate.HitsSpan, waiting estimate.Unacked) (esti
 		return estimate.Residual{}, false
 	}
 	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
-	r.Doubled = h.p.doubledUnseen(r.From)
+	r.Doubled, r.Failed = h.p.doubledUnseen(r.From), ackedFailures{h.p, h.view}.most(r.From, r.To)
 	return r, ok && !r.From.Before(span.From) && !r.To.After(span.To)
 }
 

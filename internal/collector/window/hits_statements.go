@@ -74,7 +74,11 @@ func (h hits) returned(span rate.HitsSpan, gain sample.Gain) float64 {
 
 // unacked bounds the hits of a span that were not acked.
 func (h hits) unacked(span rate.HitsSpan, gain sample.Gain) float64 {
-	return max(0, gain.Delivered[1]-gain.Acked[0]+gain.Fetched+h.traffic.unackedAround(span.From)-span.Failed)
+	failed := span.Failed
+	if h.view.failuresAcked { // perhaps all of them
+		failed = 0
+	}
+	return max(0, gain.Delivered[1]-gain.Acked[0]+gain.Fetched+h.traffic.unackedAround(span.From)-failed)
 }
 
 // leastByRows bounds the duplicates of a span from below by the rows that are there: what was acked and has no row of its own met one. Of what met a

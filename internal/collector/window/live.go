@@ -82,7 +82,8 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work", text.Counted(text.Whole(over), "completed message"))
 		return rate.LiveResult{Rate: f}
 	}
-	why, checked := rate.ForeignAcks(l.traffic.Joints.Readings, l.store.Events.Epoch(), l.view.Scheme, w, waiting)
+	r.Failed = ackedFailures{l.p, l.view}.most(r.From, r.To)
+	why, checked := rate.ForeignAcks(l.traffic.Joints.Readings, l.store.Events.Epoch(), l.view.Scheme, w, waiting, r.Failed)
 	if f.Why = why; why != "" {
 		return rate.LiveResult{Rate: f}
 	}
@@ -103,7 +104,7 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 	untrusted.AcksEach = false
 	out.LostUntrusted = l.traffic.acksLost(r, untrusted, l.view.Several, closed)
 	out.Rate = out.Judge(f, l.view.Scheme)
-	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
+	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.FailedWords(r.Failed), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
 	return out
 }
 

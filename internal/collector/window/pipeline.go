@@ -54,6 +54,7 @@ func (p *Pipeline) Several(s dedup.Scheme) string {
 
 // Figures are those of one window: of each the best valid source.
 func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
+	v.failuresAcked = ackedFailures{p, v}.proven()
 	w := gains.Window
 	c := counts{p, v, gains}
 	rep := c.reported()
@@ -171,7 +172,8 @@ func (p *Pipeline) LiveRate(v View, from, to time.Time) (dedup.Calibration, bool
 	if !ok || 2*r.Covered < to.Sub(from) || r.Acked == 0 {
 		return dedup.Calibration{}, false
 	}
-	r.Doubled = p.doubledUnseen(r.From)
+	v.failuresAcked = ackedFailures{p, v}.proven()
+	r.Doubled, r.Failed = p.doubledUnseen(r.From), ackedFailures{p, v}.most(r.From, r.To)
 	live := dedup.Calibration{Method: dedup.MethodLive, Window: r.Covered}
 	live.Low, live.Value, live.High = r.Rate(p.Traffic.acksLost(r, v.Scheme, v.Several, p.Traffic.closedMost(r)))
 	return live, true

@@ -23,11 +23,19 @@ type roundShop struct {
 	copies, lost, fail float64
 	// late is by how long acks follow their work, on average, while consumers go on.
 	late float64
+	// Where tries is not 0 what fails is rejected and comes back after delay, as from a queue with a time to live, and what failed so often is published
+	// elsewhere and acked. within is how often work is tried in one delivery, before that.
+	tries  int
+	delay  float64
+	within int
+	// others is how often somebody else asks in the same way, a second.
+	others float64
 
 	r      *rand.Rand
 	queue  []coming
 	free   []float64 // when each consumer is
 	done   map[int]float64
+	failed map[int]int
 	counts roundCounts
 }
 
@@ -39,7 +47,7 @@ type coming struct {
 
 // roundCounts are when each thing happened, in seconds.
 type roundCounts struct {
-	delivered, acked, redelivered, closed, asked, claimed, completed, failed, duplicates times
+	delivered, acked, redelivered, rejected, closed, asked, claimed, completed, failed, givenUp, duplicates times
 }
 
 type times []float64
@@ -59,6 +67,7 @@ func (s *roundShop) come(c coming) {
 // run is all that happens in so many seconds.
 func (s *roundShop) run(seconds float64) *roundCounts {
 	s.r, s.free, s.done = rand.New(rand.NewPCG(s.seed, 77)), make([]float64, s.consumers), map[int]float64{}
+	s.failed = map[int]int{}
 	for id, t := 0, 0.0; t < seconds; t += s.r.ExpFloat64() / s.perSecond {
 		if s.rest > 0 && math.Mod(t, s.burst+s.rest) > s.burst {
 			continue
@@ -75,7 +84,7 @@ func (s *roundShop) run(seconds float64) *roundCounts {
 		s.take(next)
 	}
 	c := &s.counts
-	for _, t := range []times{c.delivered, c.acked, c.redelivered, c.closed, c.asked, c.claimed, c.completed, c.failed, c.duplicates} {
+	for _, t := range []times{c.delivered, c.acked, c.redelivered, c.rejected, c.closed, c.asked, c.claimed, c.completed, c.failed, c.givenUp, c.duplicates} {
 		sort.Float64s(t)
 	}
 	return c
@@ -105,11 +114,19 @@ func (s *roundShop) take(d coming) {
 		s.come(coming{s.free[k], d.id, true})
 		return
 	}
+	for n := 1; n < s.within && s.r.Float64() < s.fail; n++ {
+		again := begin + s.work*math.Exp(0.6*s.r.NormFloat64())
+		c.claimed, c.failed, c.asked, begin = append(c.claimed, begin), append(c.failed, again), append(c.asked, again+0.01), again+0.01
+	}
 	done = begin + s.work*math.Exp(0.6*s.r.NormFloat64())
 	c.claimed, s.free[k] = append(c.claimed, begin), done+ack
 	x := s.r.Float64()
 	if x < s.fail {
 		c.failed = append(c.failed, done)
+		if s.tries > 0 {
+			s.giveBack(d, s.free[k], late)
+			return
+		}
 		s.come(coming{done + 0.001, d.id, true})
 		return
 	}
@@ -123,6 +140,19 @@ func (s *roundShop) take(d coming) {
 	c.acked = append(c.acked, s.free[k]+late)
 }
 
+// giveBack is what becomes of a delivery whose work failed: it is rejected into a queue from which it comes back as a new one, or was tried too often
+// and is acked.
+func (s *roundShop) giveBack(d coming, at, late float64) {
+	c := &s.counts
+	if s.failed[d.id]++; s.failed[d.id] < s.tries {
+		c.rejected = append(c.rejected, at)
+		s.come(coming{at: at + s.delay, id: d.id})
+		return
+	}
+	s.failed[d.id] = 0
+	c.acked, c.givenUp = append(c.acked, at+late), append(c.givenUp, at+late)
+}
+
 const roundsApart = 5.0 // seconds
 
 func roundAt(s float64) time.Time { return time.Unix(1_800_000_000, 0).Add(time.Duration(s * 1e9)) }
@@ -134,6 +164,7 @@ type roundReader struct {
 	r                     *rand.Rand
 	p                     *Pipeline
 	liveAt, outAt, readAt float64
+	others                float64
 	pending               []sample.LiveReading
 }
 
@@ -145,7 +176,7 @@ func (s *roundShop) rounds(seconds float64, each func(at float64, p *Pipeline, v
 	p.Traffic.Own, p.Traffic.Loss = (&sample.ClosureBook{}).Follow("/", nil), &meter
 	p.Traffic.Prefetches.Add(roundAt(0), 10)
 	p.Traffic.Capacities.Add(roundAt(0), int64(10*s.consumers))
-	reader := roundReader{roundCounts: counts, r: r, p: p, liveAt: r.Float64(), outAt: r.Float64(), readAt: roundsApart * r.Float64()}
+	reader := roundReader{roundCounts: counts, r: r, p: p, others: s.others, liveAt: r.Float64(), outAt: r.Float64(), readAt: roundsApart * r.Float64()}
 	v := View{CountsAcks: true, CountsDeliveries: true, DeadKnown: true, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true, Command: "SETNX"}},
 		Scheme: dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, ProcessingTTL: time.Minute,
 			AcksEach: true, Ask: "SETNX", States: []dedup.State{dedup.Processing, dedup.Done}}}
@@ -173,7 +204,7 @@ func (s *roundReader) read(round, consumers float64) {
 	traffic.Frames.Add(sample.Frame{Began: roundAt(round - 0.05), Ended: now, DepthFrom: roundAt(round - 1), Whole: true, Acks: s.acked.by(counted), Deliveries: s.delivered.by(counted),
 		Redeliveries: s.redelivered.by(counted), Closures: s.closed.by(counted), Depth: unacked, Unacked: unacked, Consumers: consumers, ConsumersKnown: true})
 	for ; s.readAt < round; s.readAt += roundsApart + 0.005*s.r.NormFloat64() {
-		asked := int64(s.asked.by(s.readAt))
+		asked := int64(s.asked.by(s.readAt) + math.Floor(s.others*s.readAt))
 		e := &dedup.StoreEvents{At: roundAt(s.readAt), Took: time.Millisecond, Listening: true, Epoch: 1, Since: roundAt(0), Asked: &asked, Command: "SETNX",
 			Claims: int64(s.claimed.by(s.readAt)), Completions: int64(s.completed.by(s.readAt)), Failures: int64(s.failed.by(s.readAt))}
 		e.InFlight = e.Claims - e.Completions - e.Failures
@@ -189,7 +220,7 @@ func (s *roundReader) readLive(now time.Time) {
 	for _, l := range s.pending {
 		j, at := l.Joint(), l.At.Sub(roundAt(0)).Seconds()
 		quiet := func(t times) bool { return t.by(at-took/2-calm) == t.by(at+took/2) }
-		j.Run, j.Settled, j.Claims, j.Calm = 1, s.completed.by(at), s.claimed.by(at), quiet(s.completed) && quiet(s.claimed) && quiet(s.failed)
+		j.Run, j.Settled, j.Claims, j.Failed, j.Calm = 1, s.completed.by(at), s.claimed.by(at), s.failed.by(at), quiet(s.completed) && quiet(s.claimed) && quiet(s.failed)
 		s.p.Traffic.Joints.Readings = append(s.p.Traffic.Joints.Readings, j)
 	}
 	s.pending = []sample.LiveReading{fresh}
@@ -198,7 +229,7 @@ func (s *roundReader) readLive(now time.Time) {
 
 // unacked are those that were delivered and neither acked nor returned.
 func (c *roundCounts) unacked(at float64) float64 {
-	return max(0, c.delivered.by(at)-c.acked.by(at)-c.redelivered.by(at+0.02))
+	return max(0, c.delivered.by(at)-c.acked.by(at)-c.redelivered.by(at+0.02)-c.rejected.by(at))
 }
 
 // truth bounds the share of duplicates in the time of a figure, whose ends may be off by a little.

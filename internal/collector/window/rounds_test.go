@@ -9,8 +9,8 @@ import (
 
 // seenRounds is what the rounds of one kind of traffic showed.
 type seenRounds struct {
-	rounds, moved, back, wrong, held int
-	width, age, oldest               float64
+	rounds, moved, back, wrong, held, told, proven int
+	width, age, oldest                             float64
 }
 
 // see runs through the rounds of a window once it is whole: of what is shown, or of one source.
@@ -32,7 +32,9 @@ func (s roundShop) see(w time.Duration, until float64, of dedup.Method) seenRoun
 		if f.At.IsZero() { // nothing came in all of a short window
 			return
 		}
-		seen.rounds++
+		if seen.rounds++; (ackedFailures{p, v}).proven() {
+			seen.proven++
+		}
 		switch {
 		case f.At.After(last):
 			seen.moved++
@@ -46,6 +48,10 @@ func (s roundShop) see(w time.Duration, until float64, of dedup.Method) seenRoun
 	})
 	for _, f := range shown {
 		const grace = 0.3 // a marker is written before its ack
+		if !f.Known() && f.High <= f.Low {
+			continue
+		}
+		seen.told++
 		if low, high := counts.truth(f, grace); f.Low > high+1e-9 || f.High < low-1e-9 {
 			seen.wrong++
 		}
@@ -58,6 +64,7 @@ func (s roundShop) see(w time.Duration, until float64, of dedup.Method) seenRoun
 
 func (s *seenRounds) add(o seenRounds) {
 	s.rounds, s.moved, s.back, s.wrong, s.held = s.rounds+o.rounds, s.moved+o.moved, s.back+o.back, s.wrong+o.wrong, s.held+o.held
+	s.told, s.proven = s.told+o.told, s.proven+o.proven
 	s.width, s.age, s.oldest = s.width+o.width, s.age+o.age, max(s.oldest, o.oldest)
 }
 
@@ -107,8 +114,8 @@ func TestWindowsMoveOnWithEveryRoundAndHoldTheTruth(t *testing.T) {
 				if n == 0 {
 					continue
 				}
-				t.Logf("%s: moved in %d of %d rounds, back in %d; half width %.3f points, age %.1f s, at most %.1f s; held %d, wrong %d", s.window, s.moved, s.rounds, s.back, 50*s.width/n, s.age/n, s.oldest, s.held, s.wrong)
-				if float64(s.moved) < c.moves*n-0.5 || s.wrong > 0 || float64(s.held) < 0.95*n || 50*s.width/n > s.widest {
+				t.Logf("%s: moved in %d of %d rounds, proven %d, back in %d; half width %.3f points, age %.1f s, at most %.1f s; held %d, wrong %d", s.window, s.moved, s.rounds, s.proven, s.back, 50*s.width/n, s.age/n, s.oldest, s.held, s.wrong)
+				if float64(s.moved) < c.moves*n-0.5 || s.told < s.rounds || s.wrong > 0 || s.proven > 0 || float64(s.held) < 0.95*n || 50*s.width/n > s.widest {
 					t.Errorf("%s: want at least %.2f of the rounds and at most %.2f points", s.window, c.moves, s.widest)
 				}
 			}

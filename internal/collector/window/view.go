@@ -27,8 +27,10 @@ type View struct {
 	Vanishing bool
 	// DeadKnown: every way of a dead letter is known.
 	DeadKnown bool
-	Live      LiveState
-	Reports   Reports
+	// failuresAcked: it is proven that consumers ack failures; see ackedFailures.
+	failuresAcked bool
+	Live          LiveState
+	Reports       Reports
 	// Sharers are the other stores on the same server whose consumers ask with the same command.
 	Sharers []string
 }

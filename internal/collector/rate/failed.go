@@ -1,0 +1,28 @@
+package rate
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"dedup-dashboard/internal/text"
+)
+
+// failedBetween are the acks of work that failed between two times, at most; 0 where nothing proves that there are any.
+func failedBetween(known func(from, to time.Time) float64, from, to time.Time) float64 {
+	if known == nil {
+		return 0
+	}
+	return known(from, to)
+}
+
+// FailedWords says that acks of failures look like those of duplicates; empty where none are known.
+func FailedWords(n float64) string {
+	switch {
+	case n == 0:
+		return ""
+	case math.IsInf(n, 1):
+		return "consumers ack work that failed, which is no duplicate, and nothing tells how much"
+	}
+	return fmt.Sprintf("consumers ack work that failed: up to %s of the duplicates may be such acks", text.Grouped(text.Whole(n)))
+}

@@ -1,0 +1,66 @@
+package window
+
+import (
+	"testing"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+)
+
+// TestFailuresThatAreAckedAreNoDuplicates: what failed so often is published elsewhere by its consumer, and acked. Until that is proven a figure may be
+// wrong by the few that there were.
+func TestFailuresThatAreAckedAreNoDuplicates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		shop   roundShop
+		widest float64 // half of the mean width of what is shown, in points
+	}{
+		"6 a second, through a delay queue":      {roundShop{perSecond: 6, consumers: 2, work: 0.025, copies: 0.03, fail: 0.2, tries: 3, delay: 5, others: 100}, 2},
+		"20 a second, through a delay queue":     {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, tries: 3, delay: 5, others: 100}, 3.3},
+		"20 a second, that ask for nobody else":  {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, tries: 3, delay: 5}, 1.8},
+		"20 a second, acked at the first":        {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.03, tries: 1, others: 100}, 2},
+		"20 a second, tried within the delivery": {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.2, tries: 1, within: 3, others: 200}, 12},
+		"20 a second, with lost acks":            {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, lost: 0.002, tries: 3, delay: 5, others: 100}, 3.2},
+		"20 a second, acked a second late":       {roundShop{perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, tries: 3, delay: 5, others: 100, late: 1}, 4},
+	} {
+		for _, of := range []dedup.Method{"", dedup.MethodLive, dedup.MethodStoreHits, dedup.MethodStoreEvents} {
+			t.Run(name+" "+string(of), func(t *testing.T) {
+				t.Parallel()
+				var seen seenRounds
+				for seed := range uint64(3) {
+					s := c.shop
+					s.seed = seed
+					seen.add(s.see(5*time.Minute, 700, of))
+				}
+				n := float64(seen.rounds)
+				t.Logf("half width %.3f points; told %d, held %d, proven %d, wrong %d of %d", 50*seen.width/n, seen.told, seen.held, seen.proven, seen.wrong, seen.rounds)
+				if seen.wrong > seen.rounds-seen.proven || float64(seen.proven) < 0.95*n || 50*seen.width/n > c.widest && of == "" {
+					t.Errorf("want at most %.2f points", c.widest)
+				}
+			})
+		}
+	}
+}
+
+// TestFailuresThatComeBackProveNothing: none is acked, in whatever way it comes back.
+func TestFailuresThatComeBackProveNothing(t *testing.T) {
+	t.Parallel()
+	for name, shop := range map[string]roundShop{
+		"returned":                    {perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3},
+		"through a delay queue":       {perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, tries: 1000, delay: 5, others: 100},
+		"the same of long work":       {perSecond: 20, consumers: 12, work: 0.3, copies: 0.03, fail: 0.3, tries: 1000, delay: 5},
+		"in bursts":                   {perSecond: 100, burst: 2, rest: 8, consumers: 2, work: 0.03, copies: 0.03, fail: 0.2, tries: 1000, delay: 5},
+		"with lost acks":              {perSecond: 50, consumers: 3, work: 0.015, copies: 0.03, fail: 0.3, lost: 0.005, tries: 1000, delay: 2},
+		"while acks come a second on": {perSecond: 25, consumers: 2, work: 0.015, copies: 0.03, fail: 0.3, late: 1, tries: 1000, delay: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(6) {
+				shop.seed = seed
+				if seen := shop.see(time.Minute, 700, ""); seen.proven > 0 {
+					t.Errorf("seed %d: proven in %d of %d rounds", seed, seen.proven, seen.rounds)
+				}
+			}
+		})
+	}
+}
