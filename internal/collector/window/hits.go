@@ -58,6 +58,9 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 	if !ok {
 		return refuse("the broker was not read often enough yet", rate.BetterReport)
 	}
+	if why := h.view.strange(h.store.Events.Seen()); why != "" && gain.Acked[1] > 0 {
+		return refuse(why, rate.BetterReport)
+	}
 	if other := h.askingPartner(span); other != "" {
 		return h.judgeShared(span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", text.Name(other)))
 	}
