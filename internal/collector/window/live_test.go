@@ -51,6 +51,46 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 	}
 }
 
+// TestAPatternThatFindsNoMarkersIsNoRate: without a marker each ack looks like that of a duplicate. Where markers of work are there all may be duplicates
+// indeed, as when old messages are sent again.
+func TestAPatternThatFindsNoMarkersIsNoRate(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		pass  *dedup.Pass
+		known bool
+	}{
+		"before the first pass":     {nil, false},
+		"a pass that found nothing": {&dedup.Pass{}, false},
+		"keys of another kind":      {&dedup.Pass{States: map[dedup.State]int64{dedup.StateUnknown: 1}}, false},
+		"work that was done before": {&dedup.Pass{States: map[dedup.State]int64{dedup.Done: 500}}, true},
+	} {
+		scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, Ask: "SETNX"}
+		p := flowing(50, 50, 0, 302)
+		p.Config, p.Store, p.Joined = dedup.Pipeline{Name: "orders"}, &Store{Source: noEvents{}}, true
+		v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}, Pass: tt.pass}, CountsAcks: true}
+		for i := range 60 {
+			p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, estimate.Joint{At: now.Add(time.Duration(i-60) * time.Second), Acked: float64(100 * i), Delivered: float64(100 * i)})
+		}
+		for s := 0; s <= 300; s += 5 {
+			p.Store.Events.Readings = append(p.Store.Events.Readings, sample.EventReading{At: time.Unix(1000+int64(s), 5e8), Asked: 50 * float64(s), AskedKnown: true})
+		}
+		live, hits := p.live(v).estimate(time.Minute, sample.Increase{}).Rate, p.hits(v).estimate(150*time.Second).Rate
+		if live.N > 0 != tt.known || !tt.known && live.Why != rate.NoneDone {
+			t.Errorf("%s: live counts say %+v", name, live)
+		}
+		if hits.N > 0 != tt.known || !tt.known && hits.Why != rate.NoneDone {
+			t.Errorf("%s: store hits say %+v", name, hits)
+		}
+		if tt.known {
+			continue
+		}
+		if events := (counts{p, v, &Gains{Acks: sample.Increase{Delta: 100, Known: true}}}).events().Rate; events.Why != rate.NoneDone {
+			t.Errorf("%s: store events say %+v", name, events)
+		}
+	}
+}
+
 // TestAClosedChannelBoundsWhatLiveCountsCannotTell: by the rows that went, but by no more channels than the broker counted, with those that
 // went after its count; and what rests on acks: each alone is not measured.
 func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
@@ -105,3 +145,8 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		})
 	}
 }
+
+// noEvents is a store of which nothing was heard.
+type noEvents struct{}
+
+func (noEvents) EventsAt(time.Time) (dedup.EventCounts, bool) { return dedup.EventCounts{}, true }
