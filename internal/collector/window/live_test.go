@@ -14,7 +14,6 @@ import (
 // TestLiveCountsOutlastSecondsThatAreMissing: what fails now and then cuts out its seconds, and nothing is told of the present for long
 // after the last.
 func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
@@ -29,7 +28,6 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 		{"none for a minute, as the broker answers too slowly", time.Minute, true, "live counts took 300 ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
 			p := &Pipeline{Config: dedup.Pipeline{Name: "orders"}, Store: &Store{}, Joined: true}
 			v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, Live: LiveState{Why: "live counts took 300 ms"}}
@@ -54,7 +52,6 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 // TestAPatternThatFindsNoMarkersIsNoRate: without a marker each ack looks like that of a duplicate. Where markers of work are there all may be duplicates
 // indeed, as when old messages are sent again.
 func TestAPatternThatFindsNoMarkersIsNoRate(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	for name, tt := range map[string]struct {
 		pass  *dedup.Pass
@@ -94,7 +91,6 @@ func TestAPatternThatFindsNoMarkersIsNoRate(t *testing.T) {
 // TestAClosedChannelBoundsWhatLiveCountsCannotTell: by the rows that went, but by no more channels than the broker counted, with those that
 // went after its count; and what rests on acks: each alone is not measured.
 func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, AcksEach: true}
 	for _, tt := range []struct {
@@ -114,7 +110,6 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		{"where they do, and acks follow at once", 3, 0, 5, "claims are open beyond one for each channel", 0.1, 3, 30, dedup.Derived},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p := &Pipeline{Store: &Store{}, Traffic: Traffic{Prefetches: sample.Bounds{{At: now.Add(-time.Hour), Most: 10}}}}
 			p.Traffic.Frames = []sample.Frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
 			for i := range 121 {
