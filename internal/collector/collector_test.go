@@ -80,6 +80,26 @@ func TestAFedExampleShowsItsExactRate(t *testing.T) {
 	})
 }
 
+// A rate that rises is held against what happened until it was read: the round that shows it comes up to an interval later.
+func TestReportedFiguresAreOfWhenTheyWereRead(t *testing.T) {
+	during(t, func(t *testing.T, b *testBench) {
+		pass(testInterval)
+		b.store.set(func(f *fakeSource) {
+			f.reported = dedup.Reported{Present: true, Outcomes: map[string]int64{"processed": 9850, "duplicate_done": 150}}
+		})
+		pass(2 * testInterval)
+		var read time.Time
+		b.store.set(func(f *fakeSource) { read = f.reportedAt })
+		round := b.Collector.Snapshot().At
+		if !read.Before(round) {
+			t.Fatalf("read at %v, in a round of %v: nothing to tell apart", read, round)
+		}
+		if r := b.pipeline(t, "orders").Windows[1].DuplicateRate; !r.At.Equal(read) {
+			t.Errorf("a rate of counters that were read at %v is as of %v", read, r.At)
+		}
+	})
+}
+
 func TestAStoppedStoreTurnsItsPipelineUnknownAndRecovers(t *testing.T) {
 	during(t, func(t *testing.T, b *testBench) {
 		b.store.set(func(f *fakeSource) {

@@ -151,7 +151,9 @@ type fakeSource struct {
 	stats    dedup.StoreStats
 	scheme   dedup.Scheme
 	reported dedup.Reported
-	calls    int
+	// reportedAt is when the reported counters were last read.
+	reportedAt time.Time
+	calls      int
 	// topologies counts the readings of the topology.
 	topologies int
 	// lists counts the lists of channels.
@@ -230,6 +232,9 @@ func (f *fakeSource) Reported(context.Context, string) (dedup.Reported, error) {
 	defer f.mu.Unlock()
 	r := f.reported
 	r.At = time.Now()
+	if err == nil {
+		f.reportedAt = r.At
+	}
 	return r, err
 }
 

@@ -23,6 +23,8 @@ type reported struct {
 	bad     []string
 	// dropped is when counts were last dropped.
 	dropped time.Time
+	// at is when the counters were last read, which the round that takes them does later.
+	at time.Time
 }
 
 func newReported(b *counter.Book, pipeline string) reported {
@@ -41,7 +43,7 @@ func newReported(b *counter.Book, pipeline string) reported {
 // absorb takes one reading, and reports whether messages were acked since the one before, and whether counts were dropped.
 func (r *reported) absorb(x dedup.Reported, at time.Time) (acked, dropped bool) {
 	r.present = r.present || x.Present
-	r.bad = x.Bad
+	r.bad, r.at = x.Bad, x.At
 	for outcome, raw := range r.raw {
 		var value *int64
 		if v, ok := x.Outcomes[outcome]; ok && x.Present && !slices.Contains(x.Bad, outcome) {
@@ -63,6 +65,14 @@ func (r *reported) absorb(x dedup.Reported, at time.Time) (acked, dropped bool) 
 		r.dropped = at
 	}
 	return acked, dropped
+}
+
+// asOf dates a gain of theirs by the reading that it is of.
+func (r *reported) asOf(g sample.Increase) sample.Increase {
+	if !r.at.IsZero() && r.at.Before(g.At) {
+		g.At = r.at
+	}
+	return g
 }
 
 // settles reports whether a delivery with the reported outcome was acked in every scheme.

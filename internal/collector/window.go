@@ -88,13 +88,14 @@ func (c *Collector) LiveRate(name string, from, to time.Time) (dedup.Calibration
 // gains are what the counters of a pipeline gained over a window.
 func (m *maker) gains(p *pipeline, w time.Duration) *window.Gains {
 	gain := func(t *counter.Tally) sample.Increase { return m.past.Gain(w, t) }
+	reported := func(t *counter.Tally) sample.Increase { return p.reported.asOf(gain(t)) }
 	g := &window.Gains{
 		Window: w, Span: m.past.Span(w), Acks: gain(p.counts.Acks), AutoAcks: gain(p.counts.AutoAcks), Deliveries: gain(p.counts.Deliveries),
-		Redeliveries: gain(p.counts.Redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(gain), Work: p.reported.work.gains(gain),
+		Redeliveries: gain(p.counts.Redeliveries), Closures: gain(p.broker.closures), Ack: p.reported.ack.gains(reported), Work: p.reported.work.gains(reported),
 		Outcomes: make(map[string]sample.Increase),
 	}
 	for o, t := range p.reported.outcomes {
-		g.Outcomes[o] = gain(t)
+		g.Outcomes[o] = reported(t)
 	}
 	return g
 }

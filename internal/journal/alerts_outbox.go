@@ -221,7 +221,7 @@ func (a *Alerts) Backlog(ctx context.Context, channels ...string) (rule.Backlog,
 		return b, fmt.Errorf("read the outbox: %w", err)
 	}
 	last := ""
-	return b, each(ctx, a.read, "read the outbox", func(row scanner) error {
+	err = each(ctx, a.read, "read the outbox", func(row scanner) error {
 		var seq int64
 		var channel, why string
 		err := row.Scan(&seq, &channel, &why)
@@ -232,6 +232,7 @@ func (a *Alerts) Backlog(ctx context.Context, channels ...string) (rule.Backlog,
 		last = channel
 		return err
 	}, backlogGivenUp, `["`+alerts.RuleDeliveryFailed+`","`+alerts.RuleOutboxOld+`"]`, time.Now().Add(-time.Hour).UnixMilli(), string(known))
+	return b, err
 }
 
 func (a *Alerts) waiting(ctx context.Context) (rule.Backlog, error) {

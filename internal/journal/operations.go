@@ -124,7 +124,8 @@ const undoneBy = `coalesce((SELECT u.id FROM operations u WHERE u.undoes = o.id
 func (o *Operations) Operation(ctx context.Context, id string) (marker.Operation, bool, error) {
 	op, ok, err := one(ctx, o.read, "read operation", func(row scanner) (marker.Operation, error) {
 		op := marker.Operation{ID: id}
-		return op, row.Scan(decoded(&op.Plan, decodePlan), &op.By, &op.Reason, millis(&op.Started), millis(&op.Ended), &op.Interrupted, &op.Stopped, &op.Undone)
+		err := row.Scan(decoded(&op.Plan, decodePlan), &op.By, &op.Reason, millis(&op.Started), millis(&op.Ended), &op.Interrupted, &op.Stopped, &op.Undone)
+		return op, err
 	}, `
 		SELECT p.body, o.started_by, o.reason, o.started_at, o.ended_at, o.interrupted, o.stopped, `+undoneBy+`
 		FROM operations o JOIN plans p ON p.id = o.plan WHERE o.id = ?`, id)

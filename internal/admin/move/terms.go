@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/admin"
@@ -112,7 +113,7 @@ func (pl *planning) confirm() string {
 // typed returns what must be typed because of how many messages a plan may move, and of which kind.
 func (p Plan) typed() string {
 	queue := p.Source.Name
-	if !admin.Plain(queue) || len(queue) > 128 {
+	if !admin.Plain(queue) || len(queue) > 128 || strings.TrimSpace(queue) != queue { // what is typed loses the space around it
 		queue = "move"
 	}
 	keptUnsafe := slices.ContainsFunc(preflight.UnsafeClasses(), func(c preflight.Class) bool {

@@ -54,7 +54,7 @@ func (l Latency) Estimate() Latencies {
 	if !ok {
 		return Latencies{mean, mean, mean, mean}
 	}
-	mean.Covered, mean.At, mean.Why = s.to.At.Sub(s.from.At), s.to.At, s.unknown()
+	mean.Covered, mean.At, mean.Why = s.covered(), s.to.At, s.unknown()
 	if mean.Why != "" {
 		return Latencies{mean, mean, mean, mean}
 	}

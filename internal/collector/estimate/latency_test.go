@@ -258,6 +258,11 @@ func TestLittlesLawDrawsNoLineOverAnOutage(t *testing.T) {
 			if f.Known() && (f.High < 2 || f.Low > 2) {
 				t.Errorf("got %v (%v to %v), and each was held for 2 s", f.Value, f.Low, f.High)
 			}
+			// What nobody sampled is no part of the figure: a step of 15 s at either end may go with it.
+			missed := time.Duration(max(0, unheard[1]-unheard[0]-int(longestLine.Seconds()))) * time.Second
+			if least := 15*time.Minute - missed - 45*time.Second; missed > 0 && (f.Covered < least || f.Covered > 15*time.Minute-missed) || missed == 0 && f.Covered != 15*time.Minute {
+				t.Errorf("covered %v, and %v are missing", f.Covered, missed)
+			}
 			if !f.Known() && !strings.Contains(f.Why, "not steady") {
 				t.Errorf("refused: %s", f.Why)
 			}

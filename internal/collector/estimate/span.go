@@ -150,6 +150,11 @@ func stepOf(a, b *Moment) step {
 	}
 }
 
+// covered is the part of the window that its figures are of: what is cut is in none of them.
+func (s *stretch) covered() time.Duration {
+	return s.to.At.Sub(s.from.At) - time.Duration(s.cutSeconds*float64(time.Second))
+}
+
 // total adds up what was both counted and sampled.
 func (s *stretch) total() {
 	for _, p := range s.steps {

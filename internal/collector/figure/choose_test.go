@@ -98,6 +98,18 @@ func TestANarrowRateOfThePresentIsShownInPlaceOfAnOlderOne(t *testing.T) {
 	}
 }
 
+// TestARateOfFewMomentsTakesNoPlaceOfOneOfTheWholeWindow: live counts that have just begun, or began anew, know some messages of it.
+func TestARateOfFewMomentsTakesNoPlaceOfOneOfTheWholeWindow(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	whole := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Value: 0.04, Low: 0.0395, High: 0.0405, N: 10_000, Source: "events", Window: 15 * time.Minute, Covered: 15 * time.Minute, At: now.Add(-17 * time.Second)}
+	few := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Value: 0.3, Low: 0, High: 1, N: 3, Source: "live", Window: 15 * time.Minute, Covered: 20 * time.Second, At: now}
+	out := UnknownWindow(15*time.Minute, "nothing")
+	out.Estimates = []dedup.Estimate{{Method: dedup.MethodLive, Rate: few}, {Method: dedup.MethodStoreEvents, Rate: whole}}
+	if Choose(&out); out.DuplicateRate.Source != "events" {
+		t.Errorf("of 10,000 messages 3.95 %% to 4.05 %% were duplicates, and shown is %v of %v messages", out.DuplicateRate, out.DuplicateRate.N)
+	}
+}
+
 func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
 	out := UnknownWindow(time.Hour, "nobody tells")
 	out.Estimates = []dedup.Estimate{{Method: dedup.MethodResidual, Rate: dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.05, N: 2000, Why: "too wide", Better: "x"}}}

@@ -188,9 +188,15 @@ func residualRefusal(s Residual) string {
 		return "no complete pass over the store yet"
 	case len(s.Frames) < 2:
 		return "the broker was not read often enough yet"
+	case s.Pass.Completions.Total() == 0 && s.Pass.UndatedCompletions == 0:
+		return NoneDone
 	}
 	return ""
 }
+
+// NoneDone is why acks are not held against a store that shows no completion at all: a duplicate is of work whose marker is there, so that such a
+// store would make each of them one.
+const NoneDone = "the store shows no work that was done: its markers are others than are configured (dashboard check)"
 
 // residualEnds chooses the ends of the window: near the newest time that both sides can vouch for, and one window
 // earlier, each where the doubt is least within a tenth of the window.

@@ -24,6 +24,10 @@ func TestResidualRefusals(t *testing.T) {
 		"markers that do not tell of done work": {func(s *Residual) {
 			s.Scheme.Mark, s.Scheme.States = "before", []dedup.State{dedup.Present}
 		}, "do not tell whether their work was done"},
+		"a pattern that finds no markers": {func(s *Residual) { s.Pass = &dedup.Pass{Started: s.Pass.Started, Ended: s.Pass.Ended} }, "shows no work that was done"},
+		"markers that cannot be decoded": {func(s *Residual) {
+			s.Pass = &dedup.Pass{Started: s.Pass.Started, Ended: s.Pass.Ended, Matched: 1, States: map[dedup.State]int64{dedup.StateUnknown: 1}}
+		}, "shows no work that was done"},
 		"no pass":                {func(s *Residual) { s.Pass = nil }, "no complete pass"},
 		"markers without expiry": {func(s *Residual) { s.Scheme.DoneTTL = 0 }, "never expire"},
 		"a pass before the first reading": {func(s *Residual) {

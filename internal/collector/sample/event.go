@@ -46,6 +46,14 @@ type Events struct {
 	added int
 }
 
+// Seen counts the claims and completions that the newest reading knows of.
+func (e *Events) Seen() float64 {
+	if n := len(e.Readings); n > 0 {
+		return e.Readings[n-1].Claims + e.Readings[n-1].Completions
+	}
+	return 0
+}
+
 // Add appends a reading of a subscription that stands. One that is not later than the last is the same one again; one of a
 // time before it, as after the clock was set back, begins them anew.
 func (t *Events) Add(e *dedup.StoreEvents) {

@@ -16,7 +16,7 @@ func (v *View) advice(rep rate.ReportedResult) string {
 	switch {
 	case v.Reports.Known && v.ReportDown != "" && (v.Reports.Present || v.StoreDown == ""):
 		return BetterBack
-	case v.StoreDown != "":
+	case v.StoreDown != "" && v.Scheme.HasStore():
 		return BetterStore // nothing was ever reported: that is not what is amiss now
 	case v.Reports.Present && rep.Rate.Why == rate.ReportsStopped:
 		return BetterResume

@@ -122,6 +122,8 @@ func (c counts) events() rate.EventsResult {
 		return refuse(fmt.Sprintf("the store is shared with pipeline %s", text.Name(c.p.Partner)), rate.BetterReport)
 	case !c.view.CountsAcks:
 		return refuse(c.p.noCounters(c.view), rate.BetterReport)
+	case c.gains.Acks.Delta > 0 && c.view.strange(store.Events.Seen()) != "":
+		return refuse(c.view.strange(store.Events.Seen()), rate.BetterReport)
 	}
 	return rate.Events{
 		Window: w, Interval: c.p.Interval, Frames: traffic.Frames, Scheme: s, Readings: store.Events.Epoch(), Broke: store.Events.Broke,

@@ -98,7 +98,6 @@ func exportView(now time.Time, scheme dedup.Scheme) View {
 
 // TestDeliveriesThatConsumersCountHoldTheRateThatLostAcksHide: the broker's acks leave open what came again.
 func TestDeliveriesThatConsumersCountHoldTheRateThatLostAcksHide(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(6) {
 		s := simulateExports(seed, 600, 0.03, 0.01)
 		p, scheme := newExportPipeline(s)
@@ -117,7 +116,6 @@ func TestDeliveriesThatConsumersCountHoldTheRateThatLostAcksHide(t *testing.T) {
 }
 
 func TestARecipeThatCountsSomethingElseIsRefusedWithBothNumbers(t *testing.T) {
-	t.Parallel()
 	s := simulateExports(3, 600, 0.03, 0)
 	for _, tt := range []struct {
 		name string
@@ -129,7 +127,6 @@ func TestARecipeThatCountsSomethingElseIsRefusedWithBothNumbers(t *testing.T) {
 		{"nothing", func(float64) dedup.Exports { return dedup.Exports{} }, "consumers handled 0 messages by the recipe spring-rabbit, but the broker took"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p, scheme := newExportPipeline(s)
 			now := s.run(p, scheme, 640, tt.of)
 			v := exportView(now, scheme)
@@ -146,7 +143,6 @@ func TestARecipeThatCountsSomethingElseIsRefusedWithBothNumbers(t *testing.T) {
 }
 
 func TestNothingIsToldBeforeConsumersAndBrokerCouldBeCompared(t *testing.T) {
-	t.Parallel()
 	s := simulateExports(3, 60, 0.03, 0)
 	p, scheme := newExportPipeline(s)
 	now := s.run(p, scheme, 15, func(n float64) dedup.Exports { return dedup.Exports{Handled: n} })
@@ -156,7 +152,6 @@ func TestNothingIsToldBeforeConsumersAndBrokerCouldBeCompared(t *testing.T) {
 }
 
 func TestDuplicatesThatTheFrameworkCountsNeedNoStore(t *testing.T) {
-	t.Parallel()
 	s := simulateExports(4, 600, 0.03, 0.01)
 	p, scheme := newExportPipeline(s)
 	p.Store = nil
@@ -176,7 +171,6 @@ func TestDuplicatesThatTheFrameworkCountsNeedNoStore(t *testing.T) {
 
 // TestWhatLiveCountsExcludeIsNoPartOfTheInterval: the truth is in both.
 func TestWhatLiveCountsExcludeIsNoPartOfTheInterval(t *testing.T) {
-	t.Parallel()
 	s := simulateExports(5, 600, 0.03, 0)
 	p, scheme := newExportPipeline(s)
 	now := s.run(p, scheme, 640, func(n float64) dedup.Exports { return dedup.Exports{Handled: n} })

@@ -77,6 +77,9 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 
 // of is the estimate of one span.
 func (h hits) of(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.HitsResult {
+	if why := h.view.strange(h.store.Events.Seen()); why != "" && gain.Acked[1] > 0 {
+		return rate.HitsResult{Rate: rate.Refused(w, rate.HitsSource, rate.HitsFormula, why, rate.BetterReport)}
+	}
 	if other := h.askingPartner(span); other != "" {
 		return h.judgeShared(span, gain, w, fmt.Sprintf("the store is shared with pipeline %s", text.Name(other)))
 	}

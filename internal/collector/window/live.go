@@ -75,6 +75,9 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 		f.Why = "no message was acked in the window"
 		return rate.LiveResult{Rate: f}
 	}
+	if f.Why = l.view.strange(r.Acked - r.Sent + r.Claims); f.Why != "" {
+		return rate.LiveResult{Rate: f}
+	}
 	if l.view.Scheme.BoundsOnly(dedup.MethodLive) {
 		return rate.LiveBound(f, l.traffic.Joints.Readings, r, w, waiting, l.traffic.unackedAround(r.From))
 	}

@@ -36,7 +36,6 @@ func liveOf(p *Pipeline, v View) rate.LiveResult {
 }
 
 func TestLiveCountsTellTheRateOfTheWindow(t *testing.T) {
-	t.Parallel()
 	got := liveOf(countedLive(0), liveView())
 	if f := got.Rate; !got.Told || f.Quality != dedup.Measured || f.Low > 0.1 || f.High < 0.1 || f.Width() > 0.002 || f.N != 3000 {
 		t.Errorf("%+v", f)
@@ -44,7 +43,6 @@ func TestLiveCountsTellTheRateOfTheWindow(t *testing.T) {
 }
 
 func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
-	t.Parallel()
 	for name, change := range map[string]func(p *Pipeline, v *View){
 		"a tenth of the acks is of messages that were moved away, or of consumers of another scheme": func(*Pipeline, *View) {},
 		"the same where markers are written after the work alone": func(_ *Pipeline, v *View) {
@@ -59,7 +57,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p, v := countedLive(1), liveView()
 			change(p, &v)
 			if got := liveOf(p, v); got.Told || got.Rate.Known() || !strings.Contains(got.Rate.Why, "but consumers met markers in the store only 300 times") {
@@ -68,7 +65,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		})
 	}
 	t.Run("nor is anything known of them where the store does not tell how often it was asked", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(1)
 		for i := range p.Store.Events.Readings {
 			p.Store.Events.Readings[i].AskedKnown = false
@@ -78,7 +74,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		}
 	})
 	t.Run("nor where others ask it, too", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(1)
 		for i := range p.Store.Events.Readings {
 			p.Store.Events.Readings[i].Asked *= 3
@@ -88,7 +83,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		}
 	})
 	t.Run("but those that somebody fetched one by one are perhaps none", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(1)
 		for i := range p.Store.Events.Readings {
 			p.Store.Events.Readings[i].AskedKnown = false
@@ -99,7 +93,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		}
 	})
 	t.Run("unless consumers fetch, and ask the store", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(0)
 		for i := range p.Traffic.Joints.Readings {
 			p.Traffic.Joints.Readings[i].Fetched = float64(10 * i)
@@ -113,7 +106,6 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 // TestDuplicatesThatRenewTheirMarkerAreNotHidden: a marker that is written again is work that was done twice, or a duplicate. The interval holds
 // both.
 func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
-	t.Parallel()
 	p := countedLive(0)
 	for i := range p.Traffic.Joints.Readings {
 		p.Traffic.Joints.Readings[i].Settled, p.Traffic.Joints.Readings[i].Again = float64(10*i), float64(i)
@@ -124,7 +116,6 @@ func TestDuplicatesThatRenewTheirMarkerAreNotHidden(t *testing.T) {
 }
 
 func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
-	t.Parallel()
 	p := countedLive(0)
 	for i := range p.Traffic.Joints.Readings {
 		if i > 500 {
@@ -142,7 +133,6 @@ func TestWhatIsOpenWhereARunEndsIsOfTheAcksAtMost(t *testing.T) {
 
 // TestAQuietPipelineWithTheSameStoreWidensNothing: nothing was delivered to it, as from a dead-letter queue in which nothing dies.
 func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(other *Pipeline)
@@ -163,7 +153,6 @@ func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
 		{"it is of another broker", func(other *Pipeline) { other.Config.Broker = "second" }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p := countedLive(0)
 			other := &Pipeline{Config: dedup.Pipeline{Name: "morgue"}, Store: p.Store, Joined: true}
 			for _, r := range p.Traffic.Joints.Readings {
@@ -182,9 +171,7 @@ func TestAQuietPipelineWithTheSameStoreWidensNothing(t *testing.T) {
 
 // TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts.
 func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
-	t.Parallel()
 	t.Run("the store lost markers in the window", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(0)
 		p.Store.Disturbed, p.Store.DisturbedWhy = liveNow.Add(-time.Minute), "keys were evicted"
 		if got := liveOf(p, liveView()); got.Told || !strings.Contains(got.Rate.Why, "keys were evicted") {
@@ -192,7 +179,6 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 		}
 	})
 	t.Run("it lost them before", func(t *testing.T) {
-		t.Parallel()
 		p := countedLive(0)
 		p.Store.Disturbed = liveNow.Add(-6 * time.Minute)
 		if got := liveOf(p, liveView()); !got.Told {
@@ -207,7 +193,6 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 		"a queue with a time to live may have dropped what would have come": {true, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p, v := countedLive(0), liveView()
 			v.Vanishing = tt.vanishing
 			sure := liveOf(p, v).Residual
@@ -228,7 +213,6 @@ func TestWhatHappenedToStoreOrQueueIsHeldAgainstLiveCounts(t *testing.T) {
 // TestAcksThatMayWaitAreThoseOfFinishedWork: one for each consumer where it acks each delivery before it takes up the next one, else all
 // that are unacked.
 func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
-	t.Parallel()
 	frames := make([]sample.Frame, 0, 61)
 	for i := range 61 {
 		at := liveNow.Add(time.Duration(i-60) * 5 * time.Second)
@@ -249,7 +233,6 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 		{"they work on several", "more claims are open", frames, 10, 14},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p := countedLive(0)
 			p.Traffic.Frames = tt.frames
 			if got := p.Traffic.waitingAcks(liveNow.Add(-5*time.Minute), liveView().Scheme, tt.several); got.Mean < tt.mean || got.Mean > tt.mean+0.5 || got.Last != tt.last {
@@ -262,7 +245,6 @@ func TestAcksThatMayWaitAreThoseOfFinishedWork(t *testing.T) {
 // TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound: of eleven deliveries a second ten are acked, one is refused before it asks,
 // and one meets a marker.
 func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *testing.T) {
-	t.Parallel()
 	v := liveView()
 	v.Scheme = dedup.Scheme{Kind: "redis-string", Preset: "redis-timestamp", Mark: "before", OnInFlight: "ack", OnFail: "delete", States: []dedup.State{dedup.Present}}
 	counted := func(claims float64) *Pipeline {
@@ -290,7 +272,6 @@ func TestWhereHitsAreAckedTheDeliveriesThatClaimedNothingAreAnUpperBound(t *test
 
 // TestMarkersThatSomebodyWritesAtTheStartAreHeld: a store is filled while it is begun to be read, so that more is settled than was acked.
 func TestMarkersThatSomebodyWritesAtTheStartAreHeld(t *testing.T) {
-	t.Parallel()
 	p := countedLive(0)
 	p.Traffic.Joints.Readings = p.Traffic.Joints.Readings[400:]
 	for i := range p.Traffic.Joints.Readings {

@@ -14,7 +14,6 @@ import (
 // TestLiveCountsOutlastSecondsThatAreMissing: what fails now and then cuts out its seconds, and nothing is told of the present for long
 // after the last.
 func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name string
@@ -29,7 +28,6 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 		{"none for a minute, as the broker answers too slowly", time.Minute, true, "live counts took 300 ms"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour}
 			p := &Pipeline{Config: dedup.Pipeline{Name: "orders"}, Store: &Store{}, Joined: true}
 			v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}, Live: LiveState{Why: "live counts took 300 ms"}}
@@ -51,10 +49,48 @@ func TestLiveCountsOutlastSecondsThatAreMissing(t *testing.T) {
 	}
 }
 
+// TestAPatternThatFindsNoMarkersIsNoRate: without a marker each ack looks like that of a duplicate. Where markers of work are there all may be duplicates
+// indeed, as when old messages are sent again.
+func TestAPatternThatFindsNoMarkersIsNoRate(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		pass  *dedup.Pass
+		known bool
+	}{
+		"before the first pass":     {nil, false},
+		"a pass that found nothing": {&dedup.Pass{}, false},
+		"keys of another kind":      {&dedup.Pass{States: map[dedup.State]int64{dedup.StateUnknown: 1}}, false},
+		"work that was done before": {&dedup.Pass{States: map[dedup.State]int64{dedup.Done: 500}}, true},
+	} {
+		scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, Ask: "SETNX"}
+		p := flowing(50, 50, 0, 302)
+		p.Config, p.Store, p.Joined = dedup.Pipeline{Name: "orders"}, &Store{Source: noEvents{}}, true
+		v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}, Pass: tt.pass}, CountsAcks: true}
+		for i := range 60 {
+			p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, estimate.Joint{At: now.Add(time.Duration(i-60) * time.Second), Acked: float64(100 * i), Delivered: float64(100 * i)})
+		}
+		for s := 0; s <= 300; s += 5 {
+			p.Store.Events.Readings = append(p.Store.Events.Readings, sample.EventReading{At: time.Unix(1000+int64(s), 5e8), Asked: 50 * float64(s), AskedKnown: true})
+		}
+		live, hits := p.live(v).estimate(time.Minute, sample.Increase{}).Rate, p.hits(v).estimate(150*time.Second).Rate
+		if live.N > 0 != tt.known || !tt.known && live.Why != rate.NoneDone {
+			t.Errorf("%s: live counts say %+v", name, live)
+		}
+		if hits.N > 0 != tt.known || !tt.known && hits.Why != rate.NoneDone {
+			t.Errorf("%s: store hits say %+v", name, hits)
+		}
+		if tt.known {
+			continue
+		}
+		if events := (counts{p, v, &Gains{Acks: sample.Increase{Delta: 100, Known: true}}}).events().Rate; events.Why != rate.NoneDone {
+			t.Errorf("%s: store events say %+v", name, events)
+		}
+	}
+}
+
 // TestAClosedChannelBoundsWhatLiveCountsCannotTell: by the rows that went, but by no more channels than the broker counted, with those that
 // went after its count; and what rests on acks: each alone is not measured.
 func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
-	t.Parallel()
 	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 	scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, AcksEach: true}
 	for _, tt := range []struct {
@@ -74,7 +110,6 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		{"where they do, and acks follow at once", 3, 0, 5, "claims are open beyond one for each channel", 0.1, 3, 30, dedup.Derived},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
 			p := &Pipeline{Store: &Store{}, Traffic: Traffic{Prefetches: sample.Bounds{{At: now.Add(-time.Hour), Most: 10}}}}
 			p.Traffic.Frames = []sample.Frame{{Began: now.Add(-10 * time.Minute), Ended: now.Add(-10 * time.Minute)}, {Began: now.Add(-20 * time.Second), Ended: now.Add(-20 * time.Second), Closures: tt.broker}}
 			for i := range 121 {
@@ -105,3 +140,8 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 		})
 	}
 }
+
+// noEvents is a store of which nothing was heard.
+type noEvents struct{}
+
+func (noEvents) EventsAt(time.Time) (dedup.EventCounts, bool) { return dedup.EventCounts{}, true }

@@ -71,7 +71,6 @@ func (s *seenRounds) add(o seenRounds) {
 // TestWindowsMoveOnWithEveryRoundAndHoldTheTruth: in steady traffic the shown rate ends later in each round, and is no wider for it. Between bursts it
 // waits for a quiet moment only where it would be much wider.
 func TestWindowsMoveOnWithEveryRoundAndHoldTheTruth(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		shop   roundShop
 		of     dedup.Method
@@ -96,7 +95,6 @@ func TestWindowsMoveOnWithEveryRoundAndHoldTheTruth(t *testing.T) {
 		"7 of 60 s, with some lost acks":          {roundShop{perSecond: 120, burst: 7, rest: 53, consumers: 2, work: 0.008, copies: 0.02, lost: 0.0004, fail: 0.002}, "", 0.87, 0.075, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			var long, short seenRounds
 			for seed := range uint64(4) {
 				c.shop.seed = seed

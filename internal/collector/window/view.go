@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -54,4 +55,20 @@ type Reports struct {
 // limit, which quorum queues have by default from RabbitMQ 4.0 on.
 func (v *View) limited() bool {
 	return slices.ContainsFunc(v.Queues, func(q *dedup.Queue) bool { return q != nil && q.Type == "quorum" })
+}
+
+// strange says that nothing in the store is a marker of the pipeline's consumers, empty where something is: then each ack would look like that of a
+// duplicate, whose marker is there. Events were seen of it so many times.
+func (v *View) strange(events float64) string {
+	if e := v.Stats.Events; e == nil || events > 0 || e.Claims+e.Completions > 0 {
+		return ""
+	}
+	if pass := v.Stats.Pass; pass != nil {
+		for state, n := range pass.States {
+			if state != dedup.StateUnknown && n > 0 {
+				return ""
+			}
+		}
+	}
+	return rate.NoneDone
 }

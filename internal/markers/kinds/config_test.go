@@ -41,6 +41,16 @@ func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {
 	}
 }
 
+func TestFieldsOfAHashAreRefusedWhereMarkersAreNone(t *testing.T) {
+	cfg, err := markerstest.Decode(t, `{name: orders, preset: redis-text-status, redis: {url: "redis://127.0.0.1/2"}, fields: {status: state}}`)
+	if err == nil {
+		err = kinds.Validate(cfg)
+	}
+	if err == nil || !strings.Contains(err.Error(), "fields: is for kind redis-hash") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAnIDThatIsNotWrittenFollowsFromAMatchThatIs(t *testing.T) {
 	for _, preset := range markers.PresetNames() {
 		if p, _ := markers.Preset(preset); p.ID == "" {

@@ -39,6 +39,7 @@ func Validate(c markers.Config) error {
 	var p markers.Problems
 	if all := byName(); p.Begin(c, slices.Sorted(maps.Keys(all))) {
 		all[c.Kind].check(&p, c)
+		p.OnlyFor(markers.RedisHash, "fields", c.Kind != markers.RedisHash && c.Fields != (markers.Fields{}))
 	}
 	return errors.Join(p...)
 }

@@ -82,7 +82,8 @@ func (s *store) grantTries(ctx context.Context) []grantTry {
 		add(marker, redis.NewIntCmd(ctx, client.RemainingExpiry, key))
 	}
 	if s.layout.HasRetry {
-		add(client.ACLPattern(layout.RawPattern(c, c.Retry.Match)), redis.NewIntCmd(ctx, client.AbsoluteExpiry, s.layout.KeyLike(s.layout.Retry, probe)))
+		counter := s.layout.KeyLike(s.layout.Retry, probe)
+		add(client.ACLPattern(layout.RawPattern(c, c.Retry.Match)), redis.NewIntCmd(ctx, client.AbsoluteExpiry, counter), redis.NewCmd(ctx, layout.CounterOf(counter).Command...))
 	}
 	add(client.ACLPattern(reportedPrefix+"*"), redis.NewIntCmd(ctx, "hlen", reportedPrefix+"check"), redis.NewSliceCmd(ctx, "hmget", reportedPrefix+"check", "processed"))
 	return tries
