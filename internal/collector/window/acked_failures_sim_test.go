@@ -27,7 +27,7 @@ func TestFailuresThatAreAckedAreNoDuplicates(t *testing.T) {
 			t.Run(name+" "+string(of), func(t *testing.T) {
 				t.Parallel()
 				var seen seenRounds
-				for seed := range uint64(3) {
+				for seed := range uint64(2) {
 					s := c.shop
 					s.seed = seed
 					seen.add(s.see(5*time.Minute, 700, of))
@@ -55,7 +55,7 @@ func TestFailuresThatComeBackProveNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for seed := range uint64(6) {
+			for seed := range uint64(3) {
 				shop.seed = seed
 				if seen := shop.see(time.Minute, 700, ""); seen.proven > 0 {
 					t.Errorf("seed %d: proven in %d of %d rounds", seed, seen.proven, seen.rounds)
