@@ -133,7 +133,7 @@ func (s settling) completions(r *exportReading) {
 	middle, epoch := 0.0, int64(0)
 	for i, at := range append([]dedup.ExportMark{{At: r.At}}, r.marks...) {
 		c, ok := s.events.EventsAt(at.At)
-		if !ok || i > 0 && c.Epoch != epoch {
+		if !ok || c.Late || i > 0 && c.Epoch != epoch {
 			return
 		}
 		epoch = c.Epoch
