@@ -164,7 +164,7 @@ func (s settling) completions(r *exportReading) {
 func (s settling) acks(r *exportReading) {
 	frames := s.traffic.Frames
 	low, okLow := frames.Before(r.first)
-	high, okHigh := frames.After(r.end.Add(sample.CounterLag))
+	high, okHigh := frames.Counted(r.end)
 	if !okLow || !okHigh || low.Gaps != high.Gaps || high.Blind {
 		return
 	}
