@@ -300,9 +300,7 @@ func (s *session) keepAsking(ctx context.Context) error {
 	defer tick.Stop()
 	for last := time.Now(); ; {
 		now := time.Now()
-		if now.Sub(last) > sessionTick+trailLate { // who is woken late reads late
-			s.l.trail.delayed(last, now)
-		}
+		s.l.trail.woken(last, now)
 		last = now
 		commands, err := s.questions(now)
 		if err != nil {

@@ -93,6 +93,13 @@ func (t *trail) answered(asked, at time.Time) {
 	}
 }
 
+// woken takes when a tick of the session came and when the one before it: who is woken late reads late.
+func (t *trail) woken(last, now time.Time) {
+	if now.Sub(last) > sessionTick+trailLate {
+		t.delayed(last, now)
+	}
+}
+
 // delayed notes that events may have been heard late between two times.
 func (t *trail) delayed(from, to time.Time) {
 	t.mu.Lock()

@@ -92,8 +92,9 @@ func TestMomentsAtWhichEventsWereHeardLateAreTold(t *testing.T) {
 		trail.note(at(500), dedup.EventCounts{Epoch: 1, Completions: 3})
 		trail.answered(at(1000), at(1000+took))
 	}
-	trail.delayed(at(5000), at(5300))
-	for ms, late := range map[int]bool{100: false, 199: false, 200: true, 1000: true, 1800: true, 1801: false, 4999: false, 5000: true, 5300: true, 5301: false} {
+	trail.woken(at(4000), at(4000).Add(sessionTick+trailLate))
+	trail.woken(at(5000), at(5300))
+	for ms, late := range map[int]bool{100: false, 199: false, 200: true, 1000: true, 1800: true, 1801: false, 4100: false, 4999: false, 5000: true, 5300: true, 5301: false} {
 		if c, ok := trail.at(at(ms)); !ok || c.Late != late {
 			t.Errorf("%d ms: %t %+v, want late %t", ms, ok, c, late)
 		}
@@ -101,5 +102,18 @@ func TestMomentsAtWhichEventsWereHeardLateAreTold(t *testing.T) {
 	trail.delayed(at(100_000), at(100_001))
 	if len(trail.delays) != 1 {
 		t.Errorf("%d delays are kept", len(trail.delays))
+	}
+}
+
+// TestASlowAnswerOfTheStoreMakesItsMomentLate: what a session asks each second tells.
+func TestASlowAnswerOfTheStoreMakesItsMomentLate(t *testing.T) {
+	asked := bookDay.Add(time.Hour)
+	s := sessionOf(t, asked)
+	for _, took := range []time.Duration{time.Millisecond, time.Second} {
+		s.synced = asked
+		_ = s.sync(wireValue{text: "# Server\r\nredis_version:7.0.15\r\n"}, asked.Add(took))
+	}
+	if len(s.l.trail.delays) != 1 {
+		t.Errorf("%v, want one delay", s.l.trail.delays)
 	}
 }
