@@ -12,6 +12,7 @@ import (
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A fakeBaselines keeps baselines in memory.
@@ -84,7 +85,7 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 		made := time.Now()
 		keeper.change(func() { keeper.lines["orders"] = dedup.Baseline{Count: 4, Acknowledged: 4, By: "ann", At: made} })
 		check("all acknowledged", "", 4)
-		by := " beside 4 acknowledged by ann at " + clock(made, made)
+		by := " beside 4 acknowledged by ann at " + text.Clock(made, made)
 		holdDead(b, 6)
 		check("two more", "2 dead letters wait"+by, 4)
 		keeper.change(func() { keeper.err = errors.New("disk full") })
@@ -98,7 +99,7 @@ func TestOnlyDeadLettersBeyondTheAcknowledgedOnesAreTold(t *testing.T) {
 			}
 		})
 		holdDead(b, 3)
-		check("so that a later rise counts", "2 dead letters wait beside 1 acknowledged by ann at "+clock(made, made), 1)
+		check("so that a later rise counts", "2 dead letters wait beside 1 acknowledged by ann at "+text.Clock(made, made), 1)
 		b.broker.set(func(f *fakeSource) { f.err = errors.New("refused") })
 		check("nothing is told, nor lowered, while the broker is away", "", 1)
 		b.broker.set(func(f *fakeSource) { f.err = nil })

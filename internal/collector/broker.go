@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/text"
 )
 
 // A brokerWatch remembers of one broker what its pipelines need between two readings. It belongs to the round.
@@ -86,7 +87,7 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 		b.closureGaps++
 	}
 	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
-		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", name(b.read.Name())))
+		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", text.Name(b.read.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
 	return st.Dropped
@@ -97,14 +98,14 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 // not be of the time that it stands at.
 func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 	const kind = "channels_closed"
-	text := func(n int64, which string) string {
-		return fmt.Sprintf("Broker %s: %s %s closed", name(b.read.Name()), counted(n, which), verb(n, "was", "were"))
+	closed := func(n int64, which string) string {
+		return fmt.Sprintf("Broker %s: %s %s closed", text.Name(b.read.Name()), text.Counted(n, which), text.Agree(n, "was", "were"))
 	}
 	if more, from, last := b.burst.Close(at); more > 0 {
-		b.events.AddCounted(last, kind, more, text(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+clock(last, at))
+		b.events.AddCounted(last, kind, more, closed(more, "more channel")+" from "+from.UTC().Format("15:04")+" to "+text.Clock(last, at))
 	}
 	if n > 0 && b.burst.Add(n, at) {
-		b.events.AddCounted(at, kind, n, text(n, "channel"))
+		b.events.AddCounted(at, kind, n, closed(n, "channel"))
 	}
 }
 
@@ -112,8 +113,8 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 	now := make(map[string]bool)
 	for _, n := range s.State.Nodes {
 		for what, on := range map[string]bool{
-			"memory alarm on " + name(n.Name): n.MemoryAlarm, "disk alarm on " + name(n.Name): n.DiskAlarm,
-			"node " + name(n.Name) + " is down": !n.Running, name(n.Name) + " is partitioned": len(n.Partitions) > 0,
+			"memory alarm on " + text.Name(n.Name): n.MemoryAlarm, "disk alarm on " + text.Name(n.Name): n.DiskAlarm,
+			"node " + text.Name(n.Name) + " is down": !n.Running, text.Name(n.Name) + " is partitioned": len(n.Partitions) > 0,
 		} {
 			if on {
 				now[what] = true
@@ -122,12 +123,12 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 	}
 	for what := range now {
 		if !b.alarms[what] {
-			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", name(b.read.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: %s", text.Name(b.read.Name()), what))
 		}
 	}
 	for what := range b.alarms {
 		if !now[what] {
-			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", name(b.read.Name()), what))
+			b.events.Add(s.At, "alarm", fmt.Sprintf("Broker %s: over: %s", text.Name(b.read.Name()), what))
 		}
 	}
 	b.alarms = now
@@ -192,7 +193,7 @@ func (b *brokerWatch) status(p *counter.Past, now time.Time) dedup.BrokerStatus 
 
 // deathFigures are the dead letters by reason; nil where nobody is asked for them.
 func (b *brokerWatch) deathFigures(p *counter.Past, now time.Time) *dedup.BrokerDeaths {
-	why := source.WhyDown("broker "+name(b.read.Name()), b.read.Samples.Status(now))
+	why := source.WhyDown("broker "+text.Name(b.read.Name()), b.read.Samples.Status(now))
 	if why == "" {
 		why = p.Failure
 	}

@@ -6,11 +6,12 @@ import (
 
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 func TestHostileTextIsBoundedAndPlain(t *testing.T) {
 	for _, s := range []string{strings.Repeat("é", 1<<20), "a\x1b[31m\u202eb\x00", "\xff\xfe", strings.Repeat("x", 299) + "é"} {
-		got := plain(s, 300)
+		got := text.Plain(s, 300)
 		if len(got) > 3*300+3 || strings.ContainsAny(got, "\x1b\x00\u202e") {
 			t.Errorf("%.20q became %.40q of %d bytes", s, got, len(got))
 		}

@@ -7,6 +7,7 @@ import (
 	"dedup-dashboard/internal/collector/evidence"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A storeQueues is what a store keeps of the queues of one broker whose messages have their markers in it.
@@ -76,7 +77,7 @@ func (w *storeWatch) missing(now time.Time) string {
 		return "no pipeline keeps its markers in this store"
 	}
 	for _, s := range w.queues {
-		if why := source.WhyDown("broker "+name(s.broker.read.Name()), s.broker.read.Samples.Status(now)); why != "" {
+		if why := source.WhyDown("broker "+text.Name(s.broker.read.Name()), s.broker.read.Samples.Status(now)); why != "" {
 			return why
 		}
 		t, _ := s.broker.read.Topology.Get()

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/text"
 )
 
 // roundsApart is the shortest time between two rounds, when sources turn one after the other.
@@ -154,10 +155,10 @@ func (c *Collector) noteTurns(now time.Time) {
 		switch {
 		case turn.Down:
 			c.log.Warn("source cannot be read", "source", s.Name, "reason", turn.Err)
-			l.Add(turn.At, "source_down", plain(s.Name+" cannot be read: "+turn.Err, 400))
+			l.Add(turn.At, "source_down", text.Plain(s.Name+" cannot be read: "+turn.Err, 400))
 		case turn.Up:
 			c.log.Info("source answers again", "source", s.Name)
-			l.Add(turn.At, "source_up", plain(s.Name+" answers again after "+span(turn.Lasted), 200))
+			l.Add(turn.At, "source_up", text.Plain(s.Name+" answers again after "+text.Span(turn.Lasted), 200))
 		}
 	}
 	for _, b := range c.brokers {

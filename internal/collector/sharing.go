@@ -6,6 +6,7 @@ import (
 	"dedup-dashboard/internal/collector/deadletter"
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // listed is what the newest readings tell of the broker's queues.
@@ -20,7 +21,7 @@ func (m *maker) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQue
 	for _, b := range m.brokers {
 		health := b.read.Samples.Status(now)
 		newest, _ := b.read.Sample.Get()
-		out = append(out, b.shared.Show(s, b.listed(), m.past, newest.At, health, source.WhyDown("broker "+name(b.read.Name()), health))...)
+		out = append(out, b.shared.Show(s, b.listed(), m.past, newest.At, health, source.WhyDown("broker "+text.Name(b.read.Name()), health))...)
 	}
 	return out
 }

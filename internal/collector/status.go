@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A view is what one pipeline's sources allow to be shown in a round. The fields named down hold the reason why a
@@ -63,12 +64,12 @@ func (m *maker) snapshot(now time.Time) *dedup.Snapshot {
 }
 
 func (m *maker) view(p *pipeline, now time.Time) view {
-	v := view{now: now, brokerDown: source.WhyDown("broker "+name(p.Broker), p.broker.read.Samples.Status(now))}
+	v := view{now: now, brokerDown: source.WhyDown("broker "+text.Name(p.Broker), p.broker.read.Samples.Status(now))}
 	v.storeDown = "the pipeline has no store"
 	if p.store != nil {
 		v.scheme = p.scheme()
 		v.stats, _ = p.store.stats.Get()
-		if v.storeDown = source.WhyDown("store "+name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
+		if v.storeDown = source.WhyDown("store "+text.Name(p.Store), p.store.src.Status(now)); v.storeDown == "" {
 			v.unfit = finding.Unfit(p.Store, v.stats.Pass)
 			v.storeDown = v.unfit
 		}

@@ -14,6 +14,7 @@ import (
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/text"
 )
 
 // passesKept is the number of earlier passes whose undated completions are remembered.
@@ -94,7 +95,7 @@ func (w *storeWatch) absorb(now time.Time) {
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
 		w.told.Disturbed, w.told.DisturbedWhy = at, "the store was restarted in the window and may have lost markers"
-		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", name(w.store.Name())))
+		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", text.Name(w.store.Name())))
 	}
 	if h.RunID != "" {
 		w.runID = h.RunID
@@ -104,7 +105,7 @@ func (w *storeWatch) absorb(now time.Time) {
 		if step.Delta > 0 {
 			w.told.Disturbed, w.told.DisturbedWhy = at, "the store evicted keys in the window"
 			w.evictedAt = at
-			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", name(w.store.Name()), counted(step.Delta, "key")))
+			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", text.Name(w.store.Name()), text.Counted(step.Delta, "key")))
 		}
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)

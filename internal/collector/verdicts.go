@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/collector/source"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
+	"dedup-dashboard/internal/text"
 )
 
 // judgeMarkers fills in the evidence of each store, and what it means for the pipelines that use the store.
@@ -20,7 +21,7 @@ func (m *maker) judgeMarkers(s *dedup.Snapshot) {
 	for i, w := range m.stores {
 		st := &s.Stores[i]
 		st.Evidence = w.evidence(s.At, statuses)
-		count, why := finding.Verdicts{}, source.WhyDown("store "+name(st.Name), st.Health)
+		count, why := finding.Verdicts{}, source.WhyDown("store "+text.Name(st.Name), st.Health)
 		switch {
 		case why != "":
 		case st.Stats.Pass == nil:

@@ -63,6 +63,8 @@ type EventCounts struct {
 	Claims, Completions, Again, Failures, GaveUp int64
 	// Unclear are among Completions.
 	Unclear int64
+	// Late says that events may have been heard late around the moment: some of before it may count as of after it.
+	Late bool
 }
 
 // Plus adds counts of the same epoch.

@@ -1,4 +1,4 @@
-// Package journal keeps what happened in SQL: users, sessions and operations on markers in one file, and the audit in a file of its own.
+// Package journal keeps in SQL what must outlive the process: accounts, plans, operations, jobs, measurements, alerts and what was told of them in one file, and the audit in a file of its own.
 package journal
 
 import (

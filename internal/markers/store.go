@@ -1,4 +1,4 @@
-// Package markers reads dedup stores: what markers there are, in which state and since when, at a bounded and stated cost.
+// Package markers is what every dedup store can do: say what markers there are, in which state and since when, at a bounded and stated cost, and change one of them.
 package markers
 
 import (

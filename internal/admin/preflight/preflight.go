@@ -247,26 +247,3 @@ func (l preflightPipeline) lookUp(ctx context.Context, letters []Predicted) erro
 	}
 	return nil
 }
-
-// Columns names the columns of PreflightRows.
-func Columns() []string { return []string{"id", "business_key", "class", "until", "reason"} }
-
-// Rows returns a row for each letter of these classes, of every class where none is given: what to tell the owners of the
-// business keys. The texts are as the broker and the store hold them: whoever writes them to a file must defuse them.
-func Rows(letters []Predicted, only ...Class) [][]string {
-	rows := make([][]string, 0, len(letters))
-	for _, x := range letters {
-		if len(only) > 0 && !slices.Contains(only, x.Class) {
-			continue
-		}
-		rows = append(rows, []string{x.ID, x.BusinessKey, string(x.Class), untilText(x.Until), x.Why()})
-	}
-	return rows
-}
-
-func untilText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return admin.Stamp(t)
-}

@@ -152,17 +152,3 @@ func TestManyIDsAreAskedForInParts(t *testing.T) {
 		t.Errorf("%d parts, %v, %v", len(c.asked), got.Classes, err)
 	}
 }
-
-func TestRowsNameTheAffectedBusinessKeys(t *testing.T) {
-	letters := []preflight.Predicted{
-		{ID: "a", BusinessKey: "order:1", Prediction: preflight.Prediction{Class: preflight.ClassBlocks, Until: noon, Reasons: []string{"one", "two"}}},
-		{ID: "b", Prediction: preflight.Prediction{Class: preflight.ClassRuns, Reasons: []string{"none"}}},
-	}
-	rows := preflight.Rows(letters)
-	if len(rows) != 2 || !slices.Equal(rows[0], []string{"a", "order:1", "blocks", "2026-11-21T12:00:00Z", "one; two"}) || rows[1][3] != "" || len(rows[0]) != len(preflight.Columns()) {
-		t.Errorf("%q", rows)
-	}
-	if rows := preflight.Rows(letters, preflight.ClassBlocks, preflight.ClassSwallowed); len(rows) != 1 || rows[0][0] != "a" {
-		t.Errorf("%q", rows)
-	}
-}

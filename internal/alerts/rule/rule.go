@@ -1,4 +1,4 @@
-// Package rule judges figures: it alone decides a tier, for page and alert alike.
+// Package rule judges figures and findings: it decides which tier a value reaches, for page and alert alike; package alerts decides when that fires.
 package rule
 
 import (

@@ -1,2 +1,2 @@
-// Package estimate turns samples of a broker and of a store into figures with their errors; it asks nobody and keeps nothing.
+// Package estimate is the arithmetic of errors: it turns counts and samples into numbers with the bounds of what they may be off by, and knows no source by name.
 package estimate

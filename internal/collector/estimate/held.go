@@ -1,4 +1,3 @@
-// Package estimate turns samples and counts into figures: arithmetic alone, without a broker, a store or a clock of its own.
 package estimate
 
 import (

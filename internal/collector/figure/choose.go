@@ -57,8 +57,8 @@ func Choose(out *dedup.WindowFigures) {
 // patience is how much older than another rate one may be that is shown because it is narrower.
 const patience = 10 * time.Second
 
-// newer is the narrowest valid estimate that ends well after the best one, where it is narrow enough for the difference to be of no use and knows
-// as much as half of its time: of few messages every rate is narrow. Else the best one. What consumers report is the best, however old.
+// newer is the narrowest valid estimate that ends well after the best one and knows as much as half of its time, where it is as narrow as what is
+// measured, or of no lesser quality and not much wider. Else the best one. What consumers report is the best, however old.
 func newer(all []dedup.Estimate, best int, valid func(dedup.Estimate) bool) int {
 	if best < 0 || all[best].Method == dedup.MethodReported {
 		return best
@@ -66,7 +66,7 @@ func newer(all []dedup.Estimate, best int, valid func(dedup.Estimate) bool) int 
 	of, out := all[best].Rate, best
 	for i, e := range all {
 		f := e.Rate
-		if !valid(e) || f.AtMost() || f.At.Sub(of.At) <= patience || 2*f.Covered < of.Covered || !rate.Narrow(f) && f.Width()*f.N > rate.LiveWidest {
+		if !valid(e) || f.AtMost() || f.At.Sub(of.At) <= patience || 2*f.Covered < of.Covered || !rate.Narrow(f) && !rate.Fresher(f, of) {
 			continue
 		}
 		if out == best || f.Width() < all[out].Rate.Width() {

@@ -1,2 +1,2 @@
-// Package figure makes the figures of a window of samples and estimates: it chooses among them and explains them, without I/O.
+// Package figure turns the rates and counts of a window into what is shown: it chooses among sources, splits and explains.
 package figure

@@ -30,7 +30,7 @@ func (m duplicateMeter) most(a, b time.Time) float64 {
 		return 0
 	}
 	before, okBefore := m.frames.Before(a.Add(-m.slip))
-	after, okAfter := m.frames.After(b.Add(m.slip + sample.CounterLag))
+	after, okAfter := m.frames.Counted(b.Add(m.slip))
 	switch {
 	case m.reported && okBefore && !okAfter:
 		return max(0, m.newest-before.ReportedDuplicates)
@@ -46,7 +46,7 @@ func (m duplicateMeter) most(a, b time.Time) float64 {
 // so shortly after them that its closing may not be counted before another sample.CounterLag. It is infinity where nothing bounds these.
 func (m duplicateMeter) acked(before, after *sample.Frame) float64 {
 	counted := max(0, after.Acks-before.Acks)
-	later, ok := m.frames.After(after.Ended.Add(sample.CounterLag))
+	later, ok := m.frames.Counted(after.Ended)
 	if !ok || later.Gaps != before.Gaps {
 		return math.Inf(1)
 	}

@@ -1,4 +1,4 @@
-// Package progress finds, in what a broker told over time, that the messages of a pipeline do not get on: they go round, stand still or pile up.
+// Package progress finds pipelines that make no progress: messages go round, stand still or pile up.
 package progress
 
 import (

@@ -123,13 +123,13 @@ func (n intake) high(r sample.Frames, t time.Time, b *balance) (counted *sample.
 	if b.Buried.Low, _, ok = r.DeadLettered(before); !ok {
 		return nil, false
 	}
-	counted, ok = r.After(t.Add(n.lag))
+	counted, ok = r.Told(t, n.lag)
 	if !ok || !n.known(counted) || counted.DeadGaps != before.DeadGaps {
 		return nil, false
 	}
 	b.Gone.High, b.To = n.of(counted), t
 	if depth, ok := r.DepthAfter(t); ok && depth.Whole {
-		later, ok := r.After(depth.Ended.Add(n.lag))
+		later, ok := r.Told(depth.Ended, n.lag)
 		if ok && n.known(later) && n.gaps(later) == n.gaps(counted) && n.of(later)-depth.Depth < b.Gone.High {
 			b.Gone.High, b.To, counted = n.of(later)-depth.Depth, depth.Ended, later
 		}

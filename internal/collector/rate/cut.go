@@ -54,7 +54,7 @@ func (c *Cut) watch(s Residual) bool {
 	if c.Entered.Known && anyClosed(s.Own, s.Frames) {
 		lag = enteredIntake().lag // see leftBy
 	}
-	later, ok := s.Frames.After(depth.Ended.Add(lag))
+	later, ok := s.Frames.Told(depth.Ended, lag)
 	if ok {
 		c.Unsettled = later.Redeliveries - c.Before.Redeliveries + depth.Depth
 	}
@@ -114,7 +114,7 @@ func CutBetween(r sample.Frames, early, late time.Time) (Cut, bool) {
 	if !ok {
 		return Cut{}, false
 	}
-	after, ok := r.After(late.Add(sample.CounterLag))
+	after, ok := r.Counted(late)
 	if !ok {
 		return Cut{}, false
 	}

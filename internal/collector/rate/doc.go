@@ -1,2 +1,2 @@
-// Package rate estimates duplicate rates from samples of brokers and stores: arithmetic alone, without I/O.
+// Package rate turns the samples of one source into its duplicate rate, or into why that source cannot tell.
 package rate

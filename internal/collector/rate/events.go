@@ -219,7 +219,8 @@ func (s Events) newestCut(from, to time.Time) time.Time {
 // cutAt bounds what had happened when the reading was taken.
 func (s Events) cutAt(i int) (eventCut, bool) {
 	r := s.Readings[i]
-	c, ok := CutBetween(s.Frames, r.At.Add(-s.Slip), r.At.Add(s.Slip+sample.SettleDelay))
+	slip := max(s.Slip, r.Took) // the counts are of some moment before the answer
+	c, ok := CutBetween(s.Frames, r.At.Add(-slip), r.At.Add(slip+sample.SettleDelay))
 	c.At = r.At
 	c.rank(s.Meter, s.Own, s.Frames)
 	return eventCut{Cut: c, EventReading: r,

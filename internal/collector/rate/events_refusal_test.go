@@ -152,3 +152,15 @@ func TestConsumersThatCompleteWithTheCommandAreNotTakenForOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestAReadingOfTheStoreThatTookLongIsOfSomeMomentBeforeItsAnswer: the broker's counts must bound the whole of it.
+func TestAReadingOfTheStoreThatTookLongIsOfSomeMomentBeforeItsAnswer(t *testing.T) {
+	s := heardAtRest()
+	i := len(s.Readings) / 2
+	quick, ok := s.cutAt(i)
+	s.Readings[i].Took = 20 * time.Second
+	slow, there := s.cutAt(i)
+	if !ok || !there || quick.Before.Ended.Sub(slow.Before.Ended) < 15*time.Second || slow.AcksHigh-slow.AcksLow <= quick.AcksHigh-quick.AcksLow {
+		t.Errorf("from %s, %g to %g acks; at once from %s, %g to %g", slow.Before.Ended, slow.AcksLow, slow.AcksHigh, quick.Before.Ended, quick.AcksLow, quick.AcksHigh)
+	}
+}

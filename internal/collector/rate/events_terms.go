@@ -105,7 +105,7 @@ func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 	span := s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began)
 	for i := range span {
 		f := &span[i]
-		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
+		later, ok := s.Frames.Counted(f.Ended)
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
@@ -138,7 +138,7 @@ func (s Events) returnedLeast(t EventTerms, from, to eventCut) float64 {
 	span := s.Frames.Span(begun, begun.Add(to.EventReading.At.Sub(begun)/10))
 	for i := range span {
 		f := &span[i]
-		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
+		later, ok := s.Frames.Counted(f.Ended)
 		if !ok || f.Blind || f.DepthFrom.Before(begun) {
 			continue
 		}

@@ -31,7 +31,7 @@ func GainBetween(frames sample.Frames, own *sample.OwnClosures, from, to time.Ti
 // TakenBetween counts the dead letters that were taken out between two times and UndoneReach before: 0 where the broker was not read, +Inf where counts of them were
 // missed.
 func TakenBetween(frames sample.Frames, from, to time.Time) float64 {
-	last, ok := frames.After(to.Add(sample.CounterLag))
+	last, ok := frames.Counted(to)
 	if !ok && len(frames) > 0 {
 		last, ok = &frames[len(frames)-1], true
 	}

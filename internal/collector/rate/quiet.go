@@ -18,13 +18,15 @@ const (
 	QuietEnough = 6
 	// staysNarrow is how much wider than with an older end a rate may be that is shown with a newer one.
 	staysNarrow = 1.5
+	// fewMessages is how many are too few for a tier.
+	fewMessages = 50
 )
 
 // Narrow reports whether a rate is as narrow as what is measured, so that nothing is to be gained by an older end.
 func Narrow(f dedup.Figure) bool { return f.Known() && f.Width() <= MeasuredWidest }
 
 // Fresher reports whether a rate with a newer end is to be shown in place of one of the same source with a quieter one: it is not much wider, or of
-// so few messages that a band says nothing, and of no lesser quality.
+// too few messages for a tier, and of no lesser quality.
 func Fresher(fresh, quiet dedup.Figure) bool {
 	width := fresh.High - fresh.Low
 	switch {
@@ -33,7 +35,7 @@ func Fresher(fresh, quiet dedup.Figure) bool {
 	case quiet.Known() && (!fresh.Known() || fresh.Quality > quiet.Quality || fresh.AtMost() && !quiet.AtMost()):
 		return false
 	}
-	return width <= staysNarrow*(quiet.High-quiet.Low) || width*fresh.N <= LiveWidest
+	return width <= staysNarrow*(quiet.High-quiet.Low) || fresh.N < fewMessages && width*fresh.N <= LiveWidest
 }
 
 // QuietEnds are the readings with the least unrest near the first and the last one of a time. The end moves by no more than late.

@@ -19,7 +19,8 @@ func TestANewerEndIsWorthALittleWidth(t *testing.T) {
 	}{
 		"a little wider":                 {of(dedup.Derived, 5000, 0.02, 0.028), of(dedup.Derived, 5000, 0.02, 0.026), true},
 		"much wider":                     {of(dedup.Derived, 5000, 0.02, 0.03), of(dedup.Derived, 5000, 0.02, 0.026), false},
-		"much wider, of few":             {of(dedup.Derived, 300, 0.02, 0.03), of(dedup.Derived, 300, 0.02, 0.026), true},
+		"much wider, of few":             {of(dedup.Derived, 200, 0.003, 0.023), of(dedup.Derived, 200, 0.011, 0.015), false},
+		"too few for a tier":             {of(dedup.Derived, 40, 0.02, 0.1), of(dedup.Derived, 40, 0.03, 0.05), true},
 		"of lesser quality":              {of(dedup.Derived, 5000, 0.02, 0.0225), of(dedup.Measured, 5000, 0.02, 0.022), false},
 		"of better quality":              {of(dedup.Measured, 5000, 0.02, 0.0218), of(dedup.Derived, 5000, 0.02, 0.022), true},
 		"too wide to be judged":          {of(dedup.QualityUnknown, 5000, 0.02, 0.041), of(dedup.Derived, 5000, 0.02, 0.036), false},

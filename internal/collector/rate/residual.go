@@ -136,7 +136,7 @@ func (s Residual) Estimate() ResidualResult {
 		low = 0
 	}
 	if high < -3*math.Sqrt(acks[1]) {
-		f.Why = fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", text.Counted(text.Whole(-high), "completed message"))
+		f.Why = moreSettled(-high)
 		return ResidualResult{Rate: f}
 	}
 	b, why := repeats(s, from, to)
@@ -144,9 +144,18 @@ func (s Residual) Estimate() ResidualResult {
 		f.Why = why
 		return ResidualResult{Rate: f}
 	}
+	if high+b < 0 { // as where the broker counted later than it does: the bounds do not hold
+		f.Why = moreSettled(-high - b)
+		return ResidualResult{Rate: f}
+	}
 	f = interval(f, low, high+b, acks)
 	f.Why = text.Reasons(f.Why, s.Conflated, DoubledWords(doubled), FailedWords(failed), s.overruled(from))
 	return ResidualResult{Rate: f, Told: true, Separate: [2]float64{low, high}, Repeats: b}
+}
+
+// moreSettled says that the store shows more completions than the broker acks.
+func moreSettled(by float64) string {
+	return fmt.Sprintf("the store shows %s more than the broker shows acks: it holds markers of other work, or acks were lost", text.Counted(text.Whole(by), "completed message"))
 }
 
 func doubledSince(known func(time.Time) float64, since time.Time) float64 {

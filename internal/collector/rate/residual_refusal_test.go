@@ -58,6 +58,9 @@ func TestResidualRefusals(t *testing.T) {
 				s.Frames[i].Acks /= 2
 			}
 		}, "markers of other work"},
+		"a few more completions than acks, which no chance makes": {func(s *Residual) {
+			tail(s, func(f *sample.Frame) { f.Acks -= 300 })
+		}, "markers of other work"},
 		"an interval that is too wide": {func(s *Residual) { s.Pass.UndatedCompletions = 900 }, "too wide"},
 		"nothing acked": {func(s *Residual) {
 			for i := range s.Frames {

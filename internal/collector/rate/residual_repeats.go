@@ -14,7 +14,7 @@ func repeats(s Residual, from, to Cut) (float64, string) {
 	span := s.Frames.Span(settled, s.Frames[len(s.Frames)-1].Began)
 	for i := range span {
 		f := &span[i]
-		later, ok := s.Frames.After(f.Ended.Add(sample.CounterLag))
+		later, ok := s.Frames.Counted(f.Ended)
 		if !ok || f.Blind || f.DepthFrom.Before(settled) {
 			continue
 		}
@@ -67,7 +67,7 @@ func leftBy(s Residual, from Cut, f, later, before *sample.Frame) float64 {
 			best = from.Published.most(to, 0) + lost
 		}
 	}
-	settled, ok := s.Frames.After(f.Ended.Add(enteredIntake().lag))
+	settled, ok := s.Frames.Told(f.Ended, enteredIntake().lag)
 	if !ok || !settled.EnteredKnown {
 		return best
 	}

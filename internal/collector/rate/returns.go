@@ -37,7 +37,7 @@ func (c Returns) taken() float64 {
 // Count bounds what came back by the counters of the broker's readings, as far as they vouch for all dead letters. A channel that dies
 // takes the counts of its redeliveries along, but no more came back by its death than it held.
 func (c *Returns) Count(frames sample.Frames, own *sample.OwnClosures, prefetchSince func(time.Time) int64, reach, from, to time.Time) {
-	last, ok := frames.After(to.Add(sample.CounterLag))
+	last, ok := frames.Counted(to)
 	if !ok {
 		return
 	}

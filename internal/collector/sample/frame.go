@@ -140,6 +140,34 @@ func (r Frames) After(t time.Time) (*Frame, bool) {
 	return &r[i], true
 }
 
+// Counted returns the earliest frame whose counters tell of all that had happened by t, and false when there is none.
+func (r Frames) Counted(t time.Time) (*Frame, bool) { return r.Told(t, CounterLag) }
+
+// Told is Counted for what is usually as old as lag. The broker caches its statistics for some times as long as it took to collect them:
+// where readings took long, they are older.
+func (r Frames) Told(t time.Time, lag time.Duration) (*Frame, bool) {
+	for i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t.Add(lag)) }); i < len(r); i++ {
+		if !r[i].Began.Add(-lag - r.cached(i)).Before(t) {
+			return &r[i], true
+		}
+	}
+	return nil, false
+}
+
+// cached is by how much older than usual the counters of a frame can be: they may be of a collection that one of the readings before it
+// waited for.
+func (r Frames) cached(i int) (more time.Duration) {
+	for k := i; k >= 0; k-- {
+		older := cacheFold*r[k].Ended.Sub(r[k].Began) - cacheUsual
+		if since := r[i].Began.Sub(r[k].Ended); since > cacheLongest {
+			break
+		} else if older > 0 && older+cacheUsual >= since {
+			more = max(more, min(older, cacheLongest))
+		}
+	}
+	return more
+}
+
 // DepthAfter returns the earliest frame whose depths were taken at t or later, and false when there is none.
 func (r Frames) DepthAfter(t time.Time) (*Frame, bool) {
 	for i := sort.Search(len(r), func(i int) bool { return !r[i].Began.Before(t) }); i < len(r); i++ {
@@ -154,7 +182,7 @@ func (r Frames) DepthAfter(t time.Time) (*Frame, bool) {
 // those that were taken out, less those that somebody published there himself. It is not ok where the queues are not known, where
 // no later frame shows what was counted by then, or where counts were missed in between.
 func (r Frames) DeadLettered(f *Frame) (low, high float64, ok bool) {
-	later, ok := r.After(f.Ended.Add(CounterLag))
+	later, ok := r.Counted(f.Ended)
 	if !ok || !f.Whole {
 		return 0, 0, false
 	}

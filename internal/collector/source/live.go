@@ -148,7 +148,7 @@ func (p *jointPair) join(now time.Time) {
 			return
 		}
 		p.pending = p.pending[1:]
-		if !ok {
+		if !ok || c.Late || last.Late { // events of before it may count as of after it
 			continue
 		}
 		if run := (jointRun{next.Since, next.Automatic, c.Epoch}); run != p.of {

@@ -15,11 +15,13 @@ import (
 type scriptedEvents struct {
 	began, certain time.Time
 	epoch          int64
+	// late is the second around which it heard late.
+	late int64
 }
 
 func (s *scriptedEvents) EventsAt(when time.Time) (dedup.EventCounts, bool) {
 	seconds := int64(when.Sub(s.began) / time.Second)
-	return dedup.EventCounts{Epoch: s.epoch, Completions: seconds, Again: 1, GaveUp: 10}, !when.After(s.certain) && !when.Before(s.began)
+	return dedup.EventCounts{Epoch: s.epoch, Completions: seconds, Again: 1, GaveUp: 10, Late: s.late != 0 && seconds == s.late}, !when.After(s.certain) && !when.Before(s.began)
 }
 
 func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *testing.T) {
@@ -52,6 +54,7 @@ func TestCountsOfTheBrokerAreJoinedWithWhatTheStoreCameToAtTheSameMoment(t *test
 		{"all in one run", nil, nil, []int{1, 1, 1, 1}},
 		{"not before the store is certain", nil, func(second int, s *scriptedEvents) { s.certain = day.Add(2*time.Second + 5*time.Millisecond) }, []int{1, 1}},
 		{"in another run after events were missed", nil, func(second int, s *scriptedEvents) { s.epoch = int64(second / 3) }, []int{1, 1, 2, 2}},
+		{"but for those around which it heard late", nil, func(second int, s *scriptedEvents) { s.late = 3602 }, []int{1, 1, 1}},
 		{"in another run after the broker counted anew", func(second int) func(*dedup.LiveCounts) {
 			return set(func(q *dedup.LiveCount) { q.Since = day.Add(time.Duration(second/3) * time.Minute) })
 		}, nil, []int{1, 1, 2, 2}},

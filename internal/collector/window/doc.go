@@ -1,2 +1,2 @@
-// Package window makes the figures of a pipeline over a span out of what was counted of it, without I/O.
+// Package window cuts what was counted of a pipeline to a span, asks every source for its rate of it, and returns the figures of that window.
 package window

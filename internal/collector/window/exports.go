@@ -133,7 +133,7 @@ func (s settling) completions(r *exportReading) {
 	middle, epoch := 0.0, int64(0)
 	for i, at := range append([]dedup.ExportMark{{At: r.At}}, r.marks...) {
 		c, ok := s.events.EventsAt(at.At)
-		if !ok || i > 0 && c.Epoch != epoch {
+		if !ok || c.Late || i > 0 && c.Epoch != epoch {
 			return
 		}
 		epoch = c.Epoch
@@ -164,7 +164,7 @@ func (s settling) completions(r *exportReading) {
 func (s settling) acks(r *exportReading) {
 	frames := s.traffic.Frames
 	low, okLow := frames.Before(r.first)
-	high, okHigh := frames.After(r.end.Add(sample.CounterLag))
+	high, okHigh := frames.Counted(r.end)
 	if !okLow || !okHigh || low.Gaps != high.Gaps || high.Blind {
 		return
 	}

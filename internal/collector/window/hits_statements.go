@@ -96,7 +96,7 @@ func (h hits) leastByRows(span rate.HitsSpan, gain sample.Gain, again rate.HitsA
 	}
 	gap := h.p.idGap(h.view)
 	gap.reachBack(&s)
-	last, ok := frames.After(span.To.Add(sample.CounterLag))
+	last, ok := frames.Counted(span.To)
 	if !ok {
 		last = &frames[len(frames)-1]
 	}

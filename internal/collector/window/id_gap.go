@@ -81,7 +81,7 @@ func (g idGap) leftUndone(s rate.IDGap, several string) float64 {
 	perChannel := rate.Residual{Scheme: s.Scheme, Several: several, Prefetch: g.traffic.Prefetches.Since(s.From.At)}.LostPerChannel()
 	frames := g.traffic.Frames
 	first, okFirst := frames.Before(s.From.At)
-	last, okLast := frames.After(s.To.Last.Add(sample.CounterLag))
+	last, okLast := frames.Counted(s.To.Last)
 	if perChannel <= 0 || !okFirst || !okLast || first.Blind {
 		return math.Inf(1)
 	}

@@ -298,8 +298,11 @@ func (s *session) anew(why string, at time.Time) {
 func (s *session) keepAsking(ctx context.Context) error {
 	tick := time.NewTicker(sessionTick)
 	defer tick.Stop()
-	for {
-		commands, err := s.questions(time.Now())
+	for last := time.Now(); ; {
+		now := time.Now()
+		s.l.trail.woken(last, now)
+		last = now
+		commands, err := s.questions(now)
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ func (s *session) setting(v wireValue, _ time.Time) error {
 func (s *session) sync(v wireValue, at time.Time) error {
 	s.asking = false
 	s.l.Own.answered()
+	s.l.trail.answered(s.synced, at)
 	if err := v.failed(); err != nil {
 		return err
 	}

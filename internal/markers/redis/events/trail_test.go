@@ -79,3 +79,41 @@ func TestTheTrailReachesBackToTheLastScrape(t *testing.T) {
 		}
 	}
 }
+
+// TestMomentsAtWhichEventsWereHeardLateAreTold: of an answer that takes long nobody knows how late what came before it was heard. A server that is
+// always as far away is none of these.
+func TestMomentsAtWhichEventsWereHeardLateAreTold(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 24, 3, 0, 0, 0, time.UTC)
+	at := func(ms int) time.Time { return began.Add(time.Duration(ms) * time.Millisecond) }
+	var trail trail
+	trail.note(began, dedup.EventCounts{Epoch: 1})
+	for _, took := range []int{130, 125, 800, 140, 128} {
+		trail.note(at(500), dedup.EventCounts{Epoch: 1, Completions: 3})
+		trail.answered(at(1000), at(1000+took))
+	}
+	trail.woken(at(4000), at(4000).Add(sessionTick+trailLate))
+	trail.woken(at(5000), at(5300))
+	for ms, late := range map[int]bool{100: false, 199: false, 200: true, 1000: true, 1800: true, 1801: false, 4100: false, 4999: false, 5000: true, 5300: true, 5301: false} {
+		if c, ok := trail.at(at(ms)); !ok || c.Late != late {
+			t.Errorf("%d ms: %t %+v, want late %t", ms, ok, c, late)
+		}
+	}
+	trail.delayed(at(100_000), at(100_001))
+	if len(trail.delays) != 1 {
+		t.Errorf("%d delays are kept", len(trail.delays))
+	}
+}
+
+// TestASlowAnswerOfTheStoreMakesItsMomentLate: what a session asks each second tells.
+func TestASlowAnswerOfTheStoreMakesItsMomentLate(t *testing.T) {
+	asked := bookDay.Add(time.Hour)
+	s := sessionOf(t, asked)
+	for _, took := range []time.Duration{time.Millisecond, time.Second} {
+		s.synced = asked
+		_ = s.sync(wireValue{text: "# Server\r\nredis_version:7.0.15\r\n"}, asked.Add(took))
+	}
+	if len(s.l.trail.delays) != 1 {
+		t.Errorf("%v, want one delay", s.l.trail.delays)
+	}
+}

@@ -1,4 +1,4 @@
-// Package account is the pages of whoever comes in: the first admin, signing in and out, and the account.
+// Package account serves the pages of whoever comes in: the first admin, signing in and out, and the account.
 package account
 
 import (

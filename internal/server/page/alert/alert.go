@@ -1,4 +1,4 @@
-// Package alert is the pages of alerts, rules and silences, and what other pages say of alerts.
+// Package alert serves the pages of alerts, rules and silences, and what other pages say of alerts.
 package alert
 
 import (

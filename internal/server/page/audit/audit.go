@@ -1,4 +1,4 @@
-// Package audit is the record of every action, as a page and as JSON.
+// Package audit serves the record of every action, as a page and as JSON.
 package audit
 
 import (

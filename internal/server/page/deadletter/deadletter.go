@@ -1,4 +1,4 @@
-// Package deadletter is the pages of dead-letter queues: all of them, one of them with what a look found, and what of them is acknowledged.
+// Package deadletter serves the pages of dead-letter queues: all of them, one of them with what a look found, and what of them is acknowledged.
 package deadletter
 
 import (

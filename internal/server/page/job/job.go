@@ -1,4 +1,4 @@
-// Package job is the pages of jobs, which move dead letters, and what jobs did as events of their pipelines.
+// Package job serves the pages of jobs, which move dead letters, and what jobs did as events of their pipelines.
 package job
 
 import (

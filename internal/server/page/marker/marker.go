@@ -1,4 +1,4 @@
-// Package marker is the pages of markers: lists, one marker, look-ups, plans to change them, and what became of those.
+// Package marker serves the pages of markers: lists, one marker, look-ups, plans to change them, and what became of those.
 package marker
 
 import (

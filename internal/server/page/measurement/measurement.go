@@ -1,4 +1,4 @@
-// Package measurement is the pages of exact measurements, and what other pages say of them.
+// Package measurement serves the pages of exact measurements, and what other pages say of them.
 package measurement
 
 import (

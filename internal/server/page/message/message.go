@@ -1,4 +1,4 @@
-// Package message is the pages of one dead letter: what it holds, its edit, its download and exports, and what is told of a message elsewhere.
+// Package message serves the pages of one dead letter: what it holds, its edit, its download and exports, and what is told of a message elsewhere.
 package message
 
 import (

@@ -1,4 +1,4 @@
-// Package move is the pages of plans that move dead letters: how they are made, reviewed, changed and started.
+// Package move serves the pages of plans that move dead letters: how they are made, reviewed, changed and started.
 package move
 
 import (

@@ -1,4 +1,4 @@
-// Package overview is the first page: every pipeline, the worst first, with the sources that their figures rest on.
+// Package overview serves the first page: every pipeline, the worst first, with the sources that their figures rest on.
 package overview
 
 import (

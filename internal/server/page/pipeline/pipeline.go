@@ -1,4 +1,4 @@
-// Package pipeline is the page of one pipeline: its figures in every window, its charts, what is wrong and where that comes from.
+// Package pipeline serves the page of one pipeline: its figures in every window, its charts, what is wrong and where that comes from.
 package pipeline
 
 import (
