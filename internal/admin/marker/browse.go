@@ -103,8 +103,11 @@ func (m *Markers) Lookup(ctx context.Context, who admin.Caller, term string) (Lo
 	if err := m.allow(ctx, who, auth.Viewer, "look_up", ""); err != nil {
 		return LookupResult{}, err
 	}
-	if term == "" || len(term) > admin.MaxTerm || !utf8.ValidString(term) {
+	if term == "" || len(term) > admin.MaxTerm {
 		return LookupResult{}, admin.Invalid(fmt.Sprintf("A message id or business key to look up has 1 to %d bytes", admin.MaxTerm))
+	}
+	if !utf8.ValidString(term) {
+		return LookupResult{}, admin.Invalid("A message id or business key to look up is valid UTF-8")
 	}
 	result := LookupResult{Term: term, At: m.deps.Now(), Stores: make([]LookupAnswer, len(m.deps.Stores))}
 	var asked sync.WaitGroup

@@ -3,6 +3,7 @@ package marker
 import (
 	"net/url"
 	"time"
+	"unicode/utf8"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/marker"
@@ -62,6 +63,9 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 func (s *pages) lookedUp(r *web.Request, term string) (marker.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
 		return marker.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
+	}
+	if !utf8.ValidString(term) {
+		return marker.LookupResult{}, list.Bad("id", "must be valid UTF-8")
 	}
 	service, err := s.service()
 	if err != nil {
