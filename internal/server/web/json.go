@@ -96,10 +96,16 @@ func jsonKind(t reflect.Type) string {
 	case reflect.Pointer:
 		return jsonKind(t.Elem())
 	case reflect.String:
+		if t == reflect.TypeFor[json.Number]() {
+			return "a number"
+		}
 		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 { // bytes are written as base64
+			return "a string"
+		}
 		return "an array"
 	case reflect.Struct:
 		if t == reflect.TypeFor[time.Time]() {

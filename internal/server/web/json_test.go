@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http/httptest"
 	"strings"
@@ -20,14 +21,18 @@ func TestAValueOfAnotherKindIsToldWithoutTheNamesOfOurTypes(t *testing.T) {
 		`{"count": true}`:      "count must be a number, not true or false",
 		`{"count": 1.5}`:       "count must be a whole number that fits, not 1.5",
 		`{"dry": "yes"}`:       "dry must be true or false, not a string",
+		`{"bytes": 1}`:         "bytes must be a string, not a number",
+		`{"ttl": []}`:          "ttl must be a number, not an array",
 		`{"in": {"text": []}}`: "in.text must be a string, not an array",
 	} {
 		var into struct {
-			Text  string    `json:"text"`
-			Keys  []string  `json:"keys"`
-			Count int       `json:"count"`
-			Dry   *bool     `json:"dry"`
-			At    time.Time `json:"at"`
+			Text  string       `json:"text"`
+			Keys  []string     `json:"keys"`
+			Count int          `json:"count"`
+			Dry   *bool        `json:"dry"`
+			At    time.Time    `json:"at"`
+			Bytes []byte       `json:"bytes"`
+			TTL   *json.Number `json:"ttl"`
 			In    struct {
 				Text string `json:"text"`
 			} `json:"in"`
