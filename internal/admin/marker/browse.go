@@ -3,6 +3,7 @@ package marker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -130,6 +131,7 @@ func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term str
 	begun := time.Now()
 	found, err := lookUp(bound, st, term)
 	answer.Took = time.Since(begun)
+	answer.Gone = m.gone(ctx, who, st, term, found)
 	if err != nil {
 		answer.Err = dedup.PublicText(err)
 		return answer
@@ -139,4 +141,22 @@ func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term str
 		answer.Found = append(answer.Found, m.judged(ctx, who, st, v, s))
 	}
 	return answer
+}
+
+// gone are the markers that a term would have and that were not found, though the audit tells of them.
+func (m *Markers) gone(ctx context.Context, who admin.Caller, st *Store, term string, found []dedup.Sighting) []Gone {
+	keys := []string{term}
+	if of, ok := st.Reader.(keyer); ok {
+		keys = of.KeysOf(term)
+	}
+	var all []Gone
+	for _, key := range keys {
+		if slices.ContainsFunc(found, func(s dedup.Sighting) bool { return s.Key == key || s.Retry != nil && s.Retry.Key == key }) {
+			continue
+		}
+		if history := m.history(ctx, who, st.Name, key); len(history) > 0 {
+			all = append(all, Gone{Key: key, History: history})
+		}
+	}
+	return all
 }
