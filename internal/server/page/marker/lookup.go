@@ -7,6 +7,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -23,6 +24,9 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 	}
 	term := query.Get("id")
 	v := templates.LookupView{Frame: s.site.Frame(r, "Look up"), Term: term, Self: s.site.Base + "/lookup?" + url.Values{"id": {term}}.Encode()}
+	if r.Who.Can(auth.Operator) {
+		v.Audit = s.site.Base + "/audit"
+	}
 	if term == "" {
 		return web.Page{Component: templates.Lookup(v)}, nil
 	}
