@@ -187,6 +187,10 @@ func TestTheLongestTermToLookUpIsNamedAsItIs(t *testing.T) {
 			t.Errorf("%d bytes: %s", length, res.Status)
 		}
 	}
+	res := s.as("viewer", "GET", "/lookup?id=%FF%FE", "") // it was told the length
+	if body := s.body(res); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, "valid UTF-8") || strings.Contains(body, "512 bytes") {
+		t.Errorf("2 bytes that are no text: %s", res.Status)
+	}
 	for _, path := range []string{"/", "/lookup"} {
 		if got, _ := s.page("viewer", path).Find("input[name=term]").First().Attr("maxlength"); got != fmt.Sprint(admin.MaxTerm) {
 			t.Errorf("%s takes %s characters", path, got)

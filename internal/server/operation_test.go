@@ -61,6 +61,20 @@ func TestAnOperationSaysWhatIsThereNowAndOffersToUndoOnlyWhatCanBeRestored(t *te
 	}
 }
 
+func TestALookupTellsOfAMarkerThatWasCleared(t *testing.T) {
+	s := stocked(t, nil)
+	key, operation := s.cleared(nil)
+	lookup := "/lookup?" + url.Values{"id": {key}}.Encode() // the shelf does not say what keys an id would have
+	doc := s.page("operator", lookup)
+	if told := oneLine(doc.Find(".timeline")); !strings.Contains(told, "action") || doc.Find(`.timeline a[href*="`+operation+`"]`).Length() == 0 {
+		t.Errorf("the timeline is %q", told)
+	}
+	doc = s.page("viewer", lookup) // who may not see actions
+	if told := oneLine(doc.Find("section[aria-labelledby=timeline-title]")); doc.Find(".timeline").Length() != 0 || !strings.Contains(told, "no marker now") || !strings.Contains(told, "in the audit alone") {
+		t.Errorf("a viewer is told %q", told)
+	}
+}
+
 // past is a service whose operations ended some time ago.
 type past struct {
 	markerpage.Service

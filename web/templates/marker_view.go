@@ -68,6 +68,8 @@ type MarkerAct struct {
 
 // LookupView is everything that the stores hold of one id or business key.
 type LookupView struct {
+	// Audit is the address of the audit; empty for who may not see it.
+	Audit string
 	Frame Frame
 	Term  string
 	Self  string

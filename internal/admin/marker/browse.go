@@ -3,6 +3,7 @@ package marker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -103,8 +104,11 @@ func (m *Markers) Lookup(ctx context.Context, who admin.Caller, term string) (Lo
 	if err := m.allow(ctx, who, auth.Viewer, "look_up", ""); err != nil {
 		return LookupResult{}, err
 	}
-	if term == "" || len(term) > admin.MaxTerm || !utf8.ValidString(term) {
+	if term == "" || len(term) > admin.MaxTerm {
 		return LookupResult{}, admin.Invalid(fmt.Sprintf("A message id or business key to look up has 1 to %d bytes", admin.MaxTerm))
+	}
+	if !utf8.ValidString(term) {
+		return LookupResult{}, admin.Invalid("A message id or business key to look up is valid UTF-8")
 	}
 	result := LookupResult{Term: term, At: m.deps.Now(), Stores: make([]LookupAnswer, len(m.deps.Stores))}
 	var asked sync.WaitGroup
@@ -127,6 +131,7 @@ func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term str
 	begun := time.Now()
 	found, err := lookUp(bound, st, term)
 	answer.Took = time.Since(begun)
+	answer.Gone = m.gone(ctx, who, st, term, found)
 	if err != nil {
 		answer.Err = dedup.PublicText(err)
 		return answer
@@ -136,4 +141,22 @@ func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term str
 		answer.Found = append(answer.Found, m.judged(ctx, who, st, v, s))
 	}
 	return answer
+}
+
+// gone are the markers that a term would have and that were not found, though the audit tells of them.
+func (m *Markers) gone(ctx context.Context, who admin.Caller, st *Store, term string, found []dedup.Sighting) []Gone {
+	keys := []string{term}
+	if of, ok := st.Reader.(keyer); ok {
+		keys = of.KeysOf(term)
+	}
+	var all []Gone
+	for _, key := range keys {
+		if slices.ContainsFunc(found, func(s dedup.Sighting) bool { return s.Key == key || s.Retry != nil && s.Retry.Key == key }) {
+			continue
+		}
+		if history := m.history(ctx, who, st.Name, key); len(history) > 0 {
+			all = append(all, Gone{Key: key, History: history})
+		}
+	}
+	return all
 }

@@ -17,8 +17,10 @@ type LookupResult struct {
 
 // A LookupAnswer is what one store holds of the term, or why it could not say.
 type LookupAnswer struct {
-	Store  string
-	Found  []Judged
+	Store string
+	Found []Judged
+	// Gone are markers that the term would have, were done something to and were not found: they were cleared, or ended since.
+	Gone   []Gone
 	Err    string
 	Took   time.Duration
 	Scheme dedup.Scheme
@@ -33,5 +35,12 @@ type Judged struct {
 	// for who may not see operations. Look alone fills it.
 	UnderWay string
 	// History are the actions of ours on this marker, newest first.
+	History []admin.Entry
+}
+
+// A Gone marker is one that is known by what was done to it alone.
+type Gone struct {
+	Key string
+	// History are the actions of ours on it, newest first; never empty.
 	History []admin.Entry
 }

@@ -24,6 +24,12 @@ type MarkerReader interface {
 	Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error)
 }
 
+// keyer is a MarkerReader that knows the raw keys that a message's marker and its retry counter would have. Of others the key is taken
+// to be the id.
+type keyer interface {
+	KeysOf(id string) []string
+}
+
 // A MarkerActor changes single markers of one store, with the acting credentials. It never changes a marker that is not
 // exactly as it was seen, and never tries twice.
 type MarkerActor interface {

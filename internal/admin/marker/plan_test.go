@@ -284,6 +284,26 @@ func TestALookupIsNotSpoiltByAStoreThatHangsOrFails(t *testing.T) {
 	}
 }
 
+func TestALookupTellsWhatWasDoneToAMarkerThatIsGone(t *testing.T) {
+	d := newDesk(t, nil)
+	d.shelf.put(processing("1"))
+	if o := d.execute(t, ada, d.plan(t, ada, "1")); results(o) != "cleared" {
+		t.Fatal(results(o))
+	}
+	for _, c := range []struct {
+		who  admin.Caller
+		id   string
+		gone int
+	}{{ada, "1", 1}, {ada, "2", 0}, {viewer, "1", 0}} {
+		got, err := d.Lookup(t.Context(), c.who, c.id)
+		if err != nil || len(got.Stores[0].Found) != 0 || len(got.Stores[0].Gone) != c.gone || len(got.Stores[1].Gone) != 0 {
+			t.Errorf("%s: %+v, %v", c.id, got.Stores, err)
+		} else if c.gone > 0 && (got.Stores[0].Gone[0].Key != processing("1").Key || len(got.Stores[0].Gone[0].History) < 2) {
+			t.Errorf("%+v", got.Stores[0].Gone)
+		}
+	}
+}
+
 // hanging never answers before its context ends.
 type hanging struct{ shelf }
 

@@ -137,6 +137,10 @@ func TestOnRedisALookupFindsTheMarkerAndItsCounterAndAClearTakesBoth(t *testing.
 	if left, err := rdb.DBSize(t.Context()).Result(); left != 0 || err != nil {
 		t.Errorf("%d keys are left, %v", left, err)
 	}
+	got, err = d.Lookup(t.Context(), ada, "4711")
+	if err != nil || len(got.Stores[0].Found) != 0 || len(got.Stores[0].Gone) != 1 || got.Stores[0].Gone[0].Key != "msg:4711" {
+		t.Errorf("of the cleared marker is told: %+v, %v", got.Stores, err)
+	}
 }
 
 func TestOnRedisAGivenUpMessageGetsItsTriesAgain(t *testing.T) {

@@ -82,6 +82,8 @@ func (s *shelf) Lookup(_ context.Context, term string) ([]dedup.Sighting, error)
 	return found, s.err
 }
 
+func (s *shelf) KeysOf(id string) []string { return []string{processing(id).Key} }
+
 func (s *shelf) Browse(context.Context, dedup.MarkerQuery) (dedup.MarkerPage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -151,6 +151,21 @@ func addRetry(s *dedup.Sighting, key string, f layout.Fetched) {
 	s.Attempts = &failures
 }
 
+// KeysOf returns the raw keys that the marker of the message with this id and its retry counter would have, whether they are there or not.
+func (s *store) KeysOf(id string) []string {
+	if !s.layout.Findable() {
+		return nil
+	}
+	var keys []string
+	if marker, ok := s.layout.KeyOf(id); ok {
+		keys = append(keys, marker)
+	}
+	if counter, ok := s.layout.RetryKeyOf(id); ok {
+		keys = append(keys, counter)
+	}
+	return keys
+}
+
 // Lookup returns the marker of the message with this id, or its retry counter where there is no marker. Redis has no
 // index on business keys.
 func (s *store) Lookup(ctx context.Context, term string) ([]dedup.Sighting, error) {
@@ -160,15 +175,7 @@ func (s *store) Lookup(ctx context.Context, term string) ([]dedup.Sighting, erro
 	if len(term) == 0 || len(term) > pace.MaxSampleKey {
 		return nil, nil
 	}
-	marker, isMarker := s.layout.KeyOf(term)
-	counter, isCounter := s.layout.RetryKeyOf(term)
-	var keys []string
-	if isMarker {
-		keys = append(keys, marker)
-	}
-	if isCounter {
-		keys = append(keys, counter)
-	}
+	keys := s.KeysOf(term)
 	if len(keys) == 0 {
 		return nil, nil
 	}

@@ -3,8 +3,11 @@ package web
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
+	"reflect"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -45,12 +48,74 @@ func ReadJSON(r *Request, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
+		var shape *json.UnmarshalTypeError
+		if errors.As(err, &shape) {
+			return &dedup.Error{Kind: dedup.Invalid, Public: shapeText(shape), Err: err}
+		}
 		return &dedup.Error{Kind: dedup.Invalid, Public: "The body is not the JSON that this address takes: " + show.Clean(err.Error(), 200), Err: err}
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Invalid("The body has something after its JSON object")
 	}
 	return nil
+}
+
+// shapeText says what is wanted in place of a value of another kind, without the names of our types.
+func shapeText(e *json.UnmarshalTypeError) string {
+	value, number, _ := strings.Cut(e.Value, " ") // of a number that does not fit it has the digits too
+	wanted := jsonKind(e.Type)
+	if number != "" && value == "number" {
+		if wanted == "a number" {
+			wanted = "a whole number that fits"
+		}
+		return show.Clean(fieldText(e.Field)+" must be "+wanted+", not "+number, 200)
+	}
+	return show.Clean(fieldText(e.Field)+" must be "+wanted+", not "+withArticle(value), 200)
+}
+
+func fieldText(field string) string {
+	if field == "" {
+		return "The body"
+	}
+	return field
+}
+
+func withArticle(value string) string {
+	switch value {
+	case "bool":
+		return "true or false"
+	case "array", "object":
+		return "an " + value
+	}
+	return "a " + value
+}
+
+// jsonKind is what JSON calls the values of a type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return jsonKind(t.Elem())
+	case reflect.String:
+		if t == reflect.TypeFor[json.Number]() {
+			return "a number"
+		}
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 { // bytes are written as base64
+			return "a string"
+		}
+		return "an array"
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return "a string"
+		}
+		return "an object"
+	case reflect.Map:
+		return "an object"
+	}
+	return "a number"
 }
 
 // Start asks to carry a plan out. Its token, the header Idempotency-Key, makes a repeated request harmless.

@@ -27,7 +27,7 @@ func (s *pages) page(r *web.Request) (web.Response, error) {
 		q.view = viewEntries
 	}
 	v := templates.AuditView{
-		Frame: s.site.Frame(r, "Audit"), Filter: s.filter(q.AuditQuery, q.view), Whole: whole,
+		Frame: s.site.Frame(r, "Audit"), Filter: s.filter(q.AuditQuery, q.view, now), Whole: whole,
 		Empty: templates.Empty{Heading: "Nothing was done yet", Text: "Whatever changes something through this dashboard leaves its entries here."},
 	}
 	v.Acts, v.Other = q.in("").address(base), q.in(viewEntries).address(base)

@@ -51,7 +51,7 @@ func outcomes() []string {
 	return []string{admin.Succeeded, admin.Failed, admin.Changed, admin.Uncertain, admin.Intent, admin.Denied, admin.Planned}
 }
 
-// An query is the state of the audit that lives in its address.
+// A query is the state of the audit that lives in its address.
 type query struct {
 	admin.AuditQuery
 	view string
@@ -75,25 +75,32 @@ func (q *query) params() []list.Param {
 		trimmed("queue", &q.Queue, web.MaxRef), list.Text("pipeline", &q.Pipeline, web.MaxText),
 		list.Choice("outcome", &q.Phase, "", outcomes()),
 		list.Choice("view", &q.view, "", []string{viewOperations, viewEntries}),
-		q.day("from", &q.From, 0), q.day("to", &q.To, 1),
+		q.bound("from", &q.From, 0), q.bound("to", &q.To, 1),
 	}
 }
 
-// day is a day in the reader's zone, which stands for the first moment of the day that comes days later.
-func (q *query) day(name string, field *time.Time, days int) list.Param {
+// bound is a day in the reader's zone, which stands for the first moment of the day that comes days later; or a moment, as a time or
+// as a span that leads back from now.
+func (q *query) bound(name string, field *time.Time, days int) list.Param {
 	return list.Func(name, func(s string) error {
 		if s == "" {
 			return nil
 		}
 		reader := text.Reader{Now: q.now}
 		day, err := reader.Day(s)
-		first, unread := reader.Read(day.AddDate(0, 0, days).Format(time.DateOnly))
-		if err != nil || unread != nil {
-			return list.Bad(name, "must be a day such as 2026-11-21, today or yesterday")
+		if err == nil {
+			s = day.AddDate(0, 0, days).Format(time.DateOnly)
 		}
-		*field = first.At
+		at, unread := reader.Read(s)
+		if unread != nil {
+			return list.Bad(name, "must be a day such as 2026-11-21, a time such as 2026-11-21T14:00, or a span such as 2h")
+		}
+		*field = at.At
+		if days > 0 { // where the clocks show it twice, both are within
+			*field = at.Last()
+		}
 		return nil
-	}, func() string { return dayOf(*field, -days) })
+	}, func() string { return boundOf(*field, -days, q.now) })
 }
 
 // parseQuery reads the parameters of the audit, as far as they can be read. whole is true where every entry is asked for: of one
@@ -117,6 +124,7 @@ func (q query) in(view string) query {
 	return q
 }
 
+// dayOf is the day that is some days after that of a time.
 func dayOf(t time.Time, days int) string {
 	if t.IsZero() {
 		return ""
@@ -124,10 +132,31 @@ func dayOf(t time.Time, days int) string {
 	return t.AddDate(0, 0, days).Format(time.DateOnly)
 }
 
+// boundOf writes a bound as parseQuery reads it: as a day where it is the beginning of one, else as a time.
+func boundOf(t time.Time, days int, now time.Time) string {
+	if t.IsZero() || beginsDay(t, now) {
+		return dayOf(t.In(now.Location()), days)
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+func beginsDay(t, now time.Time) bool {
+	first, err := text.Reader{Now: now}.Read(t.In(now.Location()).Format(time.DateOnly))
+	return err == nil && first.At.Equal(t)
+}
+
+// shownDay is a bound in the form, which has days alone: of a time its day.
+func shownDay(t time.Time, days int, now time.Time) string {
+	if !beginsDay(t, now) {
+		days = 0
+	}
+	return dayOf(t.In(now.Location()), days)
+}
+
 // filter is the state of the filter form.
-func (s *pages) filter(q admin.AuditQuery, view string) templates.AuditFilter {
+func (s *pages) filter(q admin.AuditQuery, view string, now time.Time) templates.AuditFilter {
 	f := templates.AuditFilter{
-		Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: dayOf(q.From, 0), To: dayOf(q.To, -1), View: view,
+		Key: q.Key, Operation: q.Operation, Queue: q.Queue, Who: q.Who, From: shownDay(q.From, 0, now), To: shownDay(q.To, -1, now), View: view,
 		Clear: query{view: view}.address(s.site.Base),
 	}
 	q.Before, q.Limit = 0, 0

@@ -3,9 +3,11 @@ package marker
 import (
 	"net/url"
 	"time"
+	"unicode/utf8"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/marker"
+	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -22,6 +24,9 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 	}
 	term := query.Get("id")
 	v := templates.LookupView{Frame: s.site.Frame(r, "Look up"), Term: term, Self: s.site.Base + "/lookup?" + url.Values{"id": {term}}.Encode()}
+	if r.Who.Can(auth.Operator) {
+		v.Audit = s.site.Base + "/audit"
+	}
 	if term == "" {
 		return web.Page{Component: templates.Lookup(v)}, nil
 	}
@@ -62,6 +67,9 @@ func (s *pages) lookup(r *web.Request) (web.Response, error) {
 func (s *pages) lookedUp(r *web.Request, term string) (marker.LookupResult, error) {
 	if term == "" || len(term) > admin.MaxTerm {
 		return marker.LookupResult{}, list.Bad("id", "must have 1 to "+templates.Number(admin.MaxTerm)+" bytes")
+	}
+	if !utf8.ValidString(term) {
+		return marker.LookupResult{}, list.Bad("id", "must be valid UTF-8")
 	}
 	service, err := s.service()
 	if err != nil {

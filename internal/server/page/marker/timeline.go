@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/admin/marker"
-
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/server/list"
 	"dedup-dashboard/internal/server/show"
@@ -52,12 +52,22 @@ func (s *pages) markerEntries(r *web.Request, result marker.LookupResult, now ti
 				at := j.Expires.Add(-offset)
 				all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("The marker in store " + show.Within(a.Store) + " expires, " + show.Ago(at, now))}})
 			}
-			for i, line := range s.site.HistoryLines(r, j.History, now) {
-				all = append(all, web.Dated{When: j.History[i].At, TimelineEntry: templates.TimelineEntry{
-					At: line.At, Kind: "action", Tier: line.Tier, Text: templates.Sentence(show.Capital(line.What) + " by " + line.Who.Short + ": " + line.Phase), More: line.Detail, Href: line.Href, Link: line.Link,
-				}})
-			}
+			all = append(all, s.actionEntries(r, j.History, now)...)
 		}
+		for _, g := range a.Gone {
+			all = append(all, s.actionEntries(r, g.History, now)...)
+		}
+	}
+	return all
+}
+
+// actionEntries are what was done to a marker.
+func (s *pages) actionEntries(r *web.Request, history []admin.Entry, now time.Time) []web.Dated {
+	var all []web.Dated
+	for i, line := range s.site.HistoryLines(r, history, now) {
+		all = append(all, web.Dated{When: history[i].At, TimelineEntry: templates.TimelineEntry{
+			At: line.At, Kind: "action", Tier: line.Tier, Text: templates.Sentence(show.Capital(line.What) + " by " + line.Who.Short + ": " + line.Phase), More: line.Detail, Href: line.Href, Link: line.Link,
+		}})
 	}
 	return all
 }
