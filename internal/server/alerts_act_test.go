@@ -208,7 +208,7 @@ func TestATimelineSaysWhoseAcknowledgementEndedWhenAndWhy(t *testing.T) {
 	} {
 		s.tower.acks = []alerts.EndedAck{tt.end}
 		entries := strings.Join(linesOf(s.page("viewer", "/alerts/one?key="+url.QueryEscape(rateKey)).Find(".timeline li")), "\n")
-		if !strings.Contains(entries, "acknowledgement ended") || !strings.Contains(entries, tt.says) || !strings.Contains(entries, "On <it>") {
+		if !strings.Contains(entries, "acknowledgement ended") || !strings.Contains(entries, tt.says) || !strings.Contains(entries, "“on <it>”") {
 			t.Errorf("%s: the timeline says\n%s", tt.end.Why, entries)
 		}
 		var body struct {

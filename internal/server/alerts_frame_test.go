@@ -29,8 +29,8 @@ func TestTheBannerSaysWhatFiresAndNobodyAttendsTo(t *testing.T) {
 		all        []*alerts.AlertView
 		want, href string
 	}{
-		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 2 severe (1 of them acknowledged), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
-		{"what is silenced is said to be among those counted", []*alerts.AlertView{rate, stuck, acked, quiet}, "1 alert in emergency, 3 severe (1 of them acknowledged, 1 silenced), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"emergency and severe", []*alerts.AlertView{rate, stuck, warned, acked}, "1 alert in emergency, 2 severe (of these 3: 1 acknowledged), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
+		{"what is silenced is said to be among those counted", []*alerts.AlertView{rate, stuck, acked, quiet}, "1 alert in emergency, 3 severe (of these 4: 1 acknowledged, 1 silenced), the oldest of the others for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
 		{"one alone is named", []*alerts.AlertView{rate, warned}, "1 alert in emergency: Duplicate rate, pipeline orders, for 14 m", "/alerts/one?key=" + url.QueryEscape(rateKey)},
 		{"severe alone", []*alerts.AlertView{stuck, stuck}, "2 alerts severe, the oldest for 1 h", "/alerts?state=firing&tier=severe"},
 		{"those that recover apart", []*alerts.AlertView{rate, stuck, over, over}, "1 alert in emergency, 1 severe, 2 more recovering, the oldest for 1 h", "/alerts?state=firing&tier=emergency&tier=severe"},
@@ -75,7 +75,7 @@ func TestTheBannerTellsFirstThatABrokerIsDown(t *testing.T) {
 	stale(stuck, "broker main cannot be read")
 	s.tower.show(rate, stuck)
 	got := apart(s.page("viewer", "/").Find(".banner"))
-	if !strings.HasPrefix(got, "broker main unreachable since ") || !strings.HasSuffix(got, ". 1 alert in emergency, 1 severe (1 of them as last judged), the oldest for 1 h") {
+	if !strings.HasPrefix(got, "broker main unreachable since ") || !strings.HasSuffix(got, ". 1 alert in emergency, 1 severe (of these 2: 1 as last judged), the oldest for 1 h") {
 		t.Errorf("the banner says %q", got)
 	}
 }

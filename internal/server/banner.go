@@ -44,7 +44,12 @@ func banner(snap *dedup.Snapshot, verdicts []alerts.Verdict, now time.Time) (tex
 		text = show.Pipelines(severe) + " severe"
 	}
 	if text != "" {
-		text += judgedBy(snap, verdicts)
+		shares := judgedBy(snap, verdicts)
+		if emergency > 0 && severe > 0 {
+			text += show.OfThese(emergency+severe, shares)
+		} else {
+			text += show.OfThem(shares)
+		}
 	}
 	text = withBlind(text, blind, blindFirst(snap, now))
 	switch {
@@ -84,8 +89,8 @@ func withBlind(text string, blind []string, first bool) string {
 	return text + "; " + unseen
 }
 
-// judgedBy says of the pipelines that are severe or worse, and of which a source is down, what their tiers rest on; empty where none is.
-func judgedBy(snap *dedup.Snapshot, verdicts []alerts.Verdict) string {
+// judgedBy says of the pipelines that are severe or worse, and of which a source is down, what their tiers rest on.
+func judgedBy(snap *dedup.Snapshot, verdicts []alerts.Verdict) []show.Share {
 	var before, rest int
 	for i, v := range verdicts {
 		switch {
@@ -96,7 +101,7 @@ func judgedBy(snap *dedup.Snapshot, verdicts []alerts.Verdict) string {
 			rest++
 		}
 	}
-	return show.OfThem([]show.Share{{N: before, Word: " as last judged"}, {N: rest, Word: " by what still answers"}})
+	return []show.Share{{N: before, Word: " as last judged"}, {N: rest, Word: " by what still answers"}}
 }
 
 // bannerAddress leads from the banner to what it is about: the one pipeline that is severe or worse, the list of them, or,

@@ -80,7 +80,7 @@ func TestTheBannerSaysWhatATierRestsOnWhileABrokerIsDown(t *testing.T) {
 		Pipelines: []dedup.PipelineStatus{down, down, down, {}}}
 	emergency, severe := rule.Verdict{Tier: dedup.Emergency}, rule.Verdict{Tier: dedup.Severe}
 	verdicts := []alerts.Verdict{{Verdict: emergency, Alert: before}, {Verdict: severe, Alert: before}, {Verdict: severe}, {Verdict: severe}}
-	const want = "broker main unreachable since 11:54:17. 1 pipeline in emergency, 3 severe (2 of them as last judged, 1 by what still answers)"
+	const want = "broker main unreachable since 11:54:17. 1 pipeline in emergency, 3 severe (of these 4: 2 as last judged, 1 by what still answers)"
 	if text, tier := banner(snap, verdicts, noon); text != want || tier != dedup.Emergency {
 		t.Errorf("got %q as %s, want %q", text, tier, want)
 	}

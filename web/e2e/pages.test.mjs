@@ -143,13 +143,13 @@ describe("without JavaScript", () => {
         await page.goto(demo.url + path);
         const cell = page.locator(place);
         // No line breaks between a number and its unit: those spaces are of another kind.
-        assert.match((await cell.innerText()).replace(/\s/g, " "), /1\.4 % ± 0\.6.*estimated · 15 m/);
+        assert.match((await cell.innerText()).replace(/\s/g, " "), /1\.4 % ± 0\.6.*residual · 15 m/);
         const bar = cell.getByRole("img", { name: "between 0.80 % and 1.92 %: normal to warning" });
         const box = await bar.boundingBox();
         assert.ok(box.width > 60 && box.height < 20, JSON.stringify(box));
         const part = await bar.locator(".part").boundingBox();
         assert.ok(part.width > 10 && part.x > box.x && part.x + part.width < box.x + box.width, JSON.stringify([box, part]));
-        await cell.getByRole("link", { name: "estimated" }).click();
+        await cell.getByRole("link", { name: "residual" }).click();
         assert.match(page.url(), /\/pipelines\/invoices#how$/);
         assert.ok(await page.locator("#how").isVisible());
       }

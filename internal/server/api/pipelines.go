@@ -117,7 +117,7 @@ func (a *API) pipeline(r *web.Request) (web.Response, error) {
 		}
 	}
 	if snap.Round == 0 {
-		return nil, web.Unavailable("Nothing is known yet: the first round has not ended; try again in a moment")
+		return nil, web.Starting()
 	}
 	return nil, web.NotFound("There is no pipeline " + name)
 }

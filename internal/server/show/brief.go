@@ -8,7 +8,7 @@ import (
 	"dedup-dashboard/web/templates"
 )
 
-// methodWord is a source of the duplicate rate in a word.
+// methodWord is a source of the duplicate rate in a word, which is none of those of a quality: that stands beside it.
 func methodWord(m dedup.Method) string {
 	switch m {
 	case dedup.MethodLive:
@@ -17,8 +17,6 @@ func methodWord(m dedup.Method) string {
 		return "hits"
 	case dedup.MethodStoreEvents:
 		return "events"
-	case dedup.MethodResidual:
-		return "estimated"
 	default:
 		return strings.ReplaceAll(ShortName(string(m)), "_", " ")
 	}

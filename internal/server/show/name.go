@@ -29,3 +29,11 @@ func Part(s string) templates.Text { return templates.Plain(s, PartLimit) }
 
 // Within makes a name or an error from outside fit to stand in a sentence of ours, which is never cut itself.
 func Within(s string) string { return Part(s).Short }
+
+// Quoted is what a person wrote, as it was written; empty where nothing was.
+func Quoted(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "“" + Within(s) + "”"
+}

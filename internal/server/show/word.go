@@ -159,9 +159,15 @@ type Share struct {
 }
 
 // OfThem names those that are none of zero: " (1 of them acknowledged, 2 silenced)".
-func OfThem(shares []Share) string {
+func OfThem(shares []Share) string { return ofAll("", " of them", shares) }
+
+// OfThese is OfThem after counts of more than one kind, of which all that are meant are told by their number: " (of these 11: 2 acknowledged)".
+func OfThese(all int, shares []Share) string {
+	return ofAll("of these "+templates.Number(all)+": ", "", shares)
+}
+
+func ofAll(before, of string, shares []Share) string {
 	var parts []string
-	of := " of them"
 	for _, s := range shares {
 		if s.N > 0 {
 			parts = append(parts, templates.Number(s.N)+of+s.Word)
@@ -171,7 +177,7 @@ func OfThem(shares []Share) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return " (" + before + strings.Join(parts, ", ") + ")"
 }
 
 // HowOften writes a small number of times.

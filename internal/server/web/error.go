@@ -60,6 +60,12 @@ func Unavailable(message string) error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: message}
 }
 
+// Starting says that nothing is known of any pipeline, because the first round has not ended.
+func Starting() error {
+	return &Error{Status: http.StatusServiceUnavailable, Kind: dedup.Unavailable, Heading: "Starting",
+		Message: "Nothing is known yet: the first round has not ended; try again in a moment", RetryAfter: 2 * time.Second}
+}
+
 // NoMarkers says that there is nothing behind the pages of single markers.
 func NoMarkers() error {
 	return Unavailable("This dashboard was started without access to single markers")

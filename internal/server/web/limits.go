@@ -46,6 +46,14 @@ func NotConfigured(snap *dedup.Snapshot, pipeline, store string) string {
 	return ""
 }
 
+// MissingPipeline says why a snapshot has no pipeline of this name: there is none, or nothing was read yet.
+func MissingPipeline(snap *dedup.Snapshot, name string) error {
+	if snap.Round == 0 && IsPipeline(name) {
+		return Starting()
+	}
+	return NoPipeline(name)
+}
+
 // NoPipeline says that there is no pipeline of this name.
 func NoPipeline(name string) error {
 	return NotFound("There is no pipeline named " + show.ShortName(name) + ".")

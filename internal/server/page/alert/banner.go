@@ -100,7 +100,11 @@ func countFiring(view *alerts.View) firingCount {
 // attended says how many of those counted by tier nobody is needed for, and how many have the tier of before: they are among them, not
 // beside them.
 func (c firingCount) attended() string {
-	return show.OfThem([]show.Share{{N: c.acked, Word: " acknowledged"}, {N: c.silenced, Word: " silenced"}, {N: c.stale, Word: " as last judged"}})
+	shares := []show.Share{{N: c.acked, Word: " acknowledged"}, {N: c.silenced, Word: " silenced"}, {N: c.stale, Word: " as last judged"}}
+	if emergency, severe := c.tiers[dedup.Emergency], c.tiers[dedup.Severe]; emergency > 0 && severe > 0 {
+		return show.OfThese(emergency+severe, shares)
+	}
+	return show.OfThem(shares)
 }
 
 // ofOldest says of which alert the age is.

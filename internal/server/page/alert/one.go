@@ -277,7 +277,7 @@ func attention(k rule.Key, view *alerts.View, now time.Time) []web.Dated {
 	var all []web.Dated
 	add := func(kind string, at, until time.Time, by, why string) {
 		text := "by " + show.ShortName(by) + ", until " + show.Moment(until, now).Text
-		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(why)}})
+		all = append(all, web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: templates.Sentence(show.Quoted(why))}})
 	}
 	if a.Ack != nil {
 		add("acknowledged", a.Ack.At, a.Ack.Until, a.Ack.By, a.Ack.Note)
@@ -307,8 +307,8 @@ func (s pages) endedAcks(ctx context.Context, k rule.Key) []alerts.EndedAck {
 // endedAckEntries tell that somebody acknowledged an alert, and why that holds no more.
 func endedAckEntries(e alerts.EndedAck, now time.Time) []web.Dated {
 	by := show.ShortName(e.By)
-	entry := func(at time.Time, kind, text, more string) web.Dated {
-		return web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: show.Statement(more)}}
+	entry := func(at time.Time, kind, text, note string) web.Dated {
+		return web.Dated{When: at, TimelineEntry: templates.TimelineEntry{At: show.Moment(at, now), Kind: kind, Tier: dedup.TierUnknown.String(), Text: show.Statement(text), More: templates.Sentence(show.Quoted(note))}}
 	}
 	return []web.Dated{
 		entry(e.At, "acknowledged", "by "+by+", until "+show.Moment(e.Until, now).Text, e.Note),

@@ -52,7 +52,7 @@ func (s Charts) csv(r *web.Request) (web.Response, error) {
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, web.NoPipeline(r.PathValue("name"))
+		return nil, web.MissingPipeline(snap, r.PathValue("name"))
 	}
 	now := time.Now().UTC()
 	q, err := web.ParseRange(r.URL.Query(), now)

@@ -78,7 +78,7 @@ func (s pages) queuePage(r *web.Request) (queuePage, error) {
 	snap := s.deps.Snapshots.Snapshot()
 	p, ok := snap.Pipeline(name)
 	if !ok {
-		return queuePage{}, web.NoPipeline(name)
+		return queuePage{}, web.MissingPipeline(snap, name)
 	}
 	d := queuePage{
 		snap: snap, p: p, q: q, now: now, base: s.site.Base, path: letter.QueueAddress(s.site.Base, name, ""), plan: web.KeepZone(r, s.site.Base+"/dead-letters/plan"),

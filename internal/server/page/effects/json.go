@@ -37,10 +37,7 @@ type keyJSON struct {
 
 // api gives what the effect check of a pipeline found.
 func (s pages) api(r *web.Request) (web.Response, error) {
-	snap, p, err := s.of(r)
-	if err != nil && snap == nil && s.snapshots.Snapshot().Round == 0 {
-		return nil, web.Unavailable("Nothing is known yet: the first round has not ended; try again in a moment")
-	}
+	_, p, err := s.of(r)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func (s pages) of(r *web.Request) (*dedup.Snapshot, *dedup.PipelineStatus, error
 	snap := s.snapshots.Snapshot()
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, nil, web.NoPipeline(r.PathValue("name"))
+		return nil, nil, web.MissingPipeline(snap, r.PathValue("name"))
 	}
 	return snap, p, nil
 }

@@ -258,7 +258,7 @@ func (s *pages) markersPage(r *web.Request) (markersPage, error) {
 	name := r.PathValue("name")
 	p, ok := snap.Pipeline(name)
 	if !ok {
-		return markersPage{}, web.NoPipeline(name)
+		return markersPage{}, web.MissingPipeline(snap, name)
 	}
 	var q markersQuery
 	wrong := list.Read(r.URL.Query(), q.params()...)

@@ -22,9 +22,16 @@ func howView(snap *dedup.Snapshot, p show.Judged, now time.Time) templates.How {
 	shown, check := "", ""
 	st, stored := snap.Store(p.Pipeline.Store)
 	for i, e := range w.Estimates {
+		never := ""
+		if stored && !e.Rate.Known() {
+			never = st.Scheme.Refuses(e.Method)
+		}
+		if never != "" {
+			e.Rate.Better = "" // no setting helps
+		}
 		row := howRow(p, e, uses[i], now)
-		if stored && st.Scheme.Refuses(e.Method) != "" && !e.Rate.Known() {
-			row.Why = show.Statement("never in this scheme: " + st.Scheme.Refuses(e.Method))
+		if never != "" {
+			row.Why = show.Statement("never in this scheme: " + never)
 		}
 		v.Rows = append(v.Rows, row)
 		v.Reports = v.Reports || e.Method == dedup.MethodReported && !e.Rate.Known() && e.Rate.Better != "" && show.ShortWhy(p.PipelineStatus, e.Rate.Why) == e.Rate.Why

@@ -85,7 +85,7 @@ func (s pages) pipeline(r *web.Request) (web.Response, error) {
 	snap := s.deps.Jobs.WithEvents(r, s.deps.Snapshots.Snapshot())
 	p, ok := snap.Pipeline(r.PathValue("name"))
 	if !ok {
-		return nil, web.NoPipeline(r.PathValue("name"))
+		return nil, web.MissingPipeline(snap, r.PathValue("name"))
 	}
 	now := r.Now()
 	q, err := web.ParseRange(r.URL.Query(), now)

@@ -48,8 +48,10 @@ func TestTheTrackCountsWhatHappenedAndNotItsLines(t *testing.T) {
 
 func TestThePageSaysWhichSourcesNeverTellARateInAScheme(t *testing.T) {
 	estimates := make([]dedup.Estimate, 0, len(dedup.Methods()))
+	rate := dedup.Unknown(dedup.Ratio, "not told yet")
+	rate.Better = "Change a setting"
 	for _, m := range dedup.Methods() {
-		estimates = append(estimates, dedup.Estimate{Method: m, Rate: dedup.Unknown(dedup.Ratio, "not told yet")})
+		estimates = append(estimates, dedup.Estimate{Method: m, Rate: rate})
 	}
 	for name, tt := range map[string]struct {
 		scheme dedup.Scheme
@@ -66,6 +68,12 @@ func TestThePageSaysWhichSourcesNeverTellARateInAScheme(t *testing.T) {
 			if strings.HasPrefix(row.Why.Short, "Never in this scheme: ") {
 				never++
 			}
+			if strings.HasPrefix(row.Why.Short, "Never") == (row.Better.Short != "") {
+				t.Errorf("%s: %s: %q, advised: %q", name, row.Source, row.Why.Short, row.Better.Short)
+			}
+		}
+		if how.Listens == tt.alone {
+			t.Errorf("%s: the setting of Redis is shown: %v", name, how.Listens)
 		}
 		if never != tt.never || strings.Contains(how.Line, "unless its consumers report") != tt.alone {
 			t.Errorf("%s: %d sources never tell, want %d: %q", name, never, tt.never, how.Line)
