@@ -254,6 +254,7 @@ func TestStoreEventsThatComeNeedNoLines(t *testing.T) {
 			snap := knowingAll(t)
 			p := &snap.Pipelines[0]
 			p.Pipeline.Store, snap.Stores[0].Name, snap.Stores[0].Stats.Events = "parcels", "parcels", tt.events
+			snap.Stores[0].Scheme = dedup.Scheme{Kind: "redis-string", Mark: "before", OnInFlight: "nack", OnFail: "delete"}
 			for i := range p.Windows[0].Estimates {
 				f := dedup.Unknown(dedup.Ratio, "it cannot be told")
 				f.Better = "something would help"
