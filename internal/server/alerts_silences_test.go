@@ -75,6 +75,9 @@ func TestASilenceIsPreviewedMadeAndEndedByFormsAlone(t *testing.T) {
 	if form.Get("emergency") != "1" || form["label"][0] != "rule" || form["value"][1] != "orders" || form.Get("for") != "1h" {
 		t.Fatalf("the form of %s holds %v", at, form)
 	}
+	if got := s.page("operator", at).Find("select[name=for] option[value='2h']"); got.Text() != "2 hours" {
+		t.Errorf("two hours are offered as %q", got.Text())
+	}
 	if got := apart(s.page("operator", at).Find("main button")); got != "Preview" {
 		t.Errorf("before the preview there are the buttons %q", got)
 	}

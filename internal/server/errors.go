@@ -119,7 +119,11 @@ func (s *Server) errorResponse(r *web.Request, k web.Kind, err error) web.Respon
 // errorView is the page of an error.
 func (s *Server) errorView(r *web.Request, err error) templates.ErrorView {
 	d := describe(err)
-	view := templates.ErrorView{Frame: s.errorFrame(r, d.Heading), Status: d.Status, Heading: d.Heading, Message: show.EndSentence(show.Clean(d.Message, 2000))}
+	heading := d.Heading
+	if d.Status == http.StatusBadRequest && r.Method != http.MethodPost {
+		heading = "Bad address" // nothing was to be done
+	}
+	view := templates.ErrorView{Frame: s.errorFrame(r, heading), Status: d.Status, Heading: heading, Message: show.EndSentence(show.Clean(d.Message, 2000))}
 	if to := (*web.LedBack)(nil); errors.As(err, &to) {
 		view.Back, view.BackWord = to.Href, to.Word
 	} else if r.Method == http.MethodPost && r.Who.Can(viewer) {

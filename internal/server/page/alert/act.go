@@ -27,7 +27,7 @@ const (
 // spans are the durations that forms offer.
 func spans(chosen string) []templates.Choice {
 	var out []templates.Choice
-	for _, c := range [][2]string{{"30m", "30 minutes"}, {"1h", "1 hour"}, {"4h", "4 hours"}, {"24h", "24 hours"}, {"72h", "3 days"}, {"168h", "7 days"}} {
+	for _, c := range [][2]string{{"30m", "30 minutes"}, {"1h", "1 hour"}, {"2h", "2 hours"}, {"4h", "4 hours"}, {"24h", "24 hours"}, {"72h", "3 days"}, {"168h", "7 days"}} {
 		out = append(out, templates.Choice{Value: c[0], Label: c[1], Chosen: c[0] == chosen})
 	}
 	return out

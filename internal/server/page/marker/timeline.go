@@ -40,11 +40,11 @@ func (s *pages) markerEntries(r *web.Request, result marker.LookupResult, now ti
 		for _, j := range a.Found {
 			offset := web.ClockOffset(j.Sighting)
 			e := web.Dated{TimelineEntry: templates.TimelineEntry{
-				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: web.MarkerAddress(s.site.Base, a.Store, j.Key), Link: "the marker",
+				Kind: "marker", Tier: dedup.TierUnknown.String(), Text: templates.Sentence("Store " + show.Within(a.Store) + " has a marker: " + string(j.State)), Href: web.MarkerAddress(s.site.Base, a.Store, j.Key), Link: "Open the marker",
 			}}
 			if !j.Since.IsZero() {
 				e.When = j.Since.Add(-offset)
-				e.Text = templates.Sentence("Store " + show.Within(a.Store) + ": the marker is " + string(j.State) + " since then")
+				e.Text = templates.Sentence("Store " + show.Within(a.Store) + ": the marker has been " + string(j.State) + " since then")
 			}
 			e.At = show.Moment(e.When, now)
 			all = append(all, e)
