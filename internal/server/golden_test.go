@@ -328,12 +328,13 @@ func (w *walk) walkLists() {
 
 // walkMeasurements measures a pipeline to its end.
 func (w *walk) walkMeasurements() {
-	w.bench.result = hostileResult()
+	w.bench.result, w.bench.slow = hostileResult(), make(chan struct{})
 	w.bench.live = &dedup.Calibration{Method: dedup.MethodLive, Low: 0.028, Value: 0.0301, High: 0.032, Off: 0.0007, Held: true}
 	id := w.api("measure", "POST", "pipelines/orders/measurements", `{"seconds": 60}`, "id")
 	synctest.Wait()
 	w.page("measurement-running", "/measurements/"+id)
 	w.api("measurement-stop", "POST", "measurements/"+id+"/stop", "", "")
+	close(w.bench.slow)
 	synctest.Wait()
 	w.page("measurement", "/measurements/"+id)
 	w.api("measurement", "GET", "measurements/"+id, "", "")

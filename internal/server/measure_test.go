@@ -27,6 +27,8 @@ type bench struct {
 	live   *dedup.Calibration
 	began  bool
 	end    chan string
+	// slow keeps what was stopped from ending until it is closed; nil where it ends at once.
+	slow chan struct{}
 }
 
 func newBench(t testing.TB, deps measuring.Deps) *bench {
@@ -57,6 +59,9 @@ func (b *bench) Measure(ctx context.Context, _ dedup.Pipeline, m *dedup.Measurem
 	}
 	select {
 	case <-ctx.Done():
+		if b.slow != nil {
+			<-b.slow
+		}
 	case m.Why = <-b.end:
 	}
 	m.Result, m.Live = b.result, b.live
