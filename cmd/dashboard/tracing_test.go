@@ -108,7 +108,7 @@ func TestTracingEndsWithTheProcessThatBeganIt(t *testing.T) {
 		if wasOn {
 			seen++
 		}
-		if off > 5*time.Second && !some || off > 30*time.Second || some && cleared.Off.IsZero() || i == 0 && (!some || !wasOn) {
+		if off > 5*time.Second && !some || off > 30*time.Second || some && cleared.Off.IsZero() || i == 0 && !some { // the guard may have been quicker than our look
 			t.Errorf("moment %s: tracing was on for %s more; told: %t, %+v", moment, off, some, cleared)
 		}
 		t.Logf("killed after %s: tracing was on: %t, off after %s; told at the next start: %t", moment, wasOn, off.Round(time.Millisecond), some)
