@@ -18,7 +18,7 @@ type Problem struct {
 	Line int
 	// Path leads to the value: pipelines[2].store.
 	Path string
-	// Text says what is wrong and how to mend it.
+	// Text says what is wrong and how to fix it.
 	Text string
 }
 

@@ -62,7 +62,7 @@ func (s Scheme) refusesEvents() string {
 	case s.Lock:
 		return "a lock keeps no marker of what is done, so its events do not tell of duplicates"
 	case s.HasStore() && !s.Notifies():
-		return "only Redis keys give store events"
+		return "only Redis strings give store events"
 	case s.OnInFlight == "wait":
 		return "consumers of this scheme wait for work in flight and ask again, so that calls are no deliveries"
 	case s.Mark != "before":
@@ -76,7 +76,7 @@ func (s Scheme) refusesEvents() string {
 // refusesSettled says why what the store settled cannot be told as it happens.
 func (s Scheme) refusesSettled() string {
 	if s.HasStore() && !s.Notifies() {
-		return "only Redis keys tell of each completion as it happens"
+		return "only Redis strings tell of each completion as it happens"
 	}
 	if s.Mark == "before" && slices.Contains(s.States, Failed) {
 		return "consumers of this scheme write failed markers, which the events do not tell from completions"

@@ -32,7 +32,7 @@ func (db *DB) run() {
 		case <-tick.C:
 			db.maintain()
 		case <-db.broken:
-			if !db.mend() {
+			if !db.reopen() {
 				return
 			}
 		}
@@ -143,8 +143,8 @@ func (db *DB) wound(err error) {
 	}
 }
 
-// mend opens the history again after a failed write, once the disk has room. It stays readable until then.
-func (db *DB) mend() bool {
+// reopen opens the history again after a failed write, once the disk has room. It stays readable until then.
+func (db *DB) reopen() bool {
 	for {
 		if !db.rest(retryFirst) {
 			return false

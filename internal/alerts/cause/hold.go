@@ -10,7 +10,7 @@ import (
 // heldFor is how long a cause is kept that figures showed, and neither show nor exclude any more.
 const heldFor = 5 * time.Minute
 
-// vague reports whether a cause names nothing that anybody could mend.
+// vague reports whether a cause names nothing that anybody could fix.
 func (k Kind) vague() bool {
 	switch k {
 	case "", Unexplained, Redeliveries, Loop, Outage:

@@ -39,7 +39,7 @@ func (r Route) takes(labels map[string]string, tier dedup.Tier) bool {
 }
 
 // Validate returns all problems joined; each message begins with the key that is at fault, of those that belong to alerts, and says how to
-// mend it.
+// fix it.
 func (c Config) Validate() error {
 	var problems []error
 	fault := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

@@ -67,7 +67,7 @@ type problems []error
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
 
-// Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it. None repeats a secret.
+// Validate returns all problems joined; each message begins with the key that is at fault and says how to fix it. None repeats a secret.
 func (c Config) Validate() error {
 	var p problems
 	if c.Name == "" {

@@ -276,7 +276,7 @@ func code(err error) int {
 	return 0
 }
 
-// explain words a failure that is one of all recipients. 5xx is for good, and so is what only the configuration can mend.
+// explain words a failure that is one of all recipients. 5xx is for good, and so is what only the configuration can fix.
 func (e *email) explain(ctx context.Context, err error) error {
 	server, c := e.address(), code(err)
 	switch {

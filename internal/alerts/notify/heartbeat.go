@@ -25,7 +25,7 @@ type HeartbeatConfig struct {
 // On reports whether there is a heartbeat.
 func (c HeartbeatConfig) On() bool { return given(c.URL) }
 
-// Validate returns all problems joined; each message begins with the key that is at fault and says how to mend it. None repeats a secret.
+// Validate returns all problems joined; each message begins with the key that is at fault and says how to fix it. None repeats a secret.
 func (c HeartbeatConfig) Validate() error {
 	if !c.On() && c.Timeout == 0 && c.CAFile == "" && !given(c.Proxy) {
 		return nil

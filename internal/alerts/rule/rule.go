@@ -160,7 +160,7 @@ type Error struct {
 	// Rule and Match tell which rule it is, and which of its variants.
 	Rule  string
 	Match map[string]string
-	// Err begins with the field that is at fault, and says how to mend it.
+	// Err begins with the field that is at fault, and says how to fix it.
 	Err error
 }
 

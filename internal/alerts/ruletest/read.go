@@ -19,7 +19,7 @@ type Problem struct {
 	File string
 	// Line is 0 when the problem has no place in the file.
 	Line int
-	// Text says what is wrong and how to mend it.
+	// Text says what is wrong and how to fix it.
 	Text string
 }
 

@@ -77,7 +77,7 @@ var wordForm = regexp.MustCompile(`^(?:(_|stale|error)|([-+]?` + numberForm + `)
 
 const numberForm = `(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]{1,3})?(?:%|ms|s|m|h|d)?`
 
-// parseValues reads the notation. Its error names the word that is wrong, and says how to mend it.
+// parseValues reads the notation. Its error names the word that is wrong, and says how to fix it.
 func parseValues(text string) (values, error) {
 	var all values
 	steps := 0

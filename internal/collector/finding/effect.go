@@ -71,13 +71,13 @@ func EffectCheckFails(e *dedup.EffectCheck, now time.Time) []dedup.Finding {
 	if !e.At.IsZero() {
 		evidence = "it last succeeded at " + text.Clock(e.At, now)
 	}
-	why, mend, found := strings.Cut(text.Plain(e.Err, 400), ": ")
+	why, remedy, found := strings.Cut(text.Plain(e.Err, 400), ": ")
 	if !found {
-		mend = "see the effect check of the pipeline's configuration"
+		remedy = "see the effect check of the pipeline's configuration"
 	}
 	return []dedup.Finding{{
 		Kind: "effect_check_failing", Tier: dedup.Warning,
 		Text:     "The effect check fails, so that work that is done twice does not show: " + why,
-		Evidence: evidence, Remedy: mend,
+		Evidence: evidence, Remedy: remedy,
 	}}
 }

@@ -25,7 +25,7 @@ const (
 // Narrow reports whether a rate is as narrow as what is measured, so that nothing is to be gained by an older end.
 func Narrow(f dedup.Figure) bool { return f.Known() && f.Width() <= MeasuredWidest }
 
-// Fresher reports whether a rate with a newer end is to be shown in place of one of the same source with a quieter one: it is not much wider, or of
+// Fresher reports whether a rate with a newer end is to be shown in place of a narrower one with an older end: it is not much wider, or of
 // too few messages for a tier, and of no lesser quality.
 func Fresher(fresh, quiet dedup.Figure) bool {
 	width := fresh.High - fresh.Low

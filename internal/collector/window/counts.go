@@ -109,7 +109,7 @@ func (c counts) events() rate.EventsResult {
 	case store == nil || c.view.StoreDown != "":
 		return refuse(c.view.StoreDown, "")
 	case !s.Notifies():
-		return refuse("only Redis keys give store events", "")
+		return refuse("only Redis strings give store events", "")
 	case e == nil && s.Refuses(dedup.MethodStoreEvents) != "": // nobody is told to switch on what would never tell a rate
 		return refuse(s.Refuses(dedup.MethodStoreEvents), "")
 	case e == nil:

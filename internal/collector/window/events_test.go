@@ -18,7 +18,7 @@ func TestEachRefusalOfStoreEventsIsShown(t *testing.T) {
 	}{
 		"events are off":          {nil, "redis-string", "store events are off"},
 		"events that do not come": {&dedup.StoreEvents{Why: "no event came although SETNX was called"}, "redis-string", "store events do not come; no event came although SETNX was called"},
-		"a table":                 {nil, "sql-table", "only Redis keys give store events"},
+		"a table":                 {nil, "sql-table", "only Redis strings give store events"},
 		"events that just began":  {&dedup.StoreEvents{Listening: true, At: time.Now(), Epoch: 1, Command: "SETNX"}, "redis-string", "read only once"},
 	}
 	for name, tt := range tests {

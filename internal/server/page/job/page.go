@@ -227,8 +227,8 @@ func askedText(a *jobs.Aftermath, j jobs.Job) string {
 
 func jobNotes(j jobs.Job) []templates.Problem {
 	var notes []templates.Problem
-	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, show.Problem(tier, text, mend))
+	say := func(tier dedup.Tier, text, remedy string) {
+		notes = append(notes, show.Problem(tier, text, remedy))
 	}
 	if j.Resumed > 0 {
 		say(dedup.Warning, "It went on after an interruption "+show.HowOften(j.Resumed)+", and none can have lost a message. Each may have made up to 256 copies; "+

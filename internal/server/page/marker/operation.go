@@ -150,8 +150,8 @@ func (s *pages) operationFacts(o marker.Operation, now time.Time) []templates.Fa
 
 func operationNotes(o marker.Operation) []templates.Problem {
 	var notes []templates.Problem
-	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, show.Problem(tier, text, mend))
+	say := func(tier dedup.Tier, text, remedy string) {
+		notes = append(notes, show.Problem(tier, text, remedy))
 	}
 	if !o.Ended.IsZero() && len(o.Outcomes) > 0 && untouched(resultCounts(o)) == len(o.Plan.Items) {
 		say(dedup.TierUnknown, "Nothing was changed: "+show.Plural(len(o.Plan.Items), "the marker was", "the markers were")+" not there any more as reviewed.", "")

@@ -233,8 +233,8 @@ func filterText(f marker.MarkerFilter) string {
 
 func planNotes(p marker.Plan, now time.Time) []templates.Problem {
 	var notes []templates.Problem
-	say := func(tier dedup.Tier, text, mend string) {
-		notes = append(notes, show.Problem(tier, text, mend))
+	say := func(tier dedup.Tier, text, remedy string) {
+		notes = append(notes, show.Problem(tier, text, remedy))
 	}
 	if p.Truncated > 0 {
 		say(dedup.Warning, templates.Number(p.Truncated)+" more match than one plan takes.", "Carry this one out, then make another for the rest.")

@@ -121,12 +121,12 @@ func (m markersPage) notes() []templates.Problem {
 		return append(notes, show.Problem(dedup.TierUnknown, text, ""))
 	}
 	if show.IsLost(m.st.Health) {
-		mend := "It has not answered since the start."
+		remedy := "It has not answered since the start."
 		if pass := m.st.Stats.Pass; pass != nil {
-			mend = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
+			remedy = "What follows is from the last complete pass, which ended " + show.Ago(pass.Ended, m.now) + ". Live lists and actions wait until it answers."
 		}
 		notes = append(notes, show.Problem(dedup.Severe, show.WholeSentence("store "+m.st.Name+" cannot be read: "+show.Within(m.st.Health.Err)),
-			mend))
+			remedy))
 	}
 	if m.st.Scheme.Blind != "" {
 		notes = append(notes, show.Problem(dedup.Warning, "“0 stuck” proves nothing here: "+show.EndSentence(m.st.Scheme.Blind), ""))
@@ -145,8 +145,8 @@ func (m markersPage) meaning() *templates.Problem {
 	if m.st == nil || m.total(m.q.state) == 0 {
 		return nil
 	}
-	say := func(tier dedup.Tier, text, mend string) *templates.Problem {
-		return new(show.Problem(tier, text, mend))
+	say := func(tier dedup.Tier, text, remedy string) *templates.Problem {
+		return new(show.Problem(tier, text, remedy))
 	}
 	switch {
 	case m.q.state == marker.GaveUpList:

@@ -193,10 +193,10 @@ func queueNames(state string, queues []dedup.QueueRef) []string {
 	return []string{text + "."}
 }
 
-func troubles(texts []string, tier, mend string) []templates.Problem {
+func troubles(texts []string, tier, remedy string) []templates.Problem {
 	var out []templates.Problem
 	for _, t := range texts {
-		out = append(out, templates.Problem{Tier: tier, Text: templates.Sentence(t), Remedy: templates.Sentence(mend)})
+		out = append(out, templates.Problem{Tier: tier, Text: templates.Sentence(t), Remedy: templates.Sentence(remedy)})
 	}
 	return out
 }
