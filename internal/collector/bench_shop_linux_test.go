@@ -21,11 +21,11 @@ func BenchmarkRoundOfTheShop(b *testing.B) {
 	for _, behind := range []time.Duration{20 * time.Minute, 24 * time.Hour} {
 		b.Run(behind.String(), func(b *testing.B) {
 			s := newBusyShop(b, time.Now().Add(-25*time.Hour))
-			absorb := func(now time.Time) { s.collector.absorb(now) }
+			observe := func(now time.Time) { s.collector.observe(now) }
 			round := func(now time.Time) { s.collector.round(b.Context(), now) }
 			// Older readings are thinned out anyway.
-			s.advance(behind-sample.EachFor, 9*shopInterval, absorb)
-			s.advance(min(behind, sample.EachFor)-shopRecall-time.Minute, shopInterval, absorb)
+			s.advance(behind-sample.EachFor, 9*shopInterval, observe)
+			s.advance(min(behind, sample.EachFor)-shopRecall-time.Minute, shopInterval, observe)
 			s.advance(shopRecall+time.Minute, shopInterval, round)
 			b.ReportAllocs()
 			used := time.Duration(0)

@@ -21,7 +21,7 @@ import (
 type brokerWatch struct {
 	read *source.BrokerReader
 
-	absorbed uint64
+	observed uint64
 	indexed  [2]uint64
 	queues   map[dedup.QueueRef]*dedup.Queue
 	// complete: the newest list of queues hides none. born is when a queue was first listed, of those that the complete
@@ -49,27 +49,27 @@ type brokerWatch struct {
 	shared deadletter.Sharing
 }
 
-// absorb takes a new sample, if there is one, and reports whether there was.
-func (b *brokerWatch) absorb() (*source.BrokerReading, bool) {
+// observe takes a new sample, if there is one, and reports whether there was.
+func (b *brokerWatch) observe() (*source.BrokerReading, bool) {
 	sample, count := b.read.Sample.Get()
 	if count == 0 {
 		return nil, false
 	}
-	fresh := count != b.absorbed
+	fresh := count != b.observed
 	if fresh {
-		b.absorbed = count
+		b.observed = count
 		b.moved = b.node != "" && b.node != sample.Info.Node
 		b.node = sample.Info.Node
 		anew := b.countClosures(&sample.BrokerSample)
 		for _, list := range b.read.ChannelLists() {
 			if !anew || list.At.After(sample.At) {
-				b.owners.Absorb(list)
+				b.owners.Observe(list)
 			}
 		}
 		b.noteAlarms(&sample.BrokerSample)
-		b.deaths.Absorb(&sample.BrokerSample)
+		b.deaths.Observe(&sample.BrokerSample)
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
-		b.loss.Absorb(&sample.BrokerSample, sample.Counting(), b.moved)
+		b.loss.Observe(&sample.BrokerSample, sample.Counting(), b.moved)
 	}
 	b.reindex(&sample.BrokerSample, count)
 	return &sample, fresh

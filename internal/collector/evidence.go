@@ -29,14 +29,14 @@ func (w *storeWatch) findQueues() {
 	}
 }
 
-// absorb takes the newest sample and topology of the broker.
-func (s storeQueues) absorb(now time.Time) {
+// observe takes the newest sample and topology of the broker.
+func (s storeQueues) observe(now time.Time) {
 	b := s.broker
 	read, count := b.read.Sample.Get()
 	if count == 0 {
 		return
 	}
-	s.told.Absorb(evidence.Reading{Count: count, Queues: b.queues, At: read.At, Took: read.Took, Counting: read.Counting(),
+	s.told.Observe(evidence.Reading{Count: count, Queues: b.queues, At: read.At, Took: read.Took, Counting: read.Counting(),
 		Alone: !b.read.Totals.Status(now).OK && !read.Late()}, &b.links)
 }
 

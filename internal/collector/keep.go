@@ -39,7 +39,7 @@ func (p *pipeline) measureDepths(f *sample.Frame, s *source.BrokerReading) {
 	b := p.broker
 	depths := sample.DepthsOf(s.Depths, s.At, slices.Concat(p.refs, p.dead.Refs()), b.queues)
 	f.Measure(p.refs, b.queues, b.complete, depths)
-	p.dead.Absorb(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	p.dead.Observe(f, deadletter.Reading{Broker: b.listed(), At: s.At, Depths: depths, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 }
 
 // keepBroker adds what is stored of the pipeline's queues.

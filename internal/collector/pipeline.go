@@ -52,8 +52,8 @@ func newPipeline(p dedup.Pipeline, b *counter.Book) *pipeline {
 
 // absorbReported takes one reading of the reported counters.
 func (p *pipeline) absorbReported(r dedup.Reported, at time.Time) {
-	p.counted.Exports.Absorb(r.Exports)
-	acked, dropped := p.reported.absorb(r, at)
+	p.counted.Exports.Observe(r.Exports)
+	acked, dropped := p.reported.observe(r, at)
 	p.acked(acked, at)
 	if dropped {
 		p.events.AddSpaced(at, "counter_reset", "The counters that consumers report were reset")
@@ -71,7 +71,7 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	b, f := p.broker, sample.Frame{Began: s.At, Ended: s.At.Add(s.Took)}
-	dropped, acked := p.counts.Absorb(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	dropped, acked := p.counts.Observe(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	p.acked(acked, s.At)
 	p.consumers.Note(int64(f.Consumers), f.ConsumersKnown, s.At)
 	if !s.Late() {

@@ -40,8 +40,8 @@ func newReported(b *counter.Book, pipeline string) reported {
 	return r
 }
 
-// absorb takes one reading, and reports whether messages were acked since the one before, and whether counts were dropped.
-func (r *reported) absorb(x dedup.Reported, at time.Time) (acked, dropped bool) {
+// observe takes one reading, and reports whether messages were acked since the one before, and whether counts were dropped.
+func (r *reported) observe(x dedup.Reported, at time.Time) (acked, dropped bool) {
 	r.present = r.present || x.Present
 	r.bad, r.at = x.Bad, x.At
 	for outcome, raw := range r.raw {

@@ -42,7 +42,7 @@ func (c *Collector) round(ctx context.Context, now time.Time) {
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	c.number++
-	c.absorb(now)
+	c.observe(now)
 	stored := counter.Batch{}
 	c.resume(ctx, now) // before anything is collected: a counter that did not go on yet would fall
 	c.collect(stored, now)
@@ -104,16 +104,16 @@ func (c *Collector) resume(ctx context.Context, now time.Time) {
 	}
 }
 
-// absorb takes every reading that came since the last round into the counters, and notes the sources that turned.
-func (c *Collector) absorb(now time.Time) {
+// observe takes every reading that came since the last round into the counters, and notes the sources that turned.
+func (c *Collector) observe(now time.Time) {
 	c.noteTurns(now)
 	for _, w := range c.stores {
-		w.absorb(now)
+		w.observe(now)
 	}
 	fresh := make(map[*brokerWatch]*source.BrokerReading)
 	for _, b := range c.brokers {
 		before := b.indexed
-		sample, isNew := b.absorb()
+		sample, isNew := b.observe()
 		if b.indexed != before && b.index != nil {
 			c.rediscover(b, sample, now)
 		}
@@ -123,7 +123,7 @@ func (c *Collector) absorb(now time.Time) {
 	}
 	for _, w := range c.stores {
 		for _, queues := range w.queues {
-			queues.absorb(now)
+			queues.observe(now)
 		}
 	}
 	for _, p := range c.pipelines {
@@ -140,8 +140,8 @@ func (c *Collector) absorb(now time.Time) {
 		if p.report == nil {
 			continue
 		}
-		if r, count := p.report.readings.Get(); count != p.report.absorbed {
-			p.report.absorbed = count
+		if r, count := p.report.readings.Get(); count != p.report.observed {
+			p.report.observed = count
 			p.absorbReported(r, now)
 		}
 		p.counted.SettleExports(now, p.scheme())

@@ -27,7 +27,7 @@ type view struct {
 	stats  dedup.StoreStats
 }
 
-// A maker makes the snapshot of a round out of what was absorbed and stored.
+// A maker makes the snapshot of a round out of what was observed and stored.
 type maker struct {
 	windows      []time.Duration
 	past         *counter.Past
@@ -97,7 +97,7 @@ func (m *maker) status(p *pipeline, now time.Time) dedup.PipelineStatus {
 	st.SharingUnknown = p.broker.index == nil
 	st.Baseline = m.acknowledged.Of(p.Name, st.DeadLetters, records.Shared{Known: p.broker.index != nil, Queues: p.dead.Shared(p.broker.shared)})
 	st.Findings = append(m.findings(p, v, st.Windows), p.dead.Waiting(&st, p.broker.listed(), now)...)
-	missingWay(&st)
+	hideLostWhereDropped(&st)
 	p.effects.Show(&st, now)
 	st.Events = p.allEvents(m.marks.Of(p.Name))
 	for _, s := range p.sources() {
@@ -160,8 +160,8 @@ func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	st.Gauges = p.gauges()
 }
 
-// missingWay makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.
-func missingWay(st *dedup.PipelineStatus) {
+// hideLostWhereDropped makes the lost messages unknown where none was seen and dead letters are dropped, which nothing counts per queue.
+func hideLostWhereDropped(st *dedup.PipelineStatus) {
 	if !slices.ContainsFunc(st.Findings, func(f dedup.Finding) bool { return f.Drops }) {
 		return
 	}

@@ -33,7 +33,7 @@ type storeWatch struct {
 	stats source.Reading[dedup.StoreStats]
 
 	// The rest belongs to the round.
-	absorbed uint64
+	observed uint64
 	// told is what the store told over time.
 	told window.Store
 	// setsExpiry: a pass has seen processing markers that expire.
@@ -78,13 +78,13 @@ type stirrer interface {
 	Stirred() <-chan struct{}
 }
 
-// absorb takes new statistics, if there are any.
-func (w *storeWatch) absorb(now time.Time) {
+// observe takes new statistics, if there are any.
+func (w *storeWatch) observe(now time.Time) {
 	stats, count := w.stats.Get()
-	if count == w.absorbed {
+	if count == w.observed {
 		return
 	}
-	w.absorbed = count
+	w.observed = count
 	if w.told.First.IsZero() {
 		w.told.First = now
 	}
@@ -206,7 +206,7 @@ func (w *storeWatch) keep(into counter.Batch) {
 type reportWatch struct {
 	src      *source.Source
 	readings source.Reading[dedup.Reported]
-	absorbed uint64
+	observed uint64
 }
 
 func newReportWatch(r Reporter, pipeline string, cfg Config, turned func()) *reportWatch {

@@ -157,7 +157,7 @@ func (w *jsonMasker) object(depth int, in []string) bool {
 			continue
 		}
 		begin := w.at
-		if w.body[begin] == '"' && w.address(j, in) {
+		if w.body[begin] == '"' && w.copyAddress(j, in) {
 			continue
 		}
 		w.skip()
@@ -261,8 +261,8 @@ func (w *jsonMasker) text(in []string) {
 	}
 }
 
-// address copies the address of a queue under a name that is hidden elsewhere, and reports whether it is one.
-func (w *jsonMasker) address(j judgement, in []string) bool {
+// copyAddress copies the address of a queue under a name that is hidden elsewhere, and reports whether it is one.
+func (w *jsonMasker) copyAddress(j judgement, in []string) bool {
 	begin := w.at
 	raw, escaped := w.raw()
 	text := string(raw)

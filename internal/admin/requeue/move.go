@@ -16,7 +16,7 @@ func (p *pass) move(ctx context.Context) {
 	defer tick.Stop()
 	for !p.finished() {
 		select {
-		case it, more := <-p.ready():
+		case it, more := <-p.nextItem():
 			p.handle(ctx, it, more)
 		case answer := <-p.answers:
 			p.settle(answer)
@@ -38,8 +38,8 @@ func (p *pass) finished() bool {
 	return p.phase == over || p.phase > taking && len(p.flying) == 0
 }
 
-// ready is where the next message comes from: nowhere while the broker reads nothing, and when no more are wanted.
-func (p *pass) ready() <-chan item {
+// nextItem is where the next message comes from: nowhere while the broker reads nothing, and when no more are wanted.
+func (p *pass) nextItem() <-chan item {
 	if p.phase != taking || p.sink.Blocked() != "" {
 		return nil
 	}

@@ -52,8 +52,8 @@ func NewTimeouts(b *counter.Book, broker string) Timeouts {
 	}
 }
 
-// absorb takes a sample. Counts go on over a gap: what was heard was heard.
-func (t *Timeouts) absorb(s *dedup.BrokerSample) (gained int64) {
+// observe takes a sample. Counts go on over a gap: what was heard was heard.
+func (t *Timeouts) observe(s *dedup.BrokerSample) (gained int64) {
 	t.asked, t.gained = s.Log != nil, nil
 	if !t.asked {
 		return 0
@@ -125,7 +125,7 @@ func (t *Timeouts) Store(into counter.Batch) {
 // Note takes a sample, and tells of timeouts whose queue the log does not name.
 func (t *Timeouts) Note(s *dedup.BrokerSample, events *event.Log) {
 	was := t.unnamed.Total
-	t.absorb(s)
+	t.observe(s)
 	if n := int64(t.unnamed.Total - was); n > 0 {
 		events.AddCounted(s.At, kindTimeout, n, fmt.Sprintf("Broker %s: %s held a delivery for longer than consumer_timeout; its log does not name the queue", text.Name(t.broker), text.Counted(n, "consumer")))
 	}

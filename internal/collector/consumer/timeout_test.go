@@ -22,7 +22,7 @@ func TestOnlyNodesThatWereHeardAreKnownToPublishTheirLog(t *testing.T) {
 		{"all that run", map[string]bool{"a": true, "b": true, "c": true}, ""},
 	} {
 		a := NewTimeouts(counter.NewBook(), "main")
-		a.absorb(&dedup.BrokerSample{At: time.Unix(1_800_000_000, 0), State: dedup.BrokerState{Nodes: nodes}, Log: &dedup.BrokerLog{Listening: true, Epoch: 1, Heard: tt.heard}})
+		a.observe(&dedup.BrokerSample{At: time.Unix(1_800_000_000, 0), State: dedup.BrokerState{Nodes: nodes}, Log: &dedup.BrokerLog{Listening: true, Epoch: 1, Heard: tt.heard}})
 		if (a.silent == "") != (tt.want == "") || !strings.Contains(a.silent, tt.want) {
 			t.Errorf("%s: %q", tt.name, a.silent)
 		}
@@ -35,7 +35,7 @@ func TestWhatTheLogToldIsCountedOnceAcrossGaps(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	read := func(l *dedup.BrokerLog) int64 {
 		at = at.Add(15 * time.Second)
-		return a.absorb(&dedup.BrokerSample{At: at, Log: l})
+		return a.observe(&dedup.BrokerSample{At: at, Log: l})
 	}
 	heard := func(epoch, named, unnamed int64) *dedup.BrokerLog {
 		return &dedup.BrokerLog{Listening: true, Epoch: epoch, Since: at, Named: map[dedup.QueueRef]int64{orders: named}, Unnamed: unnamed}

@@ -35,8 +35,8 @@ func NewDeaths(b *counter.Book, broker string) Deaths {
 	return d
 }
 
-// Absorb takes a sample. A node that could not be read keeps its counters: what it counted meanwhile comes with its next answer.
-func (d *Deaths) Absorb(s *dedup.BrokerSample) {
+// Observe takes a sample. A node that could not be read keeps its counters: what it counted meanwhile comes with its next answer.
+func (d *Deaths) Observe(s *dedup.BrokerSample) {
 	d.asked, d.missing = len(s.Deaths) > 0, ""
 	for _, n := range s.Deaths {
 		if n.Err != "" {

@@ -28,13 +28,13 @@ type Reading struct {
 	Counting, Later bool
 }
 
-// Absorb takes a reading, and notes in its frame what the dead-letter queues hold, what went in and out of them otherwise than by
+// Observe takes a reading, and notes in its frame what the dead-letter queues hold, what went in and out of them otherwise than by
 // dead-lettering, and whether a balance can be struck. It counts what arrived.
-func (w *Watch) Absorb(f *sample.Frame, r Reading) {
+func (w *Watch) Observe(f *sample.Frame, r Reading) {
 	whole := len(w.Targets) > 0 && r.Counting
 	f.Dead, f.DeadSettled, f.DeadPublished = 0, 0, 0
 	for _, t := range w.Targets {
-		d, q := w.queue(t.QueueRef), r.Queues[t.QueueRef]
+		d, q := w.watched(t.QueueRef), r.Queues[t.QueueRef]
 		there := r.Depths.Of(q)
 		if there != nil && there.Messages != nil && r.Counting && d.count(q, r) {
 			w.gaps++
@@ -80,7 +80,8 @@ func (w *Watch) count(t topology.Target, arrived float64, s Sharing) {
 	}
 }
 
-func (w *Watch) queue(ref dedup.QueueRef) *queue {
+// watched is what is known of a queue, from now on too.
+func (w *Watch) watched(ref dedup.QueueRef) *queue {
 	if w.queues == nil {
 		w.queues = make(map[dedup.QueueRef]*queue)
 	}

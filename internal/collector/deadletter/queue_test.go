@@ -44,7 +44,7 @@ func TestWhatArrivesInASharedQueueIsCountedOnce(t *testing.T) {
 	}
 	for i, n := range []int64{4, 7, 9} {
 		for _, w := range []*Watch{a, other} {
-			w.Absorb(&sample.Frame{Whole: true}, Reading{Broker: Broker{Queues: holding(2*n, n), Complete: true, Shared: sharing}, At: now.Add(time.Duration(i) * time.Minute), Counting: true})
+			w.Observe(&sample.Frame{Whole: true}, Reading{Broker: Broker{Queues: holding(2*n, n), Complete: true, Shared: sharing}, At: now.Add(time.Duration(i) * time.Minute), Counting: true})
 		}
 	}
 	if own, shared, none := a.arrived.Total, sharing.Of(common).arrived.Total, other.arrived.Total; own != 10 || shared != 5 || none != 0 {
@@ -68,7 +68,7 @@ func TestABalanceIsStruckWhereDeadLettersAreKeptAndKnown(t *testing.T) {
 		w := following("orders", counter.NewBook(), orders)
 		w.keeps = tt.keeps
 		f := sample.Frame{Whole: true}
-		w.Absorb(&f, Reading{Broker: Broker{Queues: holding(tt.own, 0)}, At: now, Counting: tt.counting})
+		w.Observe(&f, Reading{Broker: Broker{Queues: holding(tt.own, 0)}, At: now, Counting: tt.counting})
 		if f.Whole != tt.whole || f.Presumed != tt.presumed || f.Dead != float64(max(tt.own, 0)) {
 			t.Errorf("%s: whole %v, presumed %v, %v dead letters", name, f.Whole, f.Presumed, f.Dead)
 		}
@@ -81,7 +81,7 @@ func TestAQueueThatWasDeletedIsAGapAndItsSumsGoOn(t *testing.T) {
 		if q := queues[orders]; q != nil {
 			q.Counters.Ack = &acks
 		}
-		w.Absorb(&f, Reading{Broker: Broker{Queues: queues, Complete: true}, At: now, Counting: true})
+		w.Observe(&f, Reading{Broker: Broker{Queues: queues, Complete: true}, At: now, Counting: true})
 		return f
 	}
 	read(holding(3, 0), 0)

@@ -70,8 +70,8 @@ func (s *Queues) OutUntil(at time.Time) []dedup.OutReading {
 	return s.calms.OutUntil(at)
 }
 
-// Absorb takes the newest sample, and what the newest topology tells of the connections.
-func (s *Queues) Absorb(r Reading, links *sample.Links) {
+// Observe takes the newest sample, and what the newest topology tells of the connections.
+func (s *Queues) Observe(r Reading, links *sample.Links) {
 	fresh := r.Count != s.sampled
 	s.sampled = r.Count
 	dead := s.deadLetterQueues()

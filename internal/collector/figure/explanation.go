@@ -38,8 +38,8 @@ type Explanation struct {
 	Meter              sample.LossReadings
 }
 
-// inserts fills in what the rows of a table tell and nobody reports.
-func (x Explanation) inserts(out *dedup.WindowFigures) {
+// fromRows fills in what the rows of a table tell and nobody reports.
+func (x Explanation) fromRows(out *dedup.WindowFigures) {
 	if x.Gap.Swallowed.Known() && !x.Reported.InFlight.Known() {
 		out.Swallowed = x.Gap.Swallowed
 	}
@@ -146,7 +146,7 @@ func (x Explanation) Fill(out *dedup.WindowFigures) {
 	x.origins(out)
 	out.Looping, out.Swallowed = x.Looping(out), x.Swallowed(out)
 	out.DoubleEffects, out.Lost = x.doubleEffects(out), x.lost(out)
-	x.inserts(out)
+	x.fromRows(out)
 	x.counts(out)
 	x.fitSplit(out)
 }

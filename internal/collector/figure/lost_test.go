@@ -13,7 +13,7 @@ import (
 func TestTheIDGapSeesNoDroppedDeadLetters(t *testing.T) {
 	out := dedup.WindowFigures{Window: time.Hour}
 	x := Explanation{Gap: rate.IDGapResult{Lost: dedup.Figure{Unit: dedup.Count, Quality: dedup.Measured, N: 400}}}
-	x.inserts(&out)
+	x.fromRows(&out)
 	if !out.Lost.Known() || !out.Lost.AtLeast || !strings.Contains(out.Lost.Why, "at least: messages dropped") {
 		t.Fatalf("%+v", out.Lost)
 	}

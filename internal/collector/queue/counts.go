@@ -66,9 +66,9 @@ func (q *counters) awaitBirth() {
 	}
 }
 
-// Absorb takes a reading, and notes in its frame what was counted by then. It reports whether events may have been dropped, and whether
+// Observe takes a reading, and notes in its frame what was counted by then. It reports whether events may have been dropped, and whether
 // messages were acked since the reading before.
-func (c *Counts) Absorb(f *sample.Frame, r Reading) (dropped, acked bool) {
+func (c *Counts) Observe(f *sample.Frame, r Reading) (dropped, acked bool) {
 	f.Unpublished, f.EnteredKnown, f.Unentered = r.Counting, r.Counting, r.Counting
 	f.Consumers, f.ConsumersKnown = 0, true
 	before, unborn := c.Acks.Total+c.AutoAcks.Total, 0

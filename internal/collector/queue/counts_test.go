@@ -61,7 +61,7 @@ func TestWhatABrokerCountsIsCountedOnAcrossGaps(t *testing.T) {
 		var acked bool
 		for i, l := range tt.lists {
 			f = sample.Frame{}
-			_, acked = c.Absorb(&f, l.reading(i))
+			_, acked = c.Observe(&f, l.reading(i))
 		}
 		if f.Acks != tt.acks || f.Gaps != tt.gaps || acked != tt.acked || f.Unpublished != tt.unpublished || f.Unborn != tt.unborn {
 			t.Errorf("%s: %v acks with %v gaps, acked %v, unpublished %v, unborn %v", name, f.Acks, f.Gaps, acked, f.Unpublished, f.Unborn)

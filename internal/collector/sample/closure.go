@@ -89,9 +89,9 @@ func (b *ClosureBook) Restart() {
 	}
 }
 
-// Absorb takes the next list. One that tells no consumers, or came too slowly, proves nothing; what was closed since the list
+// Observe takes the next list. One that tells no consumers, or came too slowly, proves nothing; what was closed since the list
 // before is then told by the next good one, if that comes soon.
-func (b *ClosureBook) Absorb(list *dedup.ChannelList) {
+func (b *ClosureBook) Observe(list *dedup.ChannelList) {
 	if list.Channels == nil || list.Consumers == nil || list.Took > ListSlowest {
 		return
 	}

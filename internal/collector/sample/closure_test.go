@@ -125,7 +125,7 @@ func TestClosedChannelsOfOthersAreTakenOffAndNoMore(t *testing.T) {
 			var book ClosureBook
 			own := book.Follow("/", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
 			for _, list := range tt.lists {
-				book.Absorb(list)
+				book.Observe(list)
 			}
 			if got, known := own.Most(closureFrame(10*second, 7), closureFrame(tt.until, 7+tt.closed)); got != tt.want || !known {
 				t.Errorf("%v of %v closures may be the pipeline's, want %v", got, tt.closed, tt.want)
@@ -155,7 +155,7 @@ func TestTheBookOfClosuresStaysSmallAndTrueForDays(t *testing.T) {
 	for at := time.Duration(0); at < days; at += step {
 		n++
 		short := channelRow{fmt.Sprintf("10.0.%d.%d:%d -> 10.0.0.9:5672", n>>16, n>>8&255, n&255), "1", ""}
-		book.Absorb(channelList(at, ours, short, channelRow{mailApp, fmt.Sprint(n), "mail"}, channelRow{mailApp, "0", ""}))
+		book.Observe(channelList(at, ours, short, channelRow{mailApp, fmt.Sprint(n), "mail"}, channelRow{mailApp, "0", ""}))
 	}
 	if k := len(own.others); k > 4000 {
 		t.Errorf("%d entries after three days", k)
@@ -344,7 +344,7 @@ func TestTheClosuresOfAPipelineAreNeverUnderstated(t *testing.T) {
 			}
 			frames = append(frames, w.frame())
 			if rapid.IntRange(0, 3).Draw(t, "list") > 0 {
-				book.Absorb(w.list())
+				book.Observe(w.list())
 			}
 		}
 		for i, first := range frames {

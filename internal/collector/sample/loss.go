@@ -71,8 +71,8 @@ func (m *LossMeter) Lost() LostCounts {
 	return LostCounts{m.acks.frames, m.publishes.frames}
 }
 
-// Absorb takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
-func (m *LossMeter) Absorb(s *dedup.BrokerSample, counting, moved bool) {
+// Observe takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
+func (m *LossMeter) Observe(s *dedup.BrokerSample, counting, moved bool) {
 	m.Asked, m.why = len(s.Totals) > 0, ""
 	if !m.Asked {
 		return

@@ -154,7 +154,7 @@ func (b *BrokerReader) readTotals(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.Live.absorb(totals)
+	b.Live.observe(totals)
 	return nil
 }
 

@@ -51,7 +51,7 @@ func (o *Occupancy) Meet(pipeline string, m Meter) {
 // Tell tells a listener of each reading.
 func (o *Occupancy) Tell(l Listener) { o.listeners = append(o.listeners, l) }
 
-func (o *Occupancy) absorb(t dedup.QueueTotals) {
+func (o *Occupancy) observe(t dedup.QueueTotals) {
 	ended := time.Now()
 	queues := make(map[dedup.QueueRef]*dedup.Queue, len(t.Queues))
 	for i := range t.Queues {

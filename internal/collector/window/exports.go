@@ -41,8 +41,8 @@ type Exports struct {
 	compared bool
 }
 
-// Absorb takes one reading of what the consumers' framework counts.
-func (e *Exports) Absorb(x *dedup.Exports) {
+// Observe takes one reading of what the consumers' framework counts.
+func (e *Exports) Observe(x *dedup.Exports) {
 	e.latest = x
 	if x == nil || len(x.Marks) == 0 {
 		return

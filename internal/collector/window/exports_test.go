@@ -79,7 +79,7 @@ func (s *exportSim) run(p *Pipeline, scheme dedup.Scheme, seconds int, of func(h
 			e := of(s.until(s.handled, now))
 			e.Recipe, e.Framework = "spring-rabbit", "Spring AMQP"
 			e.Marks = []dedup.ExportMark{{At: now, Weight: 1}}
-			p.Exports.Absorb(&e)
+			p.Exports.Observe(&e)
 		}
 		p.SettleExports(now, scheme)
 	}

@@ -55,7 +55,7 @@ func (s *server) read(ctx context.Context, since time.Time) ([]reading, error) {
 	defer cancel()
 	value, warnings, err := s.query(ctx, s.program.query(span))
 	if err != nil {
-		return nil, &placeError{s.place(), s.word(ctx, err)}
+		return nil, &placeError{s.place(), s.plainError(ctx, err)}
 	}
 	if len(warnings) > 0 { // as of a part of a cluster that did not answer: a sum without it would be too small
 		return nil, &placeError{s.place(), fmt.Errorf("it answers with a warning: %s", shown(warnings[0]))}
@@ -100,8 +100,8 @@ func (s *server) query(ctx context.Context, text string) (model.Value, promapi.W
 	return value, warnings, err
 }
 
-// word says why the server could not be read, without its address and with what it said made harmless.
-func (s *server) word(ctx context.Context, err error) error {
+// plainError says why the server could not be read, without its address and with what it said made harmless.
+func (s *server) plainError(ctx context.Context, err error) error {
 	var refused *promapi.Error
 	if !errors.As(err, &refused) {
 		return withoutAddress(ctx, s.timeout, err)

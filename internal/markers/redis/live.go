@@ -65,14 +65,14 @@ func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 		}
 		all[i] = s
 	}
-	seen, err := l.upTo(ctx, all, longestGlance)
+	seen, err := l.readUpTo(ctx, all, longestGlance)
 	if err != nil {
 		return nil, err
 	}
 	found := make([]*dedup.Sighting, len(keys))
 	for i := range all {
 		if len(seen[i].marker.Value) >= longestGlance {
-			again, err := l.upTo(ctx, all[i:i+1], longestCompared+1)
+			again, err := l.readUpTo(ctx, all[i:i+1], longestCompared+1)
 			if err != nil {
 				return nil, err
 			}
@@ -85,8 +85,8 @@ func (l *look) look(ctx context.Context, keys []string) ([]*dedup.Sighting, erro
 	return found, nil
 }
 
-// upTo reads values up to so many bytes.
-func (l *look) upTo(ctx context.Context, all []sought, bytes int) ([]seen, error) {
+// readUpTo reads values up to so many bytes.
+func (l *look) readUpTo(ctx context.Context, all []sought, bytes int) ([]seen, error) {
 	return l.read(ctx, all, func(s *sought) layout.Question {
 		if s.isCounter {
 			return layout.CounterOf(s.key)

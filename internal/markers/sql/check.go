@@ -100,7 +100,7 @@ func (s *store) missingGrants(ctx context.Context, conn *sql.Conn, l *Layout) ([
 
 // newest returns the last n rows in the order of the primary key.
 func (s *store) newest(ctx context.Context, conn *sql.Conn, l *Layout, n int) ([]dedup.Marker, error) {
-	query := l.Selection(false) + " FROM " + s.table.dialect.Source(l.Table) + l.ordered(" DESC") + " LIMIT " + strconv.Itoa(n)
+	query := l.Selection(false) + " FROM " + s.table.dialect.FromTable(l.Table) + l.ordered(" DESC") + " LIMIT " + strconv.Itoa(n)
 	var all []dedup.Marker
 	_, err := l.read(ctx, conn, query, nil, func(values []sql.RawBytes) error {
 		if r := l.Row(values); r.hasID() {

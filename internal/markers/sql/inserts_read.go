@@ -267,7 +267,7 @@ func (l *Layout) tallyQuery(d insertDialect, column dialect.Column, span insertR
 	indexed.KeyIndex = l.Table.IndexOf(column)
 	id := l.dialect.Quote(column.Name)
 	return fmt.Sprintf("%s, COUNT(*), SUM(%s), COUNT(%s) FROM %s WHERE %s >= %d AND %s < %d GROUP BY 1 LIMIT %d",
-		status, took, took, l.dialect.Source(&indexed), id, span.low, id, span.high, mostStatuses)
+		status, took, took, l.dialect.FromTable(&indexed), id, span.low, id, span.high, mostStatuses)
 }
 
 // tallied reads a row of tallyQuery.

@@ -264,7 +264,7 @@ func (l *Layout) readRows(ctx context.Context, conn *sql.Conn, behind []string, 
 
 // page is the query for the next n rows behind a key.
 func (l *Layout) page(behind []string, n int, exact bool) (string, []any) {
-	query, args := l.Selection(exact)+" FROM "+l.dialect.Source(l.Table), []any(nil)
+	query, args := l.Selection(exact)+" FROM "+l.dialect.FromTable(l.Table), []any(nil)
 	if behind != nil {
 		for _, v := range behind {
 			args = append(args, v)

@@ -51,8 +51,8 @@ type Dialect interface {
 	Limited(query string, s Server) string
 	// Guard sets the limits of a transaction that limited cannot.
 	Guard(ctx context.Context, tx *sql.Tx, s Server) error
-	// Source is a table in a FROM clause that is to be read along its key.
-	Source(t *Table) string
+	// FromTable is a table in a FROM clause that is to be read along its key.
+	FromTable(t *Table) string
 	// KnowsZone asks whether the server knows a time zone.
 	KnowsZone(ctx context.Context, q Querier, zone string) (bool, error)
 	// Server asks who answers.

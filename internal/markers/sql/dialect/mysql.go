@@ -174,8 +174,8 @@ func (MySQL) Limited(query string, s Server) string {
 // Guard sets the limits of a transaction that Limited cannot.
 func (MySQL) Guard(context.Context, *sql.Tx, Server) error { return nil }
 
-// Source is a table in a FROM clause that is to be read along its key.
-func (d MySQL) Source(t *Table) string {
+// FromTable is a table in a FROM clause that is to be read along its key.
+func (d MySQL) FromTable(t *Table) string {
 	return t.Quoted(d) + " FORCE INDEX (" + d.Quote(t.KeyIndex) + ")"
 }
 

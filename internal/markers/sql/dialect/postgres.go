@@ -116,8 +116,8 @@ func (d PostgreSQL) Guard(ctx context.Context, tx *sql.Tx, s Server) error {
 // KnowsZone: a session cannot be in a zone that the server does not know.
 func (PostgreSQL) KnowsZone(context.Context, Querier, string) (bool, error) { return true, nil }
 
-// Source is a table in a FROM clause that is to be read along its key.
-func (d PostgreSQL) Source(t *Table) string { return t.Quoted(d) }
+// FromTable is a table in a FROM clause that is to be read along its key.
+func (d PostgreSQL) FromTable(t *Table) string { return t.Quoted(d) }
 
 // Server asks who answers.
 func (PostgreSQL) Server(ctx context.Context, q Querier) (Server, error) {

@@ -28,7 +28,7 @@ func TestLostMessagesAreUnknownWhereDeadLettersAreDropped(t *testing.T) {
 		{"a queue with a hostile name", hostileName, 0, true}, {"no finding", dedup.Finding{}, 0, true},
 	} {
 		st := dedup.PipelineStatus{Windows: []dedup.WindowFigures{at(c.lost)}, Findings: []dedup.Finding{c.finding}}
-		missingWay(&st)
+		hideLostWhereDropped(&st)
 		if f := st.Windows[0].Lost; f.Known() != c.known || !c.known && (!strings.Contains(f.Why, "are dropped") || f.Window != time.Hour) {
 			t.Errorf("%s: %+v", c.name, f)
 		}
