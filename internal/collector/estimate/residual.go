@@ -57,11 +57,16 @@ type Residual struct {
 	Again float64
 	// Fell and Rose bound how many more, or fewer, waited for their ack when the time began than when it ended.
 	Fell, Rose float64
-	// Ends bound how many waited for their ack when the time began, and when it ended, where that is known otherwise; nil else.
-	Ends *[2]float64
+	// Stretches are the parts of the time between what was cut out. Ends bound how many waited for their ack when these began, and when they ended, all
+	// added up, where that is known otherwise; nil else.
+	Stretches []Stretch
+	Ends      *[2]float64
 	// openFrom is what is open where rows of readings that can be compared begin.
 	openFrom float64
 }
+
+// A Stretch is a time without a gap.
+type Stretch struct{ From, To time.Time }
 
 const (
 	// longestStep is the longest time between two readings across which counts are compared: no more than thinned out ones have.
@@ -113,7 +118,9 @@ func ResidualUpTo(readings []Joint, window, reach time.Duration, unacked Unacked
 		}
 		if !step.follows {
 			r.openFrom += step.from.Open
+			r.Stretches = append(r.Stretches, Stretch{From: step.from.At})
 		}
+		r.Stretches[len(r.Stretches)-1].To = step.to.At
 		if step.last {
 			r.Closed += step.to.MayBeClosed
 			r.DeliveredUnsure += step.to.DeliveredOpen

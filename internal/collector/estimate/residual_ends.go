@@ -12,10 +12,10 @@ const countedApart = 20 * time.Millisecond
 // when it ends are of its own: there are no more of either than were unacked, in whatever rhythm acks come.
 func (r Residual) missing() (less, more float64) {
 	less, more = r.Band+r.Fell, r.Band+r.Rose
-	if r.Ends == nil || r.Covered < r.To.Sub(r.From) { // what was cut out has ends of its own
+	if r.Ends == nil {
 		return less, more
 	}
-	slack := CountedApart(r.Acked / r.Covered.Seconds())
+	slack := float64(len(r.Stretches)) * CountedApart(r.Acked/r.Covered.Seconds())
 	return min(less, r.Ends[0]+slack), min(more, r.Ends[1]+slack)
 }
 

@@ -29,6 +29,8 @@ type traffic struct {
 	flush     time.Duration
 	consumers int
 	ends      bool
+	// gap is how often a second is cut out; 0 never.
+	gap time.Duration
 }
 
 var trafficBegan = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
@@ -102,6 +104,7 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 	broker, store := s.happenings(random, span.Seconds())
 	all := store
 	var lost, unsure float64
+	run := 0
 	var atBroker, atStore counts
 	step := int(max(time.Second, s.every) / time.Second)
 	for t := 0; t < int(span/time.Second); t += step {
@@ -124,7 +127,10 @@ func (s traffic) simulate(random *rand.Rand, span time.Duration) (readings []est
 			gone *= float64(random.IntN(2))
 			lost, unsure = lost+gone, unsure+gone+float64(random.IntN(12))
 		}
-		readings = append(readings, estimate.Joint{At: trafficBegan.Add(time.Duration(t) * time.Second), Acked: atBroker.acked - lost, Unsure: unsure, Calm: calm, Settled: atStore.settled, Delivered: atBroker.delivered, Redelivered: atBroker.redelivered})
+		if s.gap > 0 && t%int(s.gap/time.Second) == 0 {
+			run++
+		}
+		readings = append(readings, estimate.Joint{At: trafficBegan.Add(time.Duration(t) * time.Second), Run: run, Acked: atBroker.acked - lost, Unsure: unsure, Calm: calm, Settled: atStore.settled, Delivered: atBroker.delivered, Redelivered: atBroker.redelivered})
 		truth = append(truth, atBroker)
 	}
 	return readings, truth
@@ -151,6 +157,8 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		{"acks in batches of 20", traffic{rate: 50, resent: 0.02, lag: 2 * ms, slip: 10 * ms, batch: 20}, 0.45},
 		{"acks of all that two consumers hold, each 2 s", traffic{rate: 30, resent: 0.03, slip: 10 * ms, flush: 2 * time.Second, consumers: 2, ends: true}, 0.6},
 		{"the same, each 6 s", traffic{rate: 30, resent: 0.03, slip: 10 * ms, flush: 6 * time.Second, consumers: 2, ends: true}, 1.4},
+		{"the same, with a second cut out each minute and a half", traffic{rate: 30, resent: 0.03, slip: 10 * ms, flush: 2 * time.Second, consumers: 2, ends: true, gap: 90 * time.Second}, 1.5},
+		{"acks at once, with a second cut out each half minute", traffic{rate: 50, resent: 0.03, lag: 2 * ms, slip: 10 * ms, ends: true, gap: 30 * time.Second}, 0.2},
 		{"bursts", traffic{rate: 120, resent: 0.02, ackLost: 0.0004, lag: 3 * ms, slip: 10 * ms, on: 7 * time.Second, off: 53 * time.Second}, 0.25},
 		{"acks that follow their marker half a minute later", traffic{rate: 50, resent: 0.02, lag: 30 * time.Second, slip: 10 * ms}, 1.5},
 		{"acks in batches of 40 s", traffic{rate: 8, resent: 0.02, lag: 5 * ms, slip: 10 * ms, batch: 320}, 20},
@@ -176,17 +184,30 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 						r, ok := estimate.ResidualOf(readings[warm:to+1], window, estimate.Unacked{Mean: waiting, Last: all[to].delivered - all[to].redelivered - all[to].acked})
 						begin, end := c.at(r.From), c.at(r.To)
 						acked := all[end].acked - all[begin].acked
+						if c.gap > 0 {
+							acked = 0
+							for _, part := range r.Stretches {
+								acked += all[c.at(part.To)].acked - all[c.at(part.From)].acked
+							}
+						}
 						if !ok || r.Acked != acked && c.losing == 0 || begin < from || end > to || r.Covered < window-20*time.Second {
 							t.Fatalf("%+v of %d to %d", r, from, to)
 						}
 						if unacked := func(i int) float64 { return all[i].delivered - all[i].redelivered - all[i].acked }; c.ends {
-							r.Ends = &[2]float64{unacked(begin), unacked(end)}
+							r.Ends = &[2]float64{}
+							for _, part := range r.Stretches {
+								r.Ends[0] += unacked(c.at(part.From))
+								r.Ends[1] += unacked(c.at(part.To))
+							}
 						}
 						low, likely, high := r.Rate(all[end].closed - all[begin].closed)
 						if low > likely || likely > high {
 							t.Fatalf("%g is not between %g and %g", likely, low, high)
 						}
-						truth := (all[end].duplicates - all[begin].duplicates) / acked
+						truth := 0.0
+						for _, part := range r.Stretches {
+							truth += (all[c.at(part.To)].duplicates - all[c.at(part.From)].duplicates) / acked
+						}
 						if n++; low <= truth && truth <= high {
 							held++
 						}

@@ -47,14 +47,18 @@ func (t *Traffic) unackedAround(at time.Time) float64 {
 	return min(most, max(best, t.Flows.Piled(at, about)), t.Flows.OutAt(at)) + 1
 }
 
-// unackedEnds bounds what was unacked at both ends of a time; nil where that is not known.
-func (t *Traffic) unackedEnds(r estimate.Residual) *[2]float64 {
-	begun, okBegun := t.mostUnacked(r.From)
-	ended, okEnded := t.mostUnacked(r.To)
-	if !okBegun || !okEnded {
-		return nil
+// unackedEnds bounds what was unacked at both ends of each stretch, added up; nil where that is not known.
+func (t *Traffic) unackedEnds(stretches []estimate.Stretch) *[2]float64 {
+	var ends [2]float64
+	for _, s := range stretches {
+		begun, okBegun := t.mostUnacked(s.From)
+		ended, okEnded := t.mostUnacked(s.To)
+		if !okBegun || !okEnded {
+			return nil
+		}
+		ends[0], ends[1] = ends[0]+begun, ends[1]+ended
 	}
-	return &[2]float64{begun, ended}
+	return &ends
 }
 
 // mostUnacked bounds what was unacked at a time: what the broker's samples saw at about then, and what was unacked at the least shortly

@@ -23,7 +23,7 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 		}
 	}
 	ends := func(from, to int64) *[2]float64 {
-		return p.Traffic.unackedEnds(estimate.Residual{From: time.Unix(1000+from, 0), To: time.Unix(1000+to, 0)})
+		return p.Traffic.unackedEnds([]estimate.Stretch{{From: time.Unix(1000+from, 0), To: time.Unix(1000+to, 0)}})
 	}
 	begin()
 	for name, c := range map[string]struct{ from, to int64 }{"after acks": {40, 100}, "before acks": {39, 99}, "at the newest reading": {35, 120}} {
@@ -31,6 +31,11 @@ func TestWhatIsUnackedAtBothEndsBoundsAcksInBatches(t *testing.T) {
 		if got == nil || got[0] < 30*float64(c.from%10) || got[1] < 30*float64(c.to%10) || max(got[0], got[1]) > 340 {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+	one, other := ends(40, 60), ends(70, 100)
+	both := p.Traffic.unackedEnds([]estimate.Stretch{{From: time.Unix(1040, 0), To: time.Unix(1060, 0)}, {From: time.Unix(1070, 0), To: time.Unix(1100, 0)}})
+	if both == nil || both[0] != one[0]+other[0] || both[1] != one[1]+other[1] {
+		t.Errorf("of two stretches: %v, of each %v and %v", both, one, other)
 	}
 	if got := ends(5, 100); got != nil {
 		t.Errorf("before the broker was read long enough: %v", *got)
@@ -83,7 +88,7 @@ func TestWhatWaitedAtBothEndsIsHeldInAnyRhythm(t *testing.T) {
 			}
 		}
 		from, to := int64(1020+r.IntN(20)), int64(1060+r.IntN(25))
-		ends := p.Traffic.unackedEnds(estimate.Residual{From: time.Unix(from, 0), To: time.Unix(to, 0)})
+		ends := p.Traffic.unackedEnds([]estimate.Stretch{{From: time.Unix(from, 0), To: time.Unix(to, 0)}})
 		if ends == nil {
 			t.Fatal("nothing is known of the ends")
 		}

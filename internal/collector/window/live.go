@@ -12,6 +12,9 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
+// longEnough is how long a time must be for its first part to be given up.
+const longEnough = 4 * depthAround
+
 // live estimates the rate from the acks of the broker and the completions of the store, both known for the same moments.
 type live struct {
 	p       *Pipeline
@@ -97,7 +100,7 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
 	}
 	r.Doubled = l.p.doubledUnseen(r.From)
-	r.Ends = l.traffic.unackedEnds(r)
+	r.Ends = l.traffic.unackedEnds(r.Stretches)
 	closed := l.traffic.closedMost(r)
 	out := rate.LiveResult{Told: true, Checked: checked, Residual: r, Lost: l.traffic.acksLost(r, l.view.Scheme, l.view.Several, closed)}
 	if l.view.Scheme.AcksEach && l.view.Several == "" {
@@ -149,7 +152,12 @@ func (l live) ends(w, late time.Duration) liveEnds {
 		return liveEnds{last: last}
 	}
 	at := func(i int) time.Time { return readings[i].At }
-	earliest, first := at(last).Add(-late), sample.FirstSince(len(readings), at, at(last).Add(-w))
+	begin := at(last).Add(-w)
+	// What was unacked at a time is known from what was counted before it: of a time that is long enough the very first part is given up for that.
+	if known := at(0).Add(depthAround); begin.Before(known) && at(last).Sub(known) >= longEnough {
+		begin = known
+	}
+	earliest, first := at(last).Add(-late), sample.FirstSince(len(readings), at, begin)
 	if begin, end := rate.QuietEnds(l.traffic.unrest, at, first, last, late); begin < end {
 		first, last = begin, end
 	}

@@ -145,3 +145,30 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 type noEvents struct{}
 
 func (noEvents) EventsAt(time.Time) (dedup.EventCounts, bool) { return dedup.EventCounts{}, true }
+
+// TestALongTimeBeginsWhereWhatWasUnackedIsKnown: a short one, as of a program that has just begun to look, has no part to give up.
+func TestALongTimeBeginsWhereWhatWasUnackedIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		seconds, window int
+		begins          int
+	}{
+		"begun a minute ago":                    {60, 300, 0},
+		"begun two minutes ago":                 {120, 300, 15},
+		"begun an hour ago":                     {3600, 300, 3300},
+		"of all that there is, an hour of it":   {3600, 3600, 15},
+		"a minute that begins with the reading": {60, 60, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Pipeline{}
+			for s := range c.seconds + 1 {
+				at := time.Unix(1000+int64(s), 0)
+				p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, estimate.Joint{At: at})
+				p.Traffic.Flows.Readings = append(p.Traffic.Flows.Readings, sample.LiveReading{At: at})
+			}
+			got := live{p: p, traffic: &p.Traffic}.ends(time.Duration(c.window)*time.Second, 0)
+			if got.first != c.begins || got.last != c.seconds {
+				t.Errorf("from %d to %d, want %d to %d", got.first, got.last, c.begins, c.seconds)
+			}
+		})
+	}
+}
