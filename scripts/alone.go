@@ -114,7 +114,7 @@ func startsSomething(name string) (bool, error) {
 		case *ast.GoStmt:
 			found = true
 		case *ast.SelectorExpr:
-			found = found || n.Sel.Name == "AfterFunc" || n.Sel.Name == "Parallel"
+			found = found || n.Sel.Name == "AfterFunc" || n.Sel.Name == "Go" || n.Sel.Name == "Parallel"
 		}
 		return !found
 	})

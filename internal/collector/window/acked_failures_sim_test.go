@@ -10,7 +10,6 @@ import (
 // TestFailuresThatAreAckedAreNoDuplicates: what failed so often is published elsewhere by its consumer, and acked. Until that is proven a figure may be
 // wrong by the few that there were.
 func TestFailuresThatAreAckedAreNoDuplicates(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		shop   roundShop
 		widest float64 // half of the mean width of what is shown, in points
@@ -25,7 +24,6 @@ func TestFailuresThatAreAckedAreNoDuplicates(t *testing.T) {
 	} {
 		for _, of := range []dedup.Method{"", dedup.MethodLive, dedup.MethodStoreHits, dedup.MethodStoreEvents} {
 			t.Run(name+" "+string(of), func(t *testing.T) {
-				t.Parallel()
 				var seen seenRounds
 				for seed := range uint64(2) {
 					s := c.shop
@@ -44,7 +42,6 @@ func TestFailuresThatAreAckedAreNoDuplicates(t *testing.T) {
 
 // TestFailuresThatComeBackProveNothing: none is acked, in whatever way it comes back.
 func TestFailuresThatComeBackProveNothing(t *testing.T) {
-	t.Parallel()
 	for name, shop := range map[string]roundShop{
 		"returned":                    {perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3},
 		"through a delay queue":       {perSecond: 20, consumers: 2, work: 0.025, copies: 0.03, fail: 0.3, tries: 1000, delay: 5, others: 100},
@@ -54,7 +51,6 @@ func TestFailuresThatComeBackProveNothing(t *testing.T) {
 		"while acks come a second on": {perSecond: 25, consumers: 2, work: 0.015, copies: 0.03, fail: 0.3, late: 1, tries: 1000, delay: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			for seed := range uint64(3) {
 				shop.seed = seed
 				if seen := shop.see(time.Minute, 700, ""); seen.proven > 0 {

@@ -10,7 +10,6 @@ import (
 
 // TestAckedFailuresByTheCountersOfTheManagementAPI: without live counts. Of ten deliveries a second one fails and is rejected, and each second one of these is acked instead.
 func TestAckedFailuresByTheCountersOfTheManagementAPI(t *testing.T) {
-	t.Parallel()
 	watched := func(ackedShare float64) *Pipeline {
 		p := &Pipeline{Store: &Store{}}
 		p.Traffic.Own = (&sample.ClosureBook{}).Follow("/", nil)

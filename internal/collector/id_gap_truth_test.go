@@ -1,4 +1,4 @@
-package window_test
+package collector_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
@@ -308,6 +309,21 @@ func (g *gapTrial) read(t *testing.T, store markers.Store, settle time.Duration,
 	}
 }
 
+// figures are those of an hour, of queues that were empty when it began.
+func (g *gapTrial) figures() dedup.WindowFigures {
+	meter := sample.NewLossMeter()
+	p := &window.Pipeline{Store: &window.Store{}}
+	p.Traffic.Own, p.Traffic.Loss = (&sample.ClosureBook{}).Follow("/", nil), &meter
+	for _, s := range g.readings {
+		p.Store.Inserts.Add(s)
+	}
+	if len(g.readings) > 0 {
+		at := g.readings[0].At
+		p.Traffic.Frames = sample.Frames{{Began: at, Ended: at, DepthFrom: at}}
+	}
+	return p.Figures(window.View{Now: time.Now(), Scheme: g.scheme, Stats: g.stats}, &window.Gains{Window: time.Hour})
+}
+
 func TestTheIDGapAgainstWhatTheConsumersCounted(t *testing.T) {
 	var sqlServers markerstest.SQLServers
 	t.Cleanup(func() {
@@ -330,21 +346,23 @@ func TestTheIDGapAgainstWhatTheConsumersCounted(t *testing.T) {
 		for _, driver := range markerstest.Drivers() {
 			t.Run(name+" on "+driver, func(t *testing.T) {
 				g := c.trial(t, &sqlServers, driver)
-				rate, duplicates, swallowed, lost, _ := window.IDGap(g.readings, g.scheme, g.stats, time.Hour)
+				f := g.figures()
+				rate := f.Estimates[slices.IndexFunc(f.Estimates, func(e dedup.Estimate) bool { return e.Method == dedup.MethodIDGap })].Rate
 				if c.refused != "" {
 					if rate.Known() || !strings.Contains(rate.Why, c.refused) {
 						t.Errorf("not refused: %+v", rate)
 					}
 					return
 				}
-				c.judge(t, g.truth, rate, duplicates, swallowed, lost, g.stats.Health.Version)
+				c.judge(t, g.truth, rate, f, g.stats.Health.Version)
 			})
 		}
 	}
 }
 
-func (c gapCase) judge(t *testing.T, g *gapTruth, rate, duplicates, swallowed, lost dedup.Figure, server string) {
+func (c gapCase) judge(t *testing.T, g *gapTruth, rate dedup.Figure, f dedup.WindowFigures, server string) {
 	t.Helper()
+	duplicates, swallowed, lost := f.Duplicates, f.Swallowed, f.Lost
 	truth := float64(g.duplicates) / float64(g.acked)
 	t.Logf("%s: truth %.3f %% (%d of %d, %d swallowed), figure [%.3f, %.3f] %% %s, swallowed up to %.1f", server, 100*truth, g.duplicates, g.acked,
 		g.swallowed, 100*rate.Low, 100*rate.High, rate.Quality, swallowed.High)
