@@ -51,8 +51,9 @@ type Events struct {
 	Own *sample.OwnClosures
 	// Doubled is that of Residual.
 	Doubled func(since time.Time) float64
-	// AckedFailures bounds the acks of work that failed between two times; nil where nothing proves that there are any.
-	AckedFailures func(from, to time.Time) float64
+	// OtherAcks bounds the acks between two times that are no duplicates although nothing was settled for them, as those of work that failed; nil where
+	// nothing shows any.
+	OtherAcks func(from, to time.Time) float64
 }
 
 // An eventCut is one end of the window: a reading of the store, and what the broker bounds at its time.

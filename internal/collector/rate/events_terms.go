@@ -48,7 +48,7 @@ func (s Events) terms(from, to eventCut) EventTerms {
 		Failures: to.Failures - from.Failures, GaveUp: to.GaveUp - from.GaveUp, Again: to.Again - from.Again, Unclear: to.Unclear - from.Unclear,
 		Acks: [2]float64{0, math.Inf(1)}, Repeats: math.Inf(1), Separate: [2]float64{math.Inf(-1), math.Inf(1)},
 	}
-	t.Failed = failedBetween(s.AckedFailures, from.EventReading.At, to.EventReading.At)
+	t.Failed = failedBetween(s.OtherAcks, from.EventReading.At, to.EventReading.At)
 	slip := from.Slipped + to.Slipped
 	t.Strange = s.strange(t.Asked, from, to)
 	t.Hits = [2]float64{max(0, t.Asked-t.Claims-slip-t.Strange), t.Asked - t.Claims + slip}

@@ -16,7 +16,7 @@ func failedBetween(known func(from, to time.Time) float64, from, to time.Time) f
 	return known(from, to)
 }
 
-// FailedWords says that acks of failures look like those of duplicates; empty where none are known.
+// FailedWords says that other acks look like those of duplicates; empty where none are known.
 func FailedWords(n float64) string {
 	switch {
 	case n == 0:
@@ -24,5 +24,5 @@ func FailedWords(n float64) string {
 	case math.IsInf(n, 1):
 		return "consumers ack work that failed, which is no duplicate, and nothing tells how much"
 	}
-	return fmt.Sprintf("consumers ack work that failed: up to %s of the duplicates may be such acks", text.Grouped(text.Whole(n)))
+	return fmt.Sprintf("up to %s of the duplicates may be acks of work that failed, or of messages for which no store was asked", text.Grouped(text.Whole(n)))
 }

@@ -26,12 +26,12 @@ func TestAckedFailuresAreTakenOffTheLowEnd(t *testing.T) {
 	for name, of := range map[string]func(known func(from, to time.Time) float64) dedup.Figure{
 		"store events": func(known func(from, to time.Time) float64) dedup.Figure {
 			s := events
-			s.AckedFailures = known
+			s.OtherAcks = known
 			return s.Estimate().Rate
 		},
 		"residual": func(known func(from, to time.Time) float64) dedup.Figure {
 			s := pass
-			s.AckedFailures = known
+			s.OtherAcks = known
 			return s.Estimate().Rate
 		},
 	} {
@@ -44,7 +44,7 @@ func TestAckedFailuresAreTakenOffTheLowEnd(t *testing.T) {
 		if holds(blind) {
 			t.Errorf("%s: what is not known does no harm: %+v", name, blind)
 		}
-		if !holds(told) || blind.High > 0 && told.High != blind.High || !strings.Contains(told.Why, "of the duplicates may be such acks") {
+		if !holds(told) || blind.High > 0 && told.High != blind.High || !strings.Contains(told.Why, "of the duplicates may be acks of work that failed") {
 			t.Errorf("%s: %+v", name, told)
 		}
 		none := of(func(_, _ time.Time) float64 { return 0 })

@@ -39,7 +39,7 @@ func (r LiveResult) Judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	switch {
 	case width > Widest && width*f.N > LiveWidest:
 		f.Why = fmt.Sprintf("the interval is too wide: between %.2f %% and %.2f %% of %s were duplicates", 100*f.Low, 100*f.High, text.Counted(text.Whole(f.N), "message"))
-	case untrusted-f.Low <= MeasuredWidest && r.Checked && ProvenEvents(s):
+	case untrusted-f.Low <= MeasuredWidest && r.Checked && r.Residual.Unasked < fewUnasked && ProvenEvents(s):
 		f.Quality = dedup.Measured
 	default:
 		f.Quality = dedup.Derived
@@ -62,6 +62,17 @@ func FetchedWords(n float64) string {
 	}
 	return fmt.Sprintf("%s fetched one by one, perhaps by whoever moved them: they may be no duplicates", text.Counted(text.Whole(n), "message")+" "+text.Agree(text.Whole(n), "was", "were"))
 }
+
+// UnaskedWords says that acks may be of messages for which no store was asked; empty where no more are missing than there are at the ends of any time.
+func UnaskedWords(n float64) string {
+	if n < fewUnasked {
+		return ""
+	}
+	return fmt.Sprintf("up to %s acked without asking the store, and no duplicates", text.Counted(text.Whole(n), "message")+" "+text.Agree(text.Whole(n), "was", "were"))
+}
+
+// fewUnasked is how many may seem to be so in any time.
+const fewUnasked = 10
 
 // Messages are the messages behind the rate: as many as were acked.
 func (r LiveResult) Messages() dedup.Figure {

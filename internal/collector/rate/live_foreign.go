@@ -1,7 +1,6 @@
 package rate
 
 import (
-	"fmt"
 	"math"
 	"sort"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"dedup-dashboard/internal/collector/estimate"
 	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/text"
 )
 
 // deliveriesLessClaims are the readings with deliveries in place of acks, and claims in place of what was settled.
@@ -21,37 +19,83 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 	return out
 }
 
-// ForeignAcks says that more was acked beyond what the store settled than consumers can have met as done: each delivery asks the store once,
-// and one that begins its work is none. So are messages that were moved or taken away by hand, those of consumers that ask no store, and
-// failures that are published anew and acked. It is empty where nothing shows it, and not checked where the store does not tell how often it
-// was asked, or was asked more often than the queues delivered: then others ask it, too. So many acks may be of failures anyhow.
-func ForeignAcks(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, w time.Duration, unacked estimate.Unacked, failed float64) (why string, checked bool) {
-	if len(asked) < 2 {
-		return "", false
-	}
-	last := asked[len(asked)-1]
-	n := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(last.At) })
-	r, ok := estimate.ResidualOf(readings[:n], w, unacked)
-	i := sort.Search(len(asked), func(i int) bool { return asked[i].At.After(r.From) }) - 1
-	last = asked[min(len(asked)-1, sort.Search(len(asked), func(i int) bool { return !asked[i].At.Before(r.To) }))]
-	if !ok || i < 0 || !asked[i].AskedKnown || !last.AskedKnown {
-		return "", false
-	}
-	begun := last.Claims - asked[i].Claims
-	if s.Mark == "after" {
-		begun = last.Completions + last.Again - asked[i].Completions - asked[i].Again
-	}
-	calls := last.Asked - asked[i].Asked
-	hits := calls - begun
-	beside := (last.At.Sub(asked[i].At) - r.To.Sub(r.From)).Seconds() * r.Delivered / r.Covered.Seconds()
-	r.Failed = failed
-	least, _, _ := r.Duplicates(0)
-	switch {
-	case hits < 0 || calls > r.Delivered+r.Unsure+beside+3*math.Sqrt(calls+1):
-		return "", false
-	case least <= hits+unacked.Mean+3*math.Sqrt(hits+unacked.Mean+1):
-		return "", true
-	}
-	return fmt.Sprintf("by acks and completions at least %s were duplicates, but consumers met markers in the store only %s: messages were acked without asking it, or failed ones were",
-		text.Counted(text.Whole(least), "message"), text.Counted(text.Whole(hits), "time")), true
+// Asks are what the store counted of its consumers' questions in the time of a residual.
+type Asks struct {
+	// Hits are the questions that met a marker, at most: no more messages were duplicates. Unasked are the deliveries that asked nothing: messages
+	// that were moved or taken away by hand, or that are of no interest to their consumers: at most, once chance no longer explains them. Fetched are those
+	// that were fetched one by one since the store was read.
+	Hits, Unasked, Fetched float64
+	// Checked is true where each question was of a delivery, so that Unasked is known.
+	Checked bool
 }
+
+// AsksOf counts them: each delivery asks the store once, and one that begins its work meets nothing. Where the store was asked more often than the queues
+// delivered, others ask it, too, or work is tried several times within a delivery.
+func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Scheme, r estimate.Residual) Asks {
+	none := Asks{Hits: math.Inf(1), Fetched: r.Fetched}
+	i := sort.Search(len(asked), func(i int) bool { return asked[i].At.After(r.From) }) - 1
+	j := min(len(asked)-1, sort.Search(len(asked), func(j int) bool { return !asked[j].At.Before(r.To) }))
+	if i < 0 || j <= i || !asked[i].AskedKnown || !asked[j].AskedKnown {
+		return none
+	}
+	from, to := &asked[i], &asked[j]
+	tail, ok := sinceAsked(readings, to.At, r.To)
+	begun := to.Claims - from.Claims
+	if s.Mark == "after" {
+		begun = to.Completions + to.Again - from.Completions - from.Again
+	}
+	hits := to.Asked - from.Asked - begun
+	if hits < 0 || !ok {
+		return none
+	}
+	out := Asks{Hits: hits + askedApart + tail.Delivered, Fetched: r.Fetched}
+	less, ok := estimate.ResidualOf(deliveriesLessAsks(readings, asked[i:j+1]), to.At.Sub(from.At), estimate.Unacked{})
+	if !ok || less.Sent < -2*less.Band-askedApart || 2*less.Covered < r.Covered {
+		return out
+	}
+	if out.Fetched, out.Checked = tail.Fetched, true; less.Sent > less.Band {
+		out.Unasked = less.Sent + less.Band
+	}
+	out.Unasked *= 1 + tail.Delivered/max(1, less.Acked)
+	return out
+}
+
+// sinceAsked is what the broker did from the last time at which the store was asked how often it was until a later one; not ok where that is not known.
+func sinceAsked(readings []estimate.Joint, asked, until time.Time) (tail estimate.Joint, ok bool) {
+	i := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(asked) }) - 1
+	j := sort.Search(len(readings), func(j int) bool { return !readings[j].At.Before(until) })
+	switch {
+	case !until.After(asked):
+		return tail, true
+	case i < 0 || j == len(readings) || readings[i].Run != readings[j].Run:
+		return tail, false
+	}
+	return estimate.Joint{Delivered: readings[j].Delivered - readings[i].Delivered, Fetched: readings[j].Fetched - readings[i].Fetched}, true
+}
+
+// deliveriesLessAsks are the readings in which the store told how often it was asked, with what had been delivered by then if that ran evenly between
+// two others.
+func deliveriesLessAsks(readings []estimate.Joint, asked []sample.EventReading) []estimate.Joint {
+	var out []estimate.Joint
+	for k := range asked {
+		at := asked[k].At
+		n := sort.Search(len(readings), func(i int) bool { return !readings[i].At.Before(at) })
+		if n == len(readings) || n == 0 && readings[0].At.After(at) || !asked[k].AskedKnown {
+			continue
+		}
+		b := &readings[n]
+		delivered := b.Delivered
+		if b.At.After(at) {
+			a := &readings[n-1]
+			if a.Run != b.Run {
+				continue
+			}
+			delivered = a.Delivered + (b.Delivered-a.Delivered)*float64(at.Sub(a.At))/float64(b.At.Sub(a.At))
+		}
+		out = append(out, estimate.Joint{At: at, Run: b.Run, Acked: delivered, Settled: asked[k].Asked})
+	}
+	return out
+}
+
+// askedApart is by how many questions the two counts of one reading may be off.
+const askedApart = 2

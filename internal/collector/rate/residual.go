@@ -78,8 +78,9 @@ type Residual struct {
 	Vanishing bool
 	// Doubled tells how many double effects are known since a time; nil where nothing shows any.
 	Doubled func(since time.Time) float64
-	// AckedFailures bounds the acks of work that failed between two times; nil where nothing proves that there are any.
-	AckedFailures func(from, to time.Time) float64
+	// OtherAcks bounds the acks between two times that are no duplicates although nothing was settled for them, as those of work that failed; nil where
+	// nothing shows any.
+	OtherAcks func(from, to time.Time) float64
 	// Conflated is that of IDGap.
 	Conflated string
 }
@@ -130,7 +131,7 @@ func (s Residual) Estimate() ResidualResult {
 	done, given := completions(s, from, to), giveUps(s, from, to)
 	high := acks[1] - done[0] - given[0]
 	doubled := doubledSince(s.Doubled, from.At)
-	failed := failedBetween(s.AckedFailures, from.At, to.At)
+	failed := failedBetween(s.OtherAcks, from.At, to.At)
 	low := acks[0] - done[1] - given[1] - doubled - failed
 	if s.Conflated != "" {
 		low = 0

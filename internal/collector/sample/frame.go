@@ -272,6 +272,28 @@ func (r Frames) DeadLetteredMost(from, to time.Time) float64 {
 	return max(0, most-least)
 }
 
+// DeadPublishedMost bounds from above the messages that somebody published into the dead-letter queues between two times, as consumers do that give up. Of
+// the time that is not counted yet as many are supposed as came at the pace until then, with 3 standard deviations.
+func (r Frames) DeadPublishedMost(from, to time.Time) float64 {
+	a, okA := r.Before(from)
+	if !okA {
+		if len(r) == 0 {
+			return 0
+		}
+		a = &r[0]
+	}
+	if b, ok := r.Counted(to); ok {
+		return max(0, b.DeadPublished-a.DeadPublished)
+	}
+	b := &r[len(r)-1]
+	n, counted := max(0, b.DeadPublished-a.DeadPublished), b.Began.Add(-CounterLag).Sub(a.Began)
+	if n == 0 || counted <= 0 {
+		return n
+	}
+	late := n * float64(to.Sub(a.Began)-counted) / float64(counted)
+	return n + max(0, late) + 3*math.Sqrt(max(0, late))
+}
+
 // DeadLetteredLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
 func (r Frames) DeadLetteredLeast(from, to time.Time) float64 {
 	a, okA := r.After(from)

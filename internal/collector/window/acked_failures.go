@@ -26,8 +26,8 @@ type ackedFailures struct {
 	view View
 }
 
-// proven reports whether consumers ack such deliveries: over some time that is kept more claims were given back than deliveries left without an ack. Claims
-// that were open when it began may have been given back by somebody who clears up after consumers that died before.
+// proven reports whether consumers ack such deliveries beside those that are parked: over some time that is kept more claims were given back than
+// deliveries left without an ack. Claims that were open when it began may have been given back by somebody who clears up after consumers that died before.
 func (a ackedFailures) proven() bool {
 	s := a.view.Scheme
 	if a.p.Store == nil || a.p.Partner != "" || s.Mark != "before" || s.OnFail != "delete" || s.OnInFlight == "ack" || a.p.Traffic.AutoAcked() {
@@ -41,7 +41,7 @@ func (a ackedFailures) proven() bool {
 		told := false
 		for k := range failuresTried {
 			from, to := &readings[k*j/failuresTried], &readings[j]
-			failed := a.failed(from, to) - from.Open - provenFailures
+			failed := a.failed(from, to) - from.Open - provenFailures - a.parked(from.At, to.At)
 			if failed <= 0 {
 				break // and no more since
 			}
@@ -64,7 +64,7 @@ func (a ackedFailures) provenByJoints() bool {
 	first := sort.Search(len(all), func(i int) bool { return all[i].Run == to.Run })
 	for k := range failuresTried {
 		from := &all[first+k*(len(all)-1-first)/failuresTried]
-		failed := to.Failed - from.Failed - provenFailures
+		failed := to.Failed - from.Failed - provenFailures - a.parked(from.At, to.At)
 		if failed <= 0 {
 			break
 		}
@@ -113,13 +113,35 @@ func (a ackedFailures) failed(from, to *sample.EventReading) float64 {
 	return n
 }
 
-// most bounds them between two times; 0 where nothing proves that there are any. There are no more than claims that were given back, and where those that
-// were not acked came back, were dead-lettered or wait no more than these leave. Work that is tried again within one delivery gives back its claim each
-// time: of those claims none need be acked, so that there is no lower bound.
+// most bounds them between two times; 0 where nothing shows that there are any. What somebody publishes into a dead-letter queue may be such failures.
+// Else it must be proven that there are any.
 func (a ackedFailures) most(from, to time.Time) float64 {
-	if !a.view.failuresAcked {
-		return 0
+	n := a.parked(from, to)
+	if a.view.failuresAcked {
+		n = max(n, a.given(from, to))
 	}
+	return n
+}
+
+// parked are the messages that somebody published into the dead-letter queues between two times, at most, but for those that are known as given up.
+func (a ackedFailures) parked(from, to time.Time) float64 {
+	n := a.p.Traffic.Frames.DeadPublishedMost(from, to)
+	if n == 0 || a.p.Store == nil || a.view.Scheme.GiveUp == 0 {
+		return n
+	}
+	all := a.p.Store.Events.Epoch()
+	i := sort.Search(len(all), func(i int) bool { return !all[i].At.Before(from) })
+	j := sort.Search(len(all), func(j int) bool { return all[j].At.After(to) }) - 1
+	if i < j {
+		n -= all[j].GaveUp - all[i].GaveUp
+	}
+	return max(0, n)
+}
+
+// given are at most the acks of deliveries whose claim was given back. There are no more than such claims, and where those that were not acked came back,
+// were dead-lettered or wait no more than these leave. Work that is tried again within one delivery gives back its claim each time: of those claims none
+// need be acked, so that there is no lower bound.
+func (a ackedFailures) given(from, to time.Time) float64 {
 	if n, ok := a.mostByJoints(from, to); ok {
 		return n
 	}

@@ -129,7 +129,7 @@ func (c counts) events() rate.EventsResult {
 		Window: w, Interval: c.p.Interval, Frames: traffic.Frames, Scheme: s, Readings: store.Events.Epoch(), Broke: store.Events.Broke,
 		Command: e.Command, Sharers: c.view.Sharers, Slip: max(rate.AskSlip, c.view.Stats.Health.LatencyP99), Disturbed: store.Disturbed, DisturbedWhy: store.DisturbedWhy,
 		Prefetch: traffic.Prefetches.Since(c.view.Now.Add(-2 * w)), Vanishing: c.view.Vanishing, Limited: c.view.limited(), Several: c.view.Several,
-		Meter: traffic.Loss.Lost(), Own: traffic.Own, Doubled: c.p.doubledSince, AckedFailures: ackedFailures{c.p, c.view}.most,
+		Meter: traffic.Loss.Lost(), Own: traffic.Own, Doubled: c.p.doubledSince, OtherAcks: c.otherAcks,
 	}.Estimate()
 }
 
@@ -151,8 +151,14 @@ func (c counts) residual() rate.ResidualResult {
 		Window: w, Interval: c.p.Interval, Frames: traffic.Frames, Scheme: v.Scheme, Pass: v.Stats.Pass,
 		Earlier: store.Earlier, ClockError: clockError(v.Stats.Health.LatencyP99), Disturbed: store.Disturbed, DisturbedWhy: store.DisturbedWhy,
 		Prefetch: traffic.Prefetches.Since(v.Now.Add(-2 * w)), Several: v.Several, Meter: traffic.Loss.Lost(), Own: traffic.Own, Vanishing: v.Vanishing,
-		Doubled: c.p.doubledSince, AckedFailures: ackedFailures{c.p, c.view}.most, Conflated: finding.Conflated(v.Stats.Pass, v.Stats.Facts, c.p.Config.IDFrom),
+		Doubled: c.p.doubledSince, OtherAcks: c.otherAcks, Conflated: finding.Conflated(v.Stats.Pass, v.Stats.Facts, c.p.Config.IDFrom),
 	}.Estimate()
+}
+
+// otherAcks bounds the acks between two times that are no duplicates although nothing was settled for them: of work that failed, and of messages for
+// which no store was asked.
+func (c counts) otherAcks(from, to time.Time) float64 {
+	return ackedFailures{c.p, c.view}.most(from, to) + c.view.unasked*to.Sub(from).Seconds()
 }
 
 // clockError bounds the error of a clock offset that was taken as the middle of one round trip.

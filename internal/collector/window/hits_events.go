@@ -47,10 +47,11 @@ func (h hits) events() hitsSource {
 		}}
 }
 
-// withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once.
+// withinServer narrows the questions of the whole server to those that can have been of the pipeline's deliveries: each delivery asks once, and once more
+// for each failure of its work that is tried again within it.
 func (h hits) withinServer(source hitsSource, span *rate.HitsSpan, i, j int, gain sample.Gain) {
 	asked := span.Asked[1]
-	most := min(asked, gain.Delivered[1]+h.traffic.unackedAround(span.From)+gain.Slack)
+	most := min(asked, gain.Delivered[1]+h.triedAgain(*span)+h.traffic.unackedAround(span.From)+gain.Slack)
 	strange := asked
 	for _, k := range source.earlier(i, j) {
 		g, ok := h.traffic.between(source.at(k), source.at(j))
@@ -70,6 +71,14 @@ func (h hits) withinServer(source hitsSource, span *rate.HitsSpan, i, j int, gai
 	span.Asked = [2]float64{least, most}
 	// Questions and answers are counted some milliseconds apart, in which a burst asks much: as much as its pace tells at both ends.
 	span.Hits = [2]float64{max(0, least-span.Missed[1]-gain.Slack), max(0, most-span.Missed[0]+gain.Slack)}
+}
+
+// triedAgain bounds the questions that were asked anew within a delivery: where the claim of a failure is given back, no more than there were failures.
+func (h hits) triedAgain(span rate.HitsSpan) float64 {
+	if s := h.view.Scheme; s.Mark != "before" || s.OnFail != "delete" {
+		return 0
+	}
+	return span.Failed
 }
 
 // undoneMarkers bounds the hits that are no duplicates: those that met a marker of work that was not done, and those that came again, of which
@@ -134,6 +143,9 @@ func (h hits) residualWithin(span rate.HitsSpan, waiting estimate.Unacked) (esti
 	}
 	r, ok := estimate.ResidualOf(all[:last+1], all[last].At.Sub(all[first].At), waiting)
 	r.Doubled, r.Failed = h.p.doubledUnseen(r.From), ackedFailures{h.p, h.view}.most(r.From, r.To)
+	if ok {
+		h.p.askedIn(&r, h.view)
+	}
 	return r, ok && !r.From.Before(span.From) && !r.To.After(span.To)
 }
 

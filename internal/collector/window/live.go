@@ -89,13 +89,7 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 		return rate.LiveResult{Rate: f}
 	}
 	r.Failed = ackedFailures{l.p, l.view}.most(r.From, r.To)
-	why, checked := rate.ForeignAcks(l.traffic.Joints.Readings, l.store.Events.Epoch(), l.view.Scheme, w, waiting, r.Failed)
-	if f.Why = why; why != "" {
-		return rate.LiveResult{Rate: f}
-	}
-	if checked {
-		r.Fetched = 0 // those who fetch ask the store, too
-	}
+	checked := l.p.askedIn(&r, l.view)
 	if l.view.Vanishing {
 		r.Redelivered = math.Inf(1) // what came again may have left the queue unseen
 	}
@@ -110,8 +104,21 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 	untrusted.AcksEach = false
 	out.LostUntrusted = l.traffic.acksLost(r, untrusted, l.view.Several, closed)
 	out.Rate = out.Judge(f, l.view.Scheme)
-	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.FailedWords(r.Failed), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched))
+	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.FailedWords(r.Failed), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched), rate.UnaskedWords(r.Unasked))
 	return out
+}
+
+// askedIn completes a residual by what the store counted of its consumers' questions, and reports whether these were checked.
+func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
+	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
+	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
+	if low, _, _ := r.Duplicates(0); !asks.Checked && low > asks.Hits { // some asked nothing, and nobody knows how many
+		r.Unasked = r.Acked
+	}
+	if !math.IsInf(asks.Hits, 1) {
+		r.Hits = max(1, asks.Hits)
+	}
+	return asks.Checked
 }
 
 // refusal says why live counts can tell nothing of the pipeline, and what would help.

@@ -67,6 +67,9 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	p.latency(v).fill(&out, gains)
 	x := figure.Explanation{Reported: rep, Gap: p.idGap(v).figures(w), Hits: p.hits(v).estimate(w), Live: p.live(v).estimate(w, gains.AutoAcks), Vouched: vouched}
 	exports := p.exported(v).estimate(w, x.Live)
+	if live := x.Live.Residual; live.Covered > 0 {
+		c.view.unasked = live.Unasked / live.Covered.Seconds()
+	}
 	x.Events, x.Residual = c.events(), c.residual()
 	out.Estimates = []dedup.Estimate{
 		{Method: dedup.MethodReported, Rate: rep.Rate},

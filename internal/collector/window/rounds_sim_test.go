@@ -28,8 +28,12 @@ type roundShop struct {
 	tries  int
 	delay  float64
 	within int
+	// listed: where it is published is a dead-letter queue of the pipeline. waits: what meets work in flight is rejected and comes back after delay, too.
+	listed, waits bool
 	// others is how often somebody else asks in the same way, a second.
 	others float64
+	// ignored is how often a delivery is acked and the store is not asked.
+	ignored float64
 
 	r      *rand.Rand
 	queue  []coming
@@ -100,6 +104,11 @@ func (s *roundShop) take(d coming) {
 	}
 	c, begin, ack := &s.counts, max(d.at, s.free[k]), 0.0005+0.001*s.r.ExpFloat64()
 	late := s.late * s.r.ExpFloat64()
+	if s.ignored > 0 && s.r.Float64() < s.ignored {
+		s.free[k] = begin + ack
+		c.delivered, c.acked = append(c.delivered, d.at), append(c.acked, s.free[k]+late)
+		return
+	}
 	if c.delivered, c.asked = append(c.delivered, d.at), append(c.asked, begin); d.again {
 		c.redelivered = append(c.redelivered, d.at)
 	}
@@ -108,6 +117,11 @@ func (s *roundShop) take(d coming) {
 	case there && begin >= done:
 		s.free[k] = begin + ack
 		c.acked, c.duplicates = append(c.acked, s.free[k]+late), append(c.duplicates, s.free[k]+late)
+		return
+	case there && s.waits:
+		s.free[k] = begin + ack
+		c.rejected = append(c.rejected, s.free[k])
+		s.come(coming{at: s.free[k] + s.delay, id: d.id})
 		return
 	case there: // it is in work
 		s.free[k] = begin + 0.1
@@ -165,6 +179,7 @@ type roundReader struct {
 	p                     *Pipeline
 	liveAt, outAt, readAt float64
 	others                float64
+	listed                bool
 	pending               []sample.LiveReading
 }
 
@@ -176,7 +191,7 @@ func (s *roundShop) rounds(seconds float64, each func(at float64, p *Pipeline, v
 	p.Traffic.Own, p.Traffic.Loss = (&sample.ClosureBook{}).Follow("/", nil), &meter
 	p.Traffic.Prefetches.Add(roundAt(0), 10)
 	p.Traffic.Capacities.Add(roundAt(0), int64(10*s.consumers))
-	reader := roundReader{roundCounts: counts, r: r, p: p, others: s.others, liveAt: r.Float64(), outAt: r.Float64(), readAt: roundsApart * r.Float64()}
+	reader := roundReader{roundCounts: counts, r: r, p: p, others: s.others, listed: s.listed, liveAt: r.Float64(), outAt: r.Float64(), readAt: roundsApart * r.Float64()}
 	v := View{CountsAcks: true, CountsDeliveries: true, DeadKnown: true, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true, Command: "SETNX"}},
 		Scheme: dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, ProcessingTTL: time.Minute,
 			AcksEach: true, Ask: "SETNX", States: []dedup.State{dedup.Processing, dedup.Done}}}
@@ -200,9 +215,12 @@ func (s *roundReader) read(round, consumers float64) {
 	}
 	traffic.Flows.AddOut(outs)
 	counted := max(0, math.Floor((round-0.3)/5)*5) // the management API counts each 5 s
-	unacked := s.unacked(round - 1)
+	unacked, parked := s.unacked(round-1), 0.0
+	if s.listed {
+		parked = s.givenUp.by(counted)
+	}
 	traffic.Frames.Add(sample.Frame{Began: roundAt(round - 0.05), Ended: now, DepthFrom: roundAt(round - 1), Whole: true, Acks: s.acked.by(counted), Deliveries: s.delivered.by(counted),
-		Redeliveries: s.redelivered.by(counted), Closures: s.closed.by(counted), Depth: unacked, Unacked: unacked, Consumers: consumers, ConsumersKnown: true})
+		DeadPublished: parked, Redeliveries: s.redelivered.by(counted), Closures: s.closed.by(counted), Depth: unacked, Unacked: unacked, Consumers: consumers, ConsumersKnown: true})
 	for ; s.readAt < round; s.readAt += roundsApart + 0.005*s.r.NormFloat64() {
 		asked := int64(s.asked.by(s.readAt) + math.Floor(s.others*s.readAt))
 		e := &dedup.StoreEvents{At: roundAt(s.readAt), Took: time.Millisecond, Listening: true, Epoch: 1, Since: roundAt(0), Asked: &asked, Command: "SETNX",

@@ -30,8 +30,10 @@ type View struct {
 	DeadKnown bool
 	// failuresAcked: it is proven that consumers ack failures; see ackedFailures.
 	failuresAcked bool
-	Live          LiveState
-	Reports       Reports
+	// unasked is how many messages a second are acked without a question to the store, at most.
+	unasked float64
+	Live    LiveState
+	Reports Reports
 	// Sharers are the other stores on the same server whose consumers ask with the same command.
 	Sharers []string
 }
