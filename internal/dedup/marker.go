@@ -95,6 +95,8 @@ type Scheme struct {
 	// AcksEach is true where consumers settle each delivery of a channel before they take up the next one, so that at most one
 	// completed delivery of a channel waits for its ack.
 	AcksEach bool
+	// Unasked is true where consumers ack some messages without asking for their marker.
+	Unasked bool
 	// InsertFirst is true where each delivery tries exactly one insert before its work, so that a hit burns an id.
 	InsertFirst bool
 	// DatesClaim is true where the time of a marker is that at which work began, whatever state it is in since.

@@ -67,6 +67,8 @@ type Config struct {
 	// Acks is each or batch: each where a consumer settles every delivery of a channel before it takes up the next one, batch
 	// where it works on several at once, or acks several at once. Empty means that it is not known, as batch.
 	Acks string `yaml:"acks"`
+	// Unasked is true where consumers ack some messages without asking for their marker, as those of other types or with a body that cannot be read.
+	Unasked bool `yaml:"unasked"`
 	// Events is true where the store's notifications are to be followed (Redis keyspace notifications, K$gxe). Ask is the
 	// command that consumers send exactly once for each delivery to ask whether they may work, as SETNX; empty where there is
 	// none or it is not known.

@@ -28,7 +28,7 @@ func (c Config) Scheme() dedup.Scheme {
 	c = c.WithDefaults()
 	s := dedup.Scheme{
 		Preset: c.Preset, Kind: c.Kind, Mark: c.Mark, OnInFlight: c.OnInFlight, OnFail: c.OnFail, OnFailed: c.onFailed(),
-		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp, AcksEach: c.Acks == acksEach,
+		ProcessingTTL: c.TTL.Processing, DoneTTL: c.TTL.Done, GiveUp: c.Retry.GiveUp, AcksEach: c.Acks == acksEach, Unasked: c.Unasked,
 	}
 	if c.Kind == SQLTable {
 		c.sayOfTable(&s)

@@ -22,7 +22,7 @@ func FailedWords(n float64) string {
 	case n == 0:
 		return ""
 	case math.IsInf(n, 1):
-		return "consumers ack work that failed, which is no duplicate, and nothing tells how much"
+		return "consumers ack messages that are no duplicates, as of work that failed, and nothing tells how much of the acks that is"
 	}
 	return fmt.Sprintf("up to %s of the duplicates may be acks of work that failed, or of messages for which no store was asked", text.Grouped(text.Whole(n)))
 }

@@ -49,17 +49,36 @@ func (c counts) acked() dedup.Figure {
 	case auto.Delta > 0:
 		f.Why = "messages are delivered with automatic acks, which the broker does not count as acks"
 	default:
-		f.Quality, f.Value, f.Low, f.High, f.N = dedup.Derived, acks.Delta, acks.Delta, acks.Delta, acks.Delta
-		f.Covered, f.At = acks.Covered, acks.At
+		f.Quality, f.Covered, f.At = dedup.Derived, acks.Covered, acks.At
+		f.Low, f.High = c.ackedBetween(acks)
+		f.Value = min(max(f.Low, acks.Delta), f.High)
+		f.N = f.Value
 		if c.gains.Closures.Delta > 0 {
 			exact, loss := false, c.p.Traffic.Loss
 			f.Why, exact = loss.Words(acks.At.Add(-acks.Covered), acks.At.Add(-2*c.p.Interval))
-			if f.AtLeast = !exact; !loss.Asked {
+			if f.AtLeast = !exact; f.AtLeast {
+				f.Value = f.Low
+			}
+			if !loss.Asked {
 				f.Better = sample.BetterMeter
 			}
 		}
 	}
 	return f
+}
+
+// ackedBetween bounds the acks of a time. Counters of the management API are seconds old when they are read, and so is what they gained: where live counts, or
+// readings before and after, do not bound it, it is what came at the same pace in a time longer and shorter by that.
+func (c counts) ackedBetween(acks sample.Increase) (low, high float64) {
+	from := acks.At.Add(-acks.Covered)
+	for _, late := range [...]time.Duration{0, sample.CounterLag, 2 * sample.CounterLag} {
+		if g, ok := c.p.Traffic.between(from, acks.At.Add(-late)); ok {
+			pace := g.Acked[1] / max(1, (acks.Covered-late).Seconds())
+			return g.Acked[0], g.Acked[1] + pace*late.Seconds()
+		}
+	}
+	part := min(1, float64(sample.CounterLag)/float64(max(acks.Covered, time.Second)))
+	return acks.Delta * (1 - part), acks.Delta * (1 + part)
 }
 
 // redelivered is a signal of loops; it is never a duplicate rate.

@@ -68,6 +68,9 @@ func (h hits) withinServer(source hitsSource, span *rate.HitsSpan, i, j int, gai
 		strange = min(strange, min(others, others*pace+4*math.Sqrt(others*pace*(1-min(1, pace)))))
 	}
 	least := min(most, max(asked-strange, 0))
+	if h.view.Scheme.Unasked { // others may have asked in their place
+		least = 0
+	}
 	span.Asked = [2]float64{least, most}
 	// Questions and answers are counted some milliseconds apart, in which a burst asks much: as much as its pace tells at both ends.
 	span.Hits = [2]float64{max(0, least-span.Missed[1]-gain.Slack), max(0, most-span.Missed[0]+gain.Slack)}

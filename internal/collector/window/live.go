@@ -112,7 +112,7 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
 	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
-	if low, _, _ := r.Duplicates(0); !asks.Checked && low > asks.Hits { // some asked nothing, and nobody knows how many
+	if low, _, _ := r.Duplicates(0); !asks.Checked && (v.Scheme.Unasked || low > asks.Hits) { // some asked nothing, and nobody knows how many
 		r.Unasked = r.Acked
 	}
 	if !math.IsInf(asks.Hits, 1) {

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"math"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -67,8 +68,11 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	p.latency(v).fill(&out, gains)
 	x := figure.Explanation{Reported: rep, Gap: p.idGap(v).figures(w), Hits: p.hits(v).estimate(w), Live: p.live(v).estimate(w, gains.AutoAcks), Vouched: vouched}
 	exports := p.exported(v).estimate(w, x.Live)
-	if live := x.Live.Residual; live.Covered > 0 {
+	switch live := x.Live.Residual; {
+	case x.Live.Told:
 		c.view.unasked = live.Unasked / live.Covered.Seconds()
+	case v.Scheme.Unasked:
+		c.view.unasked = math.Inf(1)
 	}
 	x.Events, x.Residual = c.events(), c.residual()
 	out.Estimates = []dedup.Estimate{
