@@ -48,7 +48,9 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	if hits < 0 || !ok {
 		return none
 	}
-	out := Asks{Hits: hits + askedApart + tail.Delivered, Fetched: r.Fetched}
+	// The two sides are counted a moment apart, and an answer may follow its question into the time.
+	apart := askedApart + estimate.CountedApart(r.Delivered/max(1, r.Covered.Seconds()))
+	out := Asks{Hits: hits + apart + tail.Delivered, Fetched: r.Fetched}
 	less, ok := estimate.ResidualOf(deliveriesLessAsks(readings, asked[i:j+1]), to.At.Sub(from.At), estimate.Unacked{})
 	if !ok || less.Sent < -2*less.Band-askedApart || 2*less.Covered < r.Covered {
 		return out
