@@ -26,7 +26,7 @@ func (x Explanation) origins(out *dedup.WindowFigures) {
 	case x.Live.Told:
 		r := x.Live.Residual
 		told, source = x.Live.Rate, rate.LiveSource
-		separate = [2]float64{r.Sent - r.Band - r.Doubled - r.Failed, r.Sent + r.Band + r.Unsure + r.Again}
+		separate[0], _, separate[1] = r.Duplicates(0)
 		again = [2]float64{0, min(x.Live.Lost, r.Redelivered)}
 	case x.Events.Told && x.Scheme.OnInFlight != "ack" && !math.IsInf(t.Separate[1], 1):
 		told, source = x.Events.Rate, rate.EventsSource

@@ -22,9 +22,9 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 // Asks are what the store counted of its consumers' questions in the time of a residual.
 type Asks struct {
 	// Hits are the questions that met a marker, at most: no more messages were duplicates. Unasked are the deliveries that asked nothing: messages
-	// that were moved or taken away by hand, or that are of no interest to their consumers: at most, once chance no longer explains them. Fetched are those
-	// that were fetched one by one since the store was read.
-	Hits, Unasked, Fetched float64
+	// that were moved or taken away by hand, or that are of no interest to their consumers: at most, once chance no longer explains them. Most are as many
+	// in any case. Fetched are those that were fetched one by one since the store was read.
+	Hits, Unasked, Most, Fetched float64
 	// Checked is true where each question was of a delivery, so that Unasked is known.
 	Checked bool
 }
@@ -55,10 +55,10 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	if !ok || less.Sent < -2*less.Band-askedApart || 2*less.Covered < r.Covered {
 		return out
 	}
-	if out.Fetched, out.Checked = tail.Fetched, true; less.Sent > less.Band {
-		out.Unasked = less.Sent + less.Band
+	out.Most = max(0, less.Sent+less.Band) * (1 + tail.Delivered/max(1, less.Acked))
+	if out.Fetched, out.Checked = tail.Fetched, true; less.Sent > less.Band || r.Fetched > 0 {
+		out.Unasked = out.Most
 	}
-	out.Unasked *= 1 + tail.Delivered/max(1, less.Acked)
 	return out
 }
 

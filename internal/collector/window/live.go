@@ -112,7 +112,10 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
 	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
-	if low, _, _ := r.Duplicates(0); !asks.Checked && (v.Scheme.Unasked || low > asks.Hits) { // some asked nothing, and nobody knows how many
+	switch low, _, _ := r.Duplicates(0); {
+	case asks.Checked && low > asks.Hits: // some asked nothing
+		r.Unasked = max(r.Unasked, asks.Most)
+	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}
 	if !math.IsInf(asks.Hits, 1) {
