@@ -48,9 +48,8 @@ type Residual struct {
 	Doubled float64
 	// Failed are at most the acks of work that failed, as of consumers that publish it anew somewhere else: they look like those of duplicates, too.
 	Failed float64
-	// Unasked are the deliveries that never asked the store: their acks are of no duplicates. Hits are the duplicates at most, as the store counted them; 0
-	// where it did not.
-	Unasked, Hits float64
+	// Unasked are the deliveries that never asked the store: their acks are of no duplicates.
+	Unasked float64
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time
 	Covered  time.Duration
@@ -196,10 +195,6 @@ func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
 	less, more := r.missing()
 	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Failed-r.Fetched-r.Unasked), r.Acked)
 	high = min(max(low, r.Sent+more+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
-	if r.Hits > 0 {
-		high = min(high, r.Hits)
-		low = min(low, high)
-	}
 	return low, min(max(low, r.Sent-r.Unasked), high), high
 }
 

@@ -21,7 +21,7 @@ func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
 
 // Asks are what the store counted of its consumers' questions in the time of a residual.
 type Asks struct {
-	// Hits are the questions that met a marker, at most: no more messages were duplicates. Unasked are the deliveries that asked nothing: messages
+	// Hits are the questions that met a marker, at most: claims that are counted late make them too few, so that they bound nothing by themselves. Unasked are the deliveries that asked nothing: messages
 	// that were moved or taken away by hand, or that are of no interest to their consumers: at most, once chance no longer explains them. Most are as many
 	// in any case. Fetched are those that were fetched one by one since the store was read.
 	Hits, Unasked, Most, Fetched float64

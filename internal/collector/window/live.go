@@ -118,9 +118,6 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}
-	if !math.IsInf(asks.Hits, 1) {
-		r.Hits = max(1, asks.Hits)
-	}
 	return asks.Checked
 }
 

