@@ -194,7 +194,7 @@ func foreignProblems(p *markers.Problems, c markers.Config) {
 		set  bool
 	}{
 		{"redis.url", !c.Redis.URL.IsZero()}, {"act.redis.url", !c.Act.Redis.URL.IsZero()}, {"match", c.Match != ""},
-		{"exclude", len(c.Exclude) > 0}, {"id", c.ID != ""}, {"retry.match", c.Retry.Match != ""},
+		{"exclude", len(c.Exclude) > 0}, {"id", c.ID != ""}, {"retry.match", c.Retry.Match != ""}, {"unasked", c.Unasked},
 	} {
 		if f.set {
 			p.Add(f.path, "is for Redis: kind %s reads sql, table and columns", markers.SQLTable)

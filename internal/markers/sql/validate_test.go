@@ -64,6 +64,7 @@ func TestEachProblemOfATableIsNamedWithItsPath(t *testing.T) {
 		{"rows that are taken again sometimes", "sql-status-code", "retakes", "use never", func(c *markers.Config) { c.Retakes = "sometimes" }},
 		{"failed rows that are dropped", "sql-status-code", "on_failed", "use ack or nack or run", func(c *markers.Config) { c.OnFailed = "drop" }},
 		{"acks of a kind that is none", "sql-status-code", "acks", "use each or batch", func(c *markers.Config) { c.Acks = "every" }},
+		{"messages for which no table is asked", "sql-status-code", "unasked", "is for Redis", func(c *markers.Config) { c.Unasked = true }},
 		{"failed rows that are and are not taken again", "sql-status-name", "on_failed", "leave one of them out", func(c *markers.Config) { c.OnFailed, c.Retakes = "run", "never" }},
 		{"no table", "sql-status-code", "table", "is missing", func(c *markers.Config) { c.Table = "" }},
 		{"SQL in a table's name", "sql-status-code", "table", "without quotes", func(c *markers.Config) { c.Table = "m; DROP TABLE m" }},
