@@ -85,6 +85,15 @@ func (r LiveResult) Messages() dedup.Figure {
 	return f
 }
 
+// deliveriesLessClaims are the readings with deliveries in place of acks, and claims in place of what was settled.
+func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
+	out := make([]estimate.Joint, len(readings))
+	for i, r := range readings {
+		out[i] = estimate.Joint{At: r.At, Run: r.Run, Calm: r.Calm, Acked: r.Delivered, Settled: r.Claims}
+	}
+	return out
+}
+
 // LiveBound is the most that the rate can be where consumers ack whatever meets a marker, done or not: the deliveries that claimed nothing. Those
 // that were out when the time began may have asked in it. Deliveries and claims reach us at different moments, on a busy machine the more so: how
 // far they are apart shows in their scatter, as that of acks and completions does.

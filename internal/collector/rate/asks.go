@@ -10,21 +10,16 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// deliveriesLessClaims are the readings with deliveries in place of acks, and claims in place of what was settled.
-func deliveriesLessClaims(readings []estimate.Joint) []estimate.Joint {
-	out := make([]estimate.Joint, len(readings))
-	for i, r := range readings {
-		out[i] = estimate.Joint{At: r.At, Run: r.Run, Calm: r.Calm, Acked: r.Delivered, Settled: r.Claims}
-	}
-	return out
-}
-
 // Asks are what the store counted of its consumers' questions in the time of a residual.
 type Asks struct {
-	// Hits are the questions that met a marker, at most: claims that are counted late make them too few, so that they bound nothing by themselves. Unasked are the deliveries that asked nothing: messages
-	// that were moved or taken away by hand, or that are of no interest to their consumers: at most, once chance no longer explains them. Most are as many
-	// in any case. Fetched are those that were fetched one by one since the store was read.
-	Hits, Unasked, Most, Fetched float64
+	// Hits are the questions that met a marker. Claims that are counted late make them too few, so that they bound no duplicates: fewer than
+	// these show that something else was acked, too.
+	Hits float64
+	// Unasked are the deliveries that asked nothing, at most, once chance no longer explains them, Most as many in any case: messages that were
+	// moved or taken away by hand, or that are of no interest to their consumers.
+	Unasked, Most float64
+	// Fetched are the deliveries that were fetched one by one since the store told how often it was asked.
+	Fetched float64
 	// Checked is true where each question was of a delivery, so that Unasked is known.
 	Checked bool
 }
