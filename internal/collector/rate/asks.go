@@ -12,8 +12,8 @@ import (
 
 // Asks are what the store counted of its consumers' questions in the time of a residual.
 type Asks struct {
-	// Hits are the questions that met a marker. Claims that are counted late make them too few, so that they bound no duplicates: fewer than
-	// these show that something else was acked, too.
+	// Hits are the questions that met a marker. Claims that are counted late make them too few, so that they bound no duplicates. That more
+	// duplicates are counted shows that something else was acked, too.
 	Hits float64
 	// Unasked are the deliveries that asked nothing, at most, once chance no longer explains them, Most as many in any case: messages that were
 	// moved or taken away by hand, or that are of no interest to their consumers.

@@ -181,6 +181,7 @@ func (p *Pipeline) LiveRate(v View, from, to time.Time) (dedup.Calibration, bool
 	}
 	v.failuresAcked = ackedFailures{p, v}.proven()
 	r.Doubled, r.Failed = p.doubledUnseen(r.From), ackedFailures{p, v}.most(r.From, r.To)
+	p.askedIn(&r, v)
 	live := dedup.Calibration{Method: dedup.MethodLive, Window: r.Covered}
 	live.Low, live.Value, live.High = r.Rate(p.Traffic.acksLost(r, v.Scheme, v.Several, p.Traffic.closedMost(r)))
 	return live, true
