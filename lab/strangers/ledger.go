@@ -1,25 +1,50 @@
 package main
 
 import (
+	"errors"
+	"path/filepath"
 	"sync"
 	"time"
 )
 
+// The kinds of events.
+const (
+	kindAck      = "ack"    // a delivery was acked, see the hows
+	kindAuto     = "auto"   // delivered with automatic acks
+	kindRequeued = "req"    // returned to its queue
+	kindRejected = "rej"    // rejected, not requeued
+	kindDied     = "died"   // its channel ended with it
+	kindWork     = "work"   // work was done
+	kindFail     = "fail"   // work failed
+	kindAgain    = "again"  // work was done twice
+	kindHit      = "hit"    // met work in flight
+	kindOrphan   = "orphan" // a claim was left behind, Dur is its life
+	kindMark     = "mark"   // a done marker was written, Dur is its life
+	kindDepth    = "depth"  // N dead letters are in Q
+	kindTake     = "take"   // N dead letters were taken out of Q
+	kindPurge    = "purge"  // N messages were purged
+)
+
+// The hows: what an ack came of.
+const (
+	howWork      = "work"
+	howDup       = "dup"       // the work was done before
+	howEarly     = "early"     // the work was in flight
+	howSwallowed = "swallowed" // the work was neither
+	howParked    = "parked"
+	howFailed    = "failed"
+	howIgnored   = "ignored"
+	howMoved     = "moved" // by hand
+)
+
 // An event is one thing that truly happened in a pipeline.
-//
-// Kinds: ack (a delivery was acked, see How), req (returned to its queue), rej (rejected, not requeued), died (its channel ended
-// with it), work (work was done), fail (work failed), hit (met work in flight), again (work was done twice), depth (of the
-// dead-letter queue Q, N), take (N were taken out of the dead-letter queue Q), orphan (a claim was left behind, Dur is its life),
-// mark (a done marker was written), auto (delivered with automatic acks).
 type event struct {
 	At   int64  `json:"t"` // microseconds since 1970
 	Kind string `json:"k"`
-	// How an ack came: work, dup (the work was done before), early (the work was in flight), swallowed, parked, failed, moved.
 	How  string `json:"h,omitempty"`
 	ID   string `json:"i,omitempty"`
 	Copy int64  `json:"c,omitempty"`
-	// Came is when the delivery arrived.
-	Came int64  `json:"a,omitempty"`
+	Came int64  `json:"a,omitempty"` // when the delivery arrived
 	Dur  int64  `json:"d,omitempty"`
 	N    int64  `json:"n,omitempty"`
 	Q    string `json:"q,omitempty"`
@@ -33,9 +58,9 @@ type event struct {
 type ledger struct {
 	mu       sync.Mutex
 	events   []event
-	done     map[string]int
-	doneBy   map[string]int64
-	working  map[string]int
+	done     map[string]int   // how often the work of a message was done
+	doneBy   map[string]int64 // the copy that did it first
+	working  map[string]int   // how many are at it
 	attempts map[string]int
 	acked    map[int64]int // the event of the last ack of a copy
 	received int64
@@ -47,6 +72,7 @@ func newLedger() *ledger {
 
 func now() int64 { return time.Now().UnixMicro() }
 
+// add notes an event that happens now.
 func (l *ledger) add(e event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,8 +101,8 @@ func (l *ledger) arrived(copy int64) {
 func (l *ledger) ack(e event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.Kind = "ack"
-	if e.How == "dup" {
+	e.Kind = kindAck
+	if e.How == howDup {
 		e.Sent = l.doneBy[e.ID] != e.Copy
 	}
 	l.append(e)
@@ -94,20 +120,20 @@ func (l *ledger) begin(id string) int {
 	return l.attempts[id]
 }
 
-// end notes that work ended: with what, and how long it took.
-func (l *ledger) end(id string, copy int64, took time.Duration, failed, died bool) {
+// end notes that work ended: nil if it is done, or with what error, and how long it took.
+func (l *ledger) end(id string, copy int64, took time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.working[id]--
 	switch {
-	case died:
-	case failed:
-		l.append(event{Kind: "fail", ID: id, Dur: took.Microseconds()})
+	case errors.Is(err, errDied):
+	case errors.Is(err, errFailed):
+		l.append(event{Kind: kindFail, ID: id, Dur: took.Microseconds()})
 	default:
 		l.done[id]++
-		l.append(event{Kind: "work", ID: id, Copy: copy, Dur: took.Microseconds()})
+		l.append(event{Kind: kindWork, ID: id, Copy: copy, Dur: took.Microseconds()})
 		if l.done[id] > 1 {
-			l.append(event{Kind: "again", ID: id})
+			l.append(event{Kind: kindAgain, ID: id})
 		} else {
 			l.doneBy[id] = copy
 		}
@@ -120,9 +146,45 @@ func (l *ledger) met(id string) string {
 	defer l.mu.Unlock()
 	switch {
 	case l.done[id] > 0:
-		return "dup"
+		return howDup
 	case l.working[id] > 0:
-		return "early"
+		return howEarly
 	}
-	return "swallowed"
+	return howSwallowed
+}
+
+// A record is what is kept of one pipeline.
+type record struct {
+	Name         string
+	Begun, Ended int64
+	Config       string
+	Events       []event
+	Done         map[string]int
+}
+
+// write keeps the ledger in a folder.
+func (l *ledger) write(folder string, r record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r.Events, r.Done = l.events, l.done
+	return writeZipped(filepath.Join(folder, "ledger-"+r.Name+".json.gz"), r)
+}
+
+// readTruths reads all ledgers of a folder.
+func readTruths(folder string) (map[string]*truth, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "ledger-*.json.gz"))
+	if err != nil {
+		return nil, err
+	}
+	truths := map[string]*truth{}
+	for _, name := range files {
+		err := readZipped(name, func(r record) error {
+			truths[r.Name] = newTruth(r)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return truths, nil
 }
