@@ -34,20 +34,19 @@ func (s *session) lifeOf(d doubt) func(wireValue, time.Time) error {
 		if err != nil {
 			return fmt.Errorf("%w: a life of %q", errWire, codec.Printable(v.text))
 		}
-		id := s.l.layout.IdOf(d.key)
 		switch {
 		case left == layout.Gone:
 			s.book.misses.own++
 			s.gone = append(s.gone, d)
 			return nil
 		case s.l.rules.way == wayBefore && left == layout.NoExpiry:
-			return s.book.answer(d, id, foundEndless, at)
+			return s.told(d, foundEndless, at)
 		case s.l.rules.way == wayBefore:
-			return s.book.answer(d, id, foundClaim, at)
+			return s.told(d, foundClaim, at)
 		case s.l.layout.IsLongLived(left, 0):
-			return s.book.answer(d, id, foundDone, at)
+			return s.told(d, foundDone, at)
 		case left >= 0 && s.l.layout.LongLived != "":
-			return s.book.answer(d, id, foundClaim, at)
+			return s.told(d, foundClaim, at)
 		}
 		c.expires = left != layout.NoExpiry
 		s.values = append(s.values, d)
@@ -63,23 +62,22 @@ func (s *session) valueOf(d doubt) func(wireValue, time.Time) error {
 		if err != nil && !strings.HasPrefix(err.Error(), "WRONGTYPE") || !open {
 			return err
 		}
-		id := s.l.layout.IdOf(d.key)
 		state := s.l.layout.Decode(layout.Fetched{Value: v.text}).State
 		switch {
 		case err != nil:
-			return s.book.answer(d, id, foundOdd, at)
+			return s.told(d, foundOdd, at)
 		case v.text == "":
 			s.book.misses.perhapsOwn++
 			s.empty = append(s.empty, d)
 			return nil
 		case state == dedup.Done:
-			return s.book.answer(d, id, foundDone, at)
+			return s.told(d, foundDone, at)
 		case state != dedup.Processing:
-			return s.book.answer(d, id, foundOdd, at)
+			return s.told(d, foundOdd, at)
 		case c.expires:
-			return s.book.answer(d, id, foundClaim, at)
+			return s.told(d, foundClaim, at)
 		}
-		return s.book.answer(d, id, foundEndless, at)
+		return s.told(d, foundEndless, at)
 	}
 }
 
@@ -94,7 +92,7 @@ func (s *session) lifeOfEmpty(d doubt) func(wireValue, time.Time) error {
 			s.gone = append(s.gone, d)
 			return nil
 		}
-		return s.book.answer(d, s.l.layout.IdOf(d.key), foundOdd, at)
+		return s.told(d, foundOdd, at)
 	}
 }
 

@@ -83,6 +83,10 @@ type openClaim struct {
 	restored bool
 	// sampled is how many samples its meter had taken when it was born.
 	sampled int
+	// rewritten is when it was written again where claims are prolonged, and sampledTo how many samples the meter had taken then; zero once it is
+	// known that this was no completion.
+	rewritten time.Time
+	sampledTo int
 	// over: it was closed. seen: the server was asked, and it was a claim.
 	over, seen bool
 	// doubted: a doubt of this stage waits in its queue.
@@ -106,6 +110,7 @@ type book struct {
 	// past are keys that were completed and whose marker ended since.
 	past     *memory
 	renewals renewals
+	prolongs prolongs
 	retries  *retryCounts
 	queues   [stages]doubtQueue
 	// unsure are claims in the order of their births, of which the first is neither sure nor over; late is what was learned too late.
@@ -161,19 +166,17 @@ func (b *book) set(key, id string, at time.Time) error {
 		return b.claim(key, true, at)
 	}
 	if c := b.open[key]; c != nil {
-		b.decideLate(c)
-		b.close(key)
-		if !c.restored {
-			b.counts.Work.Add(at.Sub(c.born))
-			b.meter.ended(c.sampled, at.Sub(c.born))
-			b.renewals.worked(at.Sub(c.born))
+		if b.prolongs.shown {
+			b.rewritten(key, c, at)
+			return nil
 		}
-		b.workedAnew(key)
-		b.complete(key, id)
+		b.finish(key, id, c, at, b.meter.taken())
+		b.prolongs.wrote(key)
 		return nil
 	}
 	if b.done.has(key) {
 		b.complete(key, id)
+		b.prolongs.wrote(key)
 		return nil
 	}
 	// Claims that were open before we listened, or ended without a completion, may be completed now.

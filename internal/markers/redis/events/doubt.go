@@ -13,6 +13,8 @@ const (
 	birthCheck
 	// openCheck asks now and then whether a claim that is open for long is still there.
 	openCheck
+	// rewriteCheck asks whether a claim that was written again was prolonged or completed.
+	rewriteCheck
 	stages
 )
 
@@ -29,6 +31,8 @@ func (s stage) after() time.Duration {
 		return unsureAfter
 	case birthCheck:
 		return birthAfter
+	case rewriteCheck:
+		return 0
 	}
 	return openAfter
 }
@@ -125,6 +129,10 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 	if !ok {
 		return nil
 	}
+	if !c.rewritten.IsZero() && (what == foundDone || what == foundOdd) {
+		b.backdate(c.rewritten, func() { b.finish(d.key, id, c, c.rewritten, c.sampledTo) })
+		return nil
+	}
 	switch what {
 	case foundGone:
 		return errMissed
@@ -136,7 +144,7 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 		return nil
 	case foundClaim, foundOdd:
 		b.decideLate(c)
-		c.seen = true
+		c.seen, c.rewritten = true, time.Time{}
 		c.expires = true
 		if b.rules.way == wayBefore {
 			b.close(d.key)
@@ -144,7 +152,7 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 		}
 	case foundEndless:
 		b.decideLate(c)
-		c.seen = true
+		c.seen, c.rewritten = true, time.Time{}
 		if !c.endless && b.rules.expiring && at.Sub(c.born) >= birthAfter {
 			c.endless, b.endless[d.key], b.changed = true, c.born, true
 		}

@@ -30,11 +30,15 @@ func (b *book) undecided() time.Time {
 	for len(b.unsure) > 0 && (b.unsure[0].sure || b.unsure[0].over) {
 		b.unsure[0], b.unsure = nil, b.unsure[1:]
 	}
+	oldest := b.prolongs.since()
 	if len(b.unsure) == 0 {
 		b.unsure = nil
-		return time.Time{}
+		return oldest
 	}
-	return b.unsure[0].born
+	if born := b.unsure[0].born; oldest.IsZero() || born.Before(oldest) {
+		return born
+	}
+	return oldest
 }
 
 const (

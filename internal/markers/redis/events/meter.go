@@ -36,11 +36,11 @@ func (m *meter) taken() int {
 	return m.forgotten + len(m.times)
 }
 
-// ended takes a work that began after so many samples.
-func (m *meter) ended(taken int, took time.Duration) {
+// ended takes a work that began after so many samples and ended after so many.
+func (m *meter) ended(taken, until int, took time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first, last := taken-m.forgotten, len(m.times)-1
+	first, last := taken-m.forgotten, until-m.forgotten-1
 	if first < 0 {
 		return
 	}
@@ -48,9 +48,13 @@ func (m *meter) ended(taken int, took time.Duration) {
 	if first > last {
 		return
 	}
-	m.half++
 	before := m.times[max(0, first-1)]
 	m.sums.Met += (m.times[last]-before)/2 + (m.times[last]-m.times[first])/2
+	if last+1 < len(m.times) {
+		m.sums.Met += (m.times[last+1] - m.times[last]) / 2
+		return
+	}
+	m.half++
 }
 
 // sampled notes that a sample was taken at a time, which only grows, and returns what all so far met.

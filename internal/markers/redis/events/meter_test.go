@@ -30,7 +30,7 @@ func TestAMeterIntegratesWhatItsSamplesMeet(t *testing.T) {
 				i := r.IntN(len(open))
 				w := open[i]
 				w.to = now
-				m.ended(w.taken, time.Duration((w.to-w.from)*1e9))
+				m.ended(w.taken, m.taken(), time.Duration((w.to-w.from)*1e9))
 				took += w.to - w.from
 				open, ended = append(open[:i], open[i+1:]...), append(ended, w)
 			default:
@@ -69,8 +69,8 @@ func TestAMeterForgetsWorkOfBeforeItsSamples(t *testing.T) {
 	for i := range mostSamples + 10 {
 		m.sampled(float64(i))
 	}
-	m.ended(old, time.Hour)
-	m.ended(m.taken()-5, 5*time.Second)
+	m.ended(old, m.taken(), time.Hour)
+	m.ended(m.taken()-5, m.taken(), 5*time.Second)
 	if got := m.sampled(mostSamples + 10); got.Took != 5 || math.Abs(got.Met-5) > 1e-9 {
 		t.Errorf("got %+v, want the work of 5 s alone", got)
 	}

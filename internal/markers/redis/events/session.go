@@ -54,6 +54,8 @@ type session struct {
 	// empty are the claims of which an empty value was read, gone those whose keys were not there: both are asked about once
 	// more.
 	empty, gone []doubt
+	// looks are keys that were counted as completed and whose values must be read.
+	looks []string
 	// flags is the setting of notifications; flagsKnown and flagsDenied say whether the server tells it. off is true while it
 	// does not suffice.
 	flags                        string
@@ -277,7 +279,7 @@ func (s *session) notified(key, event string, at time.Time) error {
 
 // settle begins an epoch where the book cannot go on, and passes other errors through.
 func (s *session) settle(err error, at time.Time) error {
-	if errors.Is(err, errOverflow) || errors.Is(err, errMissed) {
+	if errors.Is(err, errOverflow) || errors.Is(err, errMissed) || errors.Is(err, errProlonged) {
 		s.anew(err.Error(), at)
 		return nil
 	}
@@ -287,9 +289,9 @@ func (s *session) settle(err error, at time.Time) error {
 // anew begins an epoch. The caller holds the lock.
 func (s *session) anew(why string, at time.Time) {
 	s.l.gap(why, at)
-	shown := s.book.renewals.shown
-	s.book = s.l.begin(at, s.book.number)
-	s.book.renewals.shown = shown
+	before := s.book
+	s.book = s.l.begin(at, before.number)
+	s.book.renewals.shown, s.book.prolongs.shown = before.renewals.shown, before.prolongs.shown
 	s.received, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }
@@ -344,7 +346,13 @@ func (s *session) questions(now time.Time) ([]byte, error) {
 	for _, d := range s.gone {
 		send(s.stillGone(d), "PTTL", d.key)
 	}
-	s.values, s.empty, s.gone = nil, nil, nil
+	for _, key := range s.looks {
+		send(s.valueLookedAt(key), "GETRANGE", key, "0", strconv.Itoa(codec.ValueBytes-1))
+	}
+	s.values, s.empty, s.gone, s.looks = nil, nil, nil, nil
+	if key, due := s.book.prolongs.next(now); due {
+		send(s.lookedAt(key), "PTTL", key)
+	}
 	for _, key := range s.book.retries.ask(mostAsked) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(layout.LongestCounter-1))
 	}
