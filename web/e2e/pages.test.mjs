@@ -151,7 +151,7 @@ describe("without JavaScript", () => {
         assert.ok(part.width > 10 && part.x > box.x && part.x + part.width < box.x + box.width, JSON.stringify([box, part]));
         await cell.getByRole("link", { name: "residual" }).click();
         assert.match(page.url(), /\/pipelines\/invoices#how$/);
-        assert.ok(await page.locator("#how").isVisible());
+        await page.locator("#how").waitFor(); // the page may still be on its way
       }
       assert.deepEqual(context.faults, []);
       await context.close();
@@ -180,7 +180,7 @@ describe("without JavaScript", () => {
     await page.locator("figure.chart").nth(4).waitFor(); // the page may still be on its way
     assert.equal(await page.locator("figure.chart").count(), 5);
     await page.locator("#chart-duplicates summary").click();
-    assert.ok(await page.locator("#chart-duplicates tbody tr").first().isVisible());
+    await page.locator("#chart-duplicates tbody tr").first().waitFor();
     await page.getByRole("link", { name: "6h" }).click();
     assert.match(page.url(), /range=6h/);
     const csv = await context.request.get(demo.url + (await page.locator("#chart-duplicates .csv").getAttribute("href")));
