@@ -92,7 +92,7 @@ func TestAnAlertThatFiresWhileASourceIsDownIsSaidToBeOfThat(t *testing.T) {
 		{"a loop among many duplicates", "redelivery_loop", both(), lostAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, which are no duplicates; duplicates there are 600."},
 		{"duplicates and a loop", "duplicate_rate", both(), lostAt, -time.Minute, "No event explains the duplicates."},
 		{"a loop that there was before", "redelivery_loop", looping(), lostAt, -time.Minute, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
-		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), lostAt, time.Minute, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %)."},
+		{"duplicates whose cause is known", "duplicate_rate", sentTwice(), lostAt, time.Minute, "Messages are published twice: at least 540 of 600 duplicates in 15 m (90 %)."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			const began = 15 * time.Second
@@ -122,7 +122,7 @@ func TestACauseThatFiguresShowNoMoreIsToldAsPast(t *testing.T) {
 		{"a loop", "redelivery_loop", causeCase{looping: 900, stuck: 1}, rule.HealthOK, "One message looped on a stuck marker: 900 redeliveries in 15 m, no duplicates; that ended by 03:10."},
 		{"a loop of which nothing is known", "redelivery_loop", causeCase{looping: 900, stuck: 1}, rule.HealthNoData, "One message loops on a stuck marker: 900 redeliveries in 15 m, no duplicates."},
 		{"a loop that was seen to have ended", "redelivery_loop", causeCase{looping: 900, stuck: 1, loopOver: true}, rule.HealthOK, "One message looped on a stuck marker: 900 redeliveries in 15 m, no duplicates; that ended by 02:35."},
-		{"duplicates", "duplicate_rate", causeCase{rate: 0.06, again: [2]float64{0, 0.1}}, rule.HealthOK, "The producer sends messages twice: at least 540 of 600 duplicates in 15 m (90 %); figures last showed it at 02:40."},
+		{"duplicates", "duplicate_rate", causeCase{rate: 0.06, again: [2]float64{0, 0.1}}, rule.HealthOK, "Messages are published twice: at least 540 of 600 duplicates in 15 m (90 %); figures last showed it at 02:40."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			j := rule.Judgement{Key: rule.Key{Rule: tt.rule, Kind: rule.OfPipeline, Subject: "orders"}, Enters: dedup.Severe, Holds: dedup.Severe, At: causeNow}

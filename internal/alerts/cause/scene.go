@@ -51,7 +51,7 @@ func (s scene) cause() Cause {
 		return c
 	}
 	if s.split.producer(s.least(Producer)) {
-		return s.begin(Cause{Kind: Producer}, "the producer sends messages twice: "+s.split.producerShare())
+		return s.begin(Cause{Kind: Producer}, "messages are published twice: "+s.split.producerShare())
 	}
 	kinds := []Kind{AckTimeout, Restart, Broker}
 	for _, kind := range kinds {

@@ -87,7 +87,7 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 		"alarm":    {At: at(35, 0), Kind: "alarm", Text: "memory alarm"},
 		"deploy":   {At: at(35, 0), Kind: "mark", Text: "shop v42"},
 	}
-	const producer = "Duplicates rose at 02:36; the producer sends messages twice: at least 238 of 391 duplicates in 5 m (61 %)."
+	const producer = "Duplicates rose at 02:36; messages are published twice: at least 238 of 391 duplicates in 5 m (61 %)."
 	for _, tt := range []struct {
 		name   string
 		shop   shop
@@ -127,11 +127,11 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 		{"restarts in a mixture are named for the redeliveries among them", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {100, 200}}; s.redeliveries = 500 }), []dedup.Event{events["restarts"]}, Restart,
 			"Duplicates rose at 02:36, within 60 s of when consumers restarted 300 times (crash loop); that can explain up to 300 of 451 duplicates in 15 m, and at least 251 came from redeliveries."},
 		{"the producer is named where too few channels were closed, though no split is known", with(func(s *shop) { open(s); s.mostClosed = 50 }), []dedup.Event{channelsClosed(7)}, Producer,
-			"Duplicates rose at 02:36; the producer sends messages twice: at most 50 of 451 duplicates in 15 m can be redeliveries."},
+			"Duplicates rose at 02:36; messages are published twice: at most 50 of 451 duplicates in 15 m can be redeliveries."},
 		{"but not where they may be half", with(func(s *shop) { open(s); s.mostClosed = 230 }), []dedup.Event{channelsClosed(7)}, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; the channels that were closed, 230 at most, can explain at most 230 of 451."},
 		{"a short window tells where the judged one began before channels were counted", with(func(s *shop) { open(s); s.mostClosed = 190 }), []dedup.Event{channelsClosed(7)}, Producer,
-			"Duplicates rose at 02:36; the producer sends messages twice: at most 190 of 451 duplicates in 15 m can be redeliveries."},
+			"Duplicates rose at 02:36; messages are published twice: at most 190 of 451 duplicates in 15 m can be redeliveries."},
 		{"nor where some are redeliveries for certain that no closed channel left behind", with(func(s *shop) {
 			s.sent = map[time.Duration][2]float64{window15: {200, 300}}
 			s.mostClosed = 100
@@ -139,7 +139,7 @@ func TestTheLikelyCauseIsWhatCanExplainTheDuplicates(t *testing.T) {
 		}), nil, Unexplained,
 			"Duplicates rose at 02:36; no event explains it; 151 to 251 of 451 duplicates in 15 m came from redeliveries; the channels that were closed, 100 at most, can explain at most 100 of 451."},
 		{"all but one are not all", with(func(s *shop) { s.sent = map[time.Duration][2]float64{window15: {450, 450}} }), nil, Producer,
-			"Duplicates rose at 02:36; the producer sends messages twice: 450 of 451 duplicates in 15 m (99 %)."},
+			"Duplicates rose at 02:36; messages are published twice: 450 of 451 duplicates in 15 m (99 %)."},
 		{"two restarts in the first minutes are no pace", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 2, 0 }), nil, Unexplained, "No event explains the duplicates."},
 		{"three of them are one where they can explain enough", with(func(s *shop) { open(s); s.perChannel, s.redeliveries, s.restarts, s.roseAt = 300, 450, 3, 0 }), nil, Restart,
 			"Consumers restart at least 12 times per hour; that can explain up to 450 of 451 duplicates in 15 m."},
