@@ -190,11 +190,15 @@ func jointSteps(readings []*Joint) []jointStep {
 }
 
 // Duplicates are bounds that hold the duplicates of the time, and the likeliest number between them. What came again because its ack was
-// lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered.
+// lost is a duplicate beside Sent: at most lost, the acks that closed channels can have taken along, and at most Redelivered. Less than none
+// says that acks are missing beyond the band, as where a starved broker handles them late: as many again may be.
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
 	less, more := r.missing()
 	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Failed-r.Fetched-r.Unasked), r.Acked)
-	high = min(max(low, r.Sent+more+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
+	if high = r.Sent + more + r.Unsure + r.Again + min(lost, r.Redelivered); high < 0 {
+		high = -r.Sent
+	}
+	high = min(max(low, high), r.MostAcked())
 	return low, min(max(low, r.Sent-r.Unasked), high), high
 }
 

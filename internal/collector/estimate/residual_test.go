@@ -229,3 +229,20 @@ func TestTheBandOfTheResidualHoldsTheTruth(t *testing.T) {
 		})
 	}
 }
+
+// TestLessThanNoDuplicatesShowsThatTheBandIsTooNarrow: as many acks may be missing again as are surely missing.
+func TestLessThanNoDuplicatesShowsThatTheBandIsTooNarrow(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		r    estimate.Residual
+		high float64
+	}{
+		{"acks are missing beyond the band", estimate.Residual{Sent: -3, Band: 1, Acked: 800}, 3},
+		{"within it", estimate.Residual{Sent: -3, Band: 4, Acked: 800}, 1},
+		{"as many as may be of other queues", estimate.Residual{Sent: -3, Band: 1, Unsure: 4, Acked: 800}, 2},
+	} {
+		if low, likely, high := tt.r.Duplicates(0); low != 0 || likely != 0 || high != tt.high {
+			t.Errorf("%s: %v, %v, %v; want at most %v", tt.name, low, likely, high, tt.high)
+		}
+	}
+}
