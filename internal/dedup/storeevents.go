@@ -22,6 +22,8 @@ type StoreEvents struct {
 	Failures    int64
 	Expired     int64
 	Evicted     int64
+	// Prolonged is how often a claim was written again, or its expiry set again, while the work went on.
+	Prolonged int64
 	// Cleared are those of Failures that our own clears of stuck markers made: no delivery failed.
 	Cleared int64
 	// GaveUp are failures at which the retry counter reached the scheme's limit: the delivery was acked without its work.

@@ -121,7 +121,7 @@ func TestNothingIsFoundInAbsentData(t *testing.T) {
 		"waits":          lockWaits("s", nil, 0),
 		"eviction":       evictionPossible("s", dedup.StoreHealth{}, nackScheme),
 		"age":            windowTooShort(nackScheme, DeadLetterAge{}),
-		"work":           ttlTooShort(nackScheme, 0, dedup.Unknown(dedup.Seconds, "not reported")),
+		"work":           ttlTooShort(SchemeUse{Scheme: nackScheme, Work: dedup.Unknown(dedup.Seconds, "not reported")}),
 		"queues":         topology.NoExchange([]dedup.QueueRef{ref("a")}, nil, false),
 		"topology":       topology.FanOut("s", nil, []dedup.QueueRef{ref("a")}, []dedup.QueueRef{ref("a"), ref("b")}),
 		"loop":           LoopingMessages(Loop{Redeliveries: 1000}),

@@ -19,12 +19,13 @@ type SchemeUse struct {
 	Work          dedup.Figure
 	Oldest        DeadLetterAge
 	Anew          float64 // work of the last 24 h that was done again after its done marker had ended
+	Prolonged     bool    // consumers prolong claims while they work
 }
 
 // OfScheme are the hazards of the scheme and of how it is used.
 func OfScheme(u SchemeUse) []dedup.Finding {
 	return slices.Concat(
-		ttlTooShort(u.Scheme, u.MaxProcessing, u.Work),
+		ttlTooShort(u),
 		windowTooShort(u.Scheme, u.Oldest),
 		windowUnusual(u.Scheme),
 		lockWithoutMarker(u.Scheme),
@@ -34,10 +35,12 @@ func OfScheme(u SchemeUse) []dedup.Finding {
 	)
 }
 
-// ttlTooShort finds processing markers, or leases, that end before honest work does: a second delivery then does it too.
-func ttlTooShort(s dedup.Scheme, maxProcessing time.Duration, work dedup.Figure) []dedup.Finding {
+// ttlTooShort finds processing markers, or leases, that end before honest work does: a second delivery then does it too. Those that consumers
+// prolong do not.
+func ttlTooShort(u SchemeUse) []dedup.Finding {
 	const enough = 50 // messages, for a p99 that is worth comparing
-	if s.ProcessingTTL <= 0 {
+	s, maxProcessing, work := u.Scheme, u.MaxProcessing, u.Work
+	if s.ProcessingTTL <= 0 || u.Prolonged {
 		return nil
 	}
 	f := dedup.Finding{

@@ -20,12 +20,13 @@ func schemeCases() []findingCase {
 	}
 	lasting := func(d time.Duration) dedup.Scheme { return dedup.Scheme{DoneTTL: d} }
 	return []findingCase{
-		{"ttl_too_short", "is severe below the p99 of the work", ttlTooShort(nackScheme, time.Minute, work(6*time.Minute, 50)), dedup.Severe, []string{"1 % of 50 messages took 6 m or longer, markers live for 5 m"}},
-		{"ttl_too_short", "is a warning below max_processing", ttlTooShort(nackScheme, 6*time.Minute, unknown), dedup.Warning, []string{"max_processing is 6 m, markers live for 5 m"}},
-		{"ttl_too_short", "fires for the lease of a lock", ttlTooShort(lock, time.Minute, unknown), dedup.Warning, nil},
-		{"ttl_too_short", "is silent about a p99 of 49 messages", ttlTooShort(nackScheme, time.Minute, work(6*time.Minute, 49)), silent, nil},
-		{"ttl_too_short", "is silent when the marker lives as long as the work", ttlTooShort(nackScheme, 5*time.Minute, work(time.Second, 500)), silent, nil},
-		{"ttl_too_short", "is silent about markers without an expiry", ttlTooShort(dedup.Scheme{}, time.Hour, unknown), silent, nil},
+		{"ttl_too_short", "is severe below the p99 of the work", ttlTooShort(SchemeUse{Scheme: nackScheme, MaxProcessing: time.Minute, Work: work(6*time.Minute, 50)}), dedup.Severe, []string{"1 % of 50 messages took 6 m or longer, markers live for 5 m"}},
+		{"ttl_too_short", "is a warning below max_processing", ttlTooShort(SchemeUse{Scheme: nackScheme, MaxProcessing: 6 * time.Minute, Work: unknown}), dedup.Warning, []string{"max_processing is 6 m, markers live for 5 m"}},
+		{"ttl_too_short", "fires for the lease of a lock", ttlTooShort(SchemeUse{Scheme: lock, MaxProcessing: time.Minute, Work: unknown}), dedup.Warning, nil},
+		{"ttl_too_short", "is silent about a p99 of 49 messages", ttlTooShort(SchemeUse{Scheme: nackScheme, MaxProcessing: time.Minute, Work: work(6*time.Minute, 49)}), silent, nil},
+		{"ttl_too_short", "is silent when the marker lives as long as the work", ttlTooShort(SchemeUse{Scheme: nackScheme, MaxProcessing: 5 * time.Minute, Work: work(time.Second, 500)}), silent, nil},
+		{"ttl_too_short", "is silent where consumers prolong their claims", ttlTooShort(SchemeUse{Scheme: nackScheme, MaxProcessing: time.Hour, Work: work(6*time.Minute, 50), Prolonged: true}), silent, nil},
+		{"ttl_too_short", "is silent about markers without an expiry", ttlTooShort(SchemeUse{Scheme: dedup.Scheme{}, MaxProcessing: time.Hour, Work: unknown}), silent, nil},
 
 		{"dedup_window_short", "fires for a dead letter of 25 hours", windowTooShort(nackScheme, old(25*time.Hour)), dedup.Warning, []string{"a.dead<b>", "at least 25 h by its timestamp, done markers live for 24 h"}},
 		{"dedup_window_short", "is silent about one of 23 hours", windowTooShort(nackScheme, old(23*time.Hour)), silent, nil},

@@ -140,7 +140,7 @@ func (b *book) event(key, id, name string, at time.Time) error {
 	case "set":
 		return b.set(key, id, at)
 	case "expire":
-		b.expiring(key)
+		b.expiring(key, at)
 	case "persist":
 		if c := b.open[key]; c != nil {
 			c.expires = false
@@ -248,13 +248,16 @@ func (b *book) close(key string) {
 	}
 }
 
-func (b *book) expiring(key string) {
+func (b *book) expiring(key string, at time.Time) {
 	c := b.open[key]
 	switch {
 	case c == nil:
 	case b.rules.way == wayBefore:
 		b.close(key)
 	default:
+		if c.expires && c.rewritten.IsZero() && at.Sub(c.born) >= birthAfter { // the first one belongs to the birth
+			b.counts.Prolonged++
+		}
 		c.expires, c.endless = true, false
 		if _, listed := b.endless[key]; listed {
 			delete(b.endless, key)

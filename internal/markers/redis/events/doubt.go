@@ -144,7 +144,8 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 		return nil
 	case foundClaim, foundOdd:
 		b.decideLate(c)
-		c.seen, c.rewritten = true, time.Time{}
+		b.prolonged(c)
+		c.seen = true
 		c.expires = true
 		if b.rules.way == wayBefore {
 			b.close(d.key)
@@ -152,7 +153,8 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 		}
 	case foundEndless:
 		b.decideLate(c)
-		c.seen, c.rewritten = true, time.Time{}
+		b.prolonged(c)
+		c.seen = true
 		if !c.endless && b.rules.expiring && at.Sub(c.born) >= birthAfter {
 			c.endless, b.endless[d.key], b.changed = true, c.born, true
 		}

@@ -77,6 +77,14 @@ func (b *book) rewritten(key string, c *openClaim, at time.Time) {
 	b.doubt(rewriteCheck, key, c, at)
 }
 
+// prolonged takes that a claim is open: if it was written again, it was prolonged.
+func (b *book) prolonged(c *openClaim) {
+	if !c.rewritten.IsZero() {
+		c.rewritten = time.Time{}
+		b.counts.Prolonged++
+	}
+}
+
 // finish takes the completion of a claim.
 func (b *book) finish(key, id string, c *openClaim, at time.Time, sampled int) {
 	b.decideLate(c)

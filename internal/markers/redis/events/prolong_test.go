@@ -16,7 +16,7 @@ func TestAClaimThatIsProlongedIsNoCompletion(t *testing.T) {
 		now := bookDay.Add(time.Hour)
 		b := newBook(twoSteps, bookDay, 0)
 		b.prolongs.shown = true
-		var claims, completions, failures int64
+		var claims, prolonged, completions, failures int64
 		var worked time.Duration
 		// The state of each key, as the server would tell it, and when its claim was made.
 		born, done := map[string]time.Time{}, map[string]bool{}
@@ -51,7 +51,9 @@ func TestAClaimThatIsProlongedIsNoCompletion(t *testing.T) {
 				claims++
 				event(key, "set", "expire")
 			case act == "prolong":
+				prolonged++
 				event(key, "set", "expire")
+				answerAll() // two at once are told from one by nobody
 			case act == "complete":
 				completions++
 				worked += now.Sub(born[key])
@@ -66,8 +68,8 @@ func TestAClaimThatIsProlongedIsNoCompletion(t *testing.T) {
 		now = now.Add(time.Minute)
 		answerAll()
 		f := b.figures()
-		if f.Claims != claims || f.Completions != completions || f.Failures != failures || f.Again != 0 || f.InFlight != claims-completions-failures {
-			t.Fatalf("%+v, want %d claims, %d completions, %d failures", f, claims, completions, failures)
+		if f.Claims != claims || f.Completions != completions || f.Failures != failures || f.Again != 0 || f.Prolonged != prolonged || f.InFlight != claims-completions-failures {
+			t.Fatalf("%+v, want %d claims, prolonged %d times, %d completions, %d failures", f, claims, prolonged, completions, failures)
 		}
 		if off := f.Work.Sum() - worked; off.Abs() > time.Millisecond {
 			t.Fatalf("work of %v, want %v", f.Work.Sum(), worked)
@@ -76,6 +78,33 @@ func TestAClaimThatIsProlongedIsNoCompletion(t *testing.T) {
 			t.Fatalf("still undecided since %v", since)
 		}
 	})
+}
+
+// TestAClaimWhoseExpiryIsSetAgainIsProlonged: not where the expiry belongs to its birth.
+func TestAClaimWhoseExpiryIsSetAgainIsProlonged(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		events []string
+		after  time.Duration
+		want   int64
+	}{
+		"EXPIRE after SETNX":                 {[]string{"set", "expire"}, time.Second, 0},
+		"SET EX and EXPIRE at once":          {[]string{"set", "expire", "expire"}, time.Millisecond, 0},
+		"EXPIRE while the work goes on":      {[]string{"set", "expire", "expire", "expire"}, time.Second, 2},
+		"EXPIRE of what is done":             {[]string{"set", "expire", "set", "expire", "expire"}, time.Second, 0},
+		"an expiry that was taken and given": {[]string{"set", "expire", "persist", "expire"}, time.Second, 0},
+	} {
+		b, now := newBook(twoSteps, bookDay, 0), bookDay.Add(time.Hour)
+		for _, e := range c.events {
+			if err := b.event("a", "a", e, now); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(c.after)
+		}
+		if got := b.figures().Prolonged; got != c.want {
+			t.Errorf("%s: prolonged %d times, want %d", name, got, c.want)
+		}
+	}
 }
 
 // TestCompletionsAreLookedAtOftenAtFirstAndSeldomLater keeps the questions few.
