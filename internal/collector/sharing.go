@@ -12,7 +12,8 @@ import (
 // listed is what the newest readings tell of the broker's queues.
 func (b *brokerWatch) listed() deadletter.Broker {
 	t, _ := b.read.Topology.Get()
-	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, Moved: b.moved, Shared: b.shared}
+	newest, _ := b.read.Sample.Get()
+	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, At: newest.At, Live: newest.Depths, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, Moved: b.moved, Shared: b.shared}
 }
 
 // sharedQueues are the shared dead-letter queues of all brokers, for the snapshot that has their pipelines.
@@ -20,8 +21,7 @@ func (m *maker) sharedQueues(s *dedup.Snapshot, now time.Time) []dedup.SharedQue
 	var out []dedup.SharedQueue
 	for _, b := range m.brokers {
 		health := b.read.Samples.Status(now)
-		newest, _ := b.read.Sample.Get()
-		out = append(out, b.shared.Show(s, b.listed(), m.past, newest.At, health, source.WhyDown("broker "+text.Name(b.read.Name()), health))...)
+		out = append(out, b.shared.Show(s, b.listed(), m.past, health, source.WhyDown("broker "+text.Name(b.read.Name()), health))...)
 	}
 	return out
 }

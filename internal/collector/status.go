@@ -151,8 +151,7 @@ func (p *pipeline) oldestWaiting(v view) dedup.Figure {
 // showQueues fills in the depths of source and dead-letter queues.
 func (p *pipeline) showQueues(st *dedup.PipelineStatus, v view) {
 	st.DeadLetterRoutes, st.RoutesLeftOut = topology.Routes(p.Pipeline, p.dead.Found)
-	sample, _ := p.broker.read.Sample.Get()
-	p.dead.Show(st, p.broker.listed(), sample.At, v.brokerDown)
+	p.dead.Show(st, p.broker.listed(), v.brokerDown)
 	if v.brokerDown != "" {
 		st.Gauges = queue.UnknownGauges(v.brokerDown)
 		return

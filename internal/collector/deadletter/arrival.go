@@ -38,16 +38,16 @@ func (w *Watch) sharedArrivals(past *counter.Past, s Sharing, span time.Duration
 	return n, known
 }
 
-// Show returns the shared queues of a broker, for the snapshot that has their pipelines, as of a time. health is that of the broker, and why
+// Show returns the shared queues of a broker, for the snapshot that has their pipelines. health is that of the broker, and why
 // says why it cannot be shown, empty when it can.
-func (s Sharing) Show(snapshot *dedup.Snapshot, b Broker, past *counter.Past, at time.Time, health dedup.SourceHealth, why string) []dedup.SharedQueue {
+func (s Sharing) Show(snapshot *dedup.Snapshot, b Broker, past *counter.Past, health dedup.SourceHealth, why string) []dedup.SharedQueue {
 	var out []dedup.SharedQueue
 	for _, shared := range s.All {
 		q := dedup.SharedQueue{QueueRef: shared.QueueRef, Broker: b.Name, Queues: shared.Strangers, Pipelines: shared.Pipelines()}
 		if why != "" {
 			q.Depth, q.Inflow, q.Down = dedup.Unknown(dedup.Count, why), dedup.Unknown(dedup.PerHour, why), []dedup.SourceHealth{health}
 		} else {
-			q.Depth, q.Inflow = Depth(q.QueueRef, b, at).Depth, shared.inflow(past)
+			q.Depth, q.Inflow = Depth(q.QueueRef, b).Depth, shared.inflow(past)
 			q.Acknowledged = acknowledged(snapshot, &q)
 		}
 		out = append(out, q)

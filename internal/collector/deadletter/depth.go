@@ -8,10 +8,10 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// Show fills in the dead-letter queues and their depths, as of a time; down is why the broker cannot be shown, empty when it can.
-func (w *Watch) Show(st *dedup.PipelineStatus, b Broker, at time.Time, down string) {
+// Show fills in the dead-letter queues and their depths; down is why the broker cannot be shown, empty when it can.
+func (w *Watch) Show(st *dedup.PipelineStatus, b Broker, down string) {
 	for _, t := range w.Targets {
-		q := Depth(t.QueueRef, b, at)
+		q := Depth(t.QueueRef, b)
 		if down != "" {
 			q.Depth = dedup.Unknown(dedup.Count, down)
 			q.Consumers, q.Type = q.Depth, ""
@@ -21,12 +21,12 @@ func (w *Watch) Show(st *dedup.PipelineStatus, b Broker, at time.Time, down stri
 	}
 	st.DeadLetters = dedup.Unknown(dedup.Count, down)
 	if down == "" {
-		st.DeadLetters = w.sum(st.DeadLetterQueues, b, at)
+		st.DeadLetters = w.sum(st.DeadLetterQueues, b)
 	}
 }
 
-// Depth is what a dead-letter queue holds, as of a time.
-func Depth(ref dedup.QueueRef, b Broker, at time.Time) dedup.DeadLetterQueue {
+// Depth is what a dead-letter queue holds.
+func Depth(ref dedup.QueueRef, b Broker) dedup.DeadLetterQueue {
 	out := dedup.DeadLetterQueue{QueueRef: ref}
 	q := b.Queues[ref]
 	if q == nil {
@@ -35,23 +35,28 @@ func Depth(ref dedup.QueueRef, b Broker, at time.Time) dedup.DeadLetterQueue {
 		return out
 	}
 	out.Type = q.Type
-	exact := func(n *int64) dedup.Figure {
+	exact := func(n *int64, at time.Time) dedup.Figure {
 		if n == nil {
 			return dedup.Unknown(dedup.Count, "the broker does not say for queue "+text.Name(ref.Name))
 		}
 		return dedup.Exact(dedup.Measured, dedup.Count, float64(*n), at, "queue depths of the broker")
 	}
-	out.Depth, out.Consumers = exact(q.Messages), exact(q.Consumers)
+	newest, at := b.Live.Newest(q, b.At)
+	out.Depth, out.Consumers = exact(newest.Messages, at), exact(q.Consumers, b.At)
 	return out
 }
 
 // sum is the depth over the dead-letter queues. Of the messages in a shared one none may be the pipeline's, or all.
-func (w *Watch) sum(queues []dedup.DeadLetterQueue, b Broker, at time.Time) dedup.Figure {
+func (w *Watch) sum(queues []dedup.DeadLetterQueue, b Broker) dedup.Figure {
 	if len(queues) == 0 {
 		return dedup.Unknown(dedup.Count, None(b))
 	}
 	var own, shared float64
+	at := b.At
 	for _, q := range queues {
+		if q.Depth.Known() && q.Depth.At.Before(at) {
+			at = q.Depth.At
+		}
 		switch {
 		case !q.Depth.Known():
 			return dedup.Unknown(dedup.Count, q.Depth.Why)

@@ -93,20 +93,40 @@ func TestAQueueThatWasDeletedIsAGapAndItsSumsGoOn(t *testing.T) {
 	}
 }
 
+// TestADepthIsOfTheNewestReading: what a sample says of a depth can be 11 s old.
+func TestADepthIsOfTheNewestReading(t *testing.T) {
+	live := holding(4, 9)
+	live[common].Type = "quorum"
+	sampled := holding(2, 7)
+	sampled[common].Type = "quorum" // such a queue is not asked itself
+	w := following("orders", counter.NewBook(), orders, common)
+	listed := Broker{Name: "main", Queues: sampled, At: now, Live: sample.LiveDepths{At: now.Add(-time.Second), Queues: live}, Index: &topology.Index{}}
+	var st dedup.PipelineStatus
+	w.Show(&st, listed, "")
+	if own, other, all := st.DeadLetterQueues[0].Depth, st.DeadLetterQueues[1].Depth, st.DeadLetters; own.Value != 4 || !own.At.Equal(listed.Live.At) ||
+		other.Value != 7 || !other.At.Equal(now) || all.Value != 11 || !all.At.Equal(listed.Live.At) {
+		t.Errorf("%v at %v, %v at %v, %v at %v in all", own.Value, own.At, other.Value, other.At, all.Value, all.At)
+	}
+	listed.Live.At = now.Add(-time.Minute)
+	if d := Depth(orders, listed).Depth; d.Value != 2 || !d.At.Equal(now) {
+		t.Errorf("with a live depth of a minute ago: %v at %v", d.Value, d.At)
+	}
+}
+
 func TestDepthsOfSharedQueuesAreAnInterval(t *testing.T) {
 	b := counter.NewBook()
 	a, other := following("orders", b, orders, common), following("emails", b, common)
 	listed := Broker{Name: "main", Queues: holding(2, 7), Index: &topology.Index{}, Shared: FindShared("main", nil, []*Watch{a, other}, b)}
 	var st dedup.PipelineStatus
-	if a.Show(&st, listed, now, ""); st.DeadLetters.Low != 2 || st.DeadLetters.High != 9 || len(st.DeadLetterQueues) != 2 {
+	if a.Show(&st, listed, ""); st.DeadLetters.Low != 2 || st.DeadLetters.High != 9 || len(st.DeadLetterQueues) != 2 {
 		t.Errorf("of 2 own and 7 shared: %+v", st.DeadLetters)
 	}
 	var down dedup.PipelineStatus
-	if a.Show(&down, listed, now, "broker main is down"); down.DeadLetters.Known() || down.DeadLetterQueues[0].Depth.Known() || !down.DeadLetterQueues[1].Shared.Any() {
+	if a.Show(&down, listed, "broker main is down"); down.DeadLetters.Known() || down.DeadLetterQueues[0].Depth.Known() || !down.DeadLetterQueues[1].Shared.Any() {
 		t.Errorf("while the broker is down: %+v", down.DeadLetterQueues)
 	}
 	var none dedup.PipelineStatus
-	if following("none", b).Show(&none, listed, now, ""); none.DeadLetters.Known() || none.DeadLetters.Why == "" {
+	if following("none", b).Show(&none, listed, ""); none.DeadLetters.Known() || none.DeadLetters.Why == "" {
 		t.Errorf("without a queue: %+v", none.DeadLetters)
 	}
 }

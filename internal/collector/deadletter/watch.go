@@ -6,6 +6,7 @@ import (
 
 	"dedup-dashboard/internal/collector/counter"
 	"dedup-dashboard/internal/collector/finding"
+	"dedup-dashboard/internal/collector/sample"
 	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/series"
@@ -15,6 +16,9 @@ import (
 type Broker struct {
 	Name   string
 	Queues map[dedup.QueueRef]*dedup.Queue
+	// At is when the queues were listed, Live are the depths that their own processes told shortly before.
+	At   time.Time
+	Live sample.LiveDepths
 	// Complete: the newest list of queues hides none. Born is when a queue was first listed, of those that the complete list before did not have.
 	Complete bool
 	Born     map[dedup.QueueRef]time.Time
@@ -96,8 +100,8 @@ func (w *Watch) Findings(b Broker, version string) []dedup.Finding {
 func (w *Watch) Store(into counter.Batch, b Broker) {
 	into.Tallies(w.arrived)
 	for _, t := range w.Targets {
-		if q := b.Queues[t.QueueRef]; q != nil && q.Messages != nil && b.Shared.Of(t.QueueRef) == nil {
-			into.Add(series.DeadLetters, float64(*q.Messages), "pipeline", w.pipeline.Name, "vhost", t.Vhost, "queue", t.Name)
+		if b.Shared.Of(t.QueueRef) == nil {
+			into.Figure(series.DeadLetters, Depth(t.QueueRef, b).Depth, "pipeline", w.pipeline.Name, "vhost", t.Vhost, "queue", t.Name)
 		}
 	}
 }

@@ -73,12 +73,18 @@ func TestSumsAreUnknownWhereOneQueueIs(t *testing.T) {
 	at, three, two := time.Unix(1_800_000_000, 0), int64(3), int64(2)
 	other := dedup.QueueRef{Vhost: "/", Name: "other"}
 	queues := map[dedup.QueueRef]*dedup.Queue{orders: {QueueRef: orders, Ready: &three, Unacked: &two}, other: {QueueRef: other, Ready: &two, State: "down"}}
-	d := GaugesOf([]dedup.QueueRef{orders, other}, queues, "main", at)
+	d := GaugesOf([]dedup.QueueRef{orders, other}, queues, sample.LiveDepths{}, "main", at)
 	if d[dedup.Ready].Value != 5 || d[dedup.Unacked].Known() || !strings.Contains(d[dedup.Unacked].Why, "queue other (state down)") {
 		t.Errorf("%+v", d)
 	}
-	if d := GaugesOf([]dedup.QueueRef{{Vhost: "/", Name: "gone"}}, queues, "main", at); d[dedup.Ready].Known() || !strings.Contains(d[dedup.Ready].Why, "gone") {
+	if d := GaugesOf([]dedup.QueueRef{{Vhost: "/", Name: "gone"}}, queues, sample.LiveDepths{}, "main", at); d[dedup.Ready].Known() || !strings.Contains(d[dedup.Ready].Why, "gone") {
 		t.Errorf("of a queue that is not listed: %+v", d[dedup.Ready])
+	}
+	queues[orders].Type, queues[orders].Consumers = "classic", &two
+	live := sample.LiveDepths{At: at.Add(-time.Second), Queues: map[dedup.QueueRef]*dedup.Queue{orders: {QueueRef: orders, Ready: new(int64), Messages: &three, Unacked: &three}}}
+	d = GaugesOf([]dedup.QueueRef{orders}, queues, live, "main", at)
+	if ready, consumers := d[dedup.Ready], d[dedup.Consumers]; ready.Value != 0 || !ready.At.Equal(live.At) || consumers.Value != 2 || !consumers.At.Equal(at) {
+		t.Errorf("with newer depths %v ready at %v, %v consumers at %v", ready.Value, ready.At, consumers.Value, consumers.At)
 	}
 	queues[other].Policy = map[string]any{"message-ttl": 1000}
 	if !Vanishing([]dedup.QueueRef{orders, other}, queues) || Vanishing([]dedup.QueueRef{orders}, queues) {

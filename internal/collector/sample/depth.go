@@ -23,6 +23,19 @@ func (d LiveDepths) of(q *dedup.Queue) (*dedup.Queue, bool) {
 	return live, ok && live.Messages != nil && live.Unacked != nil
 }
 
+// Newest returns the live depth of a queue that a sample of a time lists, and of when it is; what the sample says where there is none, or none as new.
+func (d LiveDepths) Newest(q *dedup.Queue, at time.Time) (*dedup.Queue, time.Time) {
+	if live, ok := d.of(q); ok && d.fresh(at) {
+		return live, d.At
+	}
+	return q, at
+}
+
+// fresh reports whether they are no older than the depths of a sample of a time, and no newer than it.
+func (d LiveDepths) fresh(at time.Time) bool {
+	return !d.At.Before(at.Add(-DepthLag)) && !d.At.After(at)
+}
+
 // A DepthSource gives the depths of a pipeline's queues, all live or all of the same sample.
 type DepthSource struct {
 	live LiveDepths
@@ -32,7 +45,7 @@ type DepthSource struct {
 // DepthsOf returns the live depths where every one of some queues has one, else those of the sample that listed them at a time.
 func DepthsOf(live LiveDepths, at time.Time, refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) DepthSource {
 	sampled := DepthSource{from: at.Add(-DepthLag)}
-	if live.At.Before(sampled.from) || live.At.After(at) {
+	if !live.fresh(at) {
 		return sampled
 	}
 	for _, ref := range refs {
