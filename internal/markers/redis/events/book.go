@@ -79,7 +79,7 @@ type openClaim struct {
 	// expires: an expiry was set since.
 	expires bool
 	endless bool
-	// restored: our own actor wrote it back, so that its consumer began before it was born.
+	// restored: its consumer began before it was born, perhaps, as our own actor wrote it back or it was prolonged.
 	restored bool
 	// sampled is how many samples its meter had taken when it was born.
 	sampled int

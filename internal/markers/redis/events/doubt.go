@@ -143,8 +143,8 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 		b.backdate(c.born, func() { b.foundDone(c, d.key, id) })
 		return nil
 	case foundClaim, foundOdd:
-		b.decideLate(c)
 		b.prolonged(c)
+		b.decideLate(c)
 		c.seen = true
 		c.expires = true
 		if b.rules.way == wayBefore {
@@ -152,8 +152,8 @@ func (b *book) answer(d doubt, id string, what found, at time.Time) error {
 			return nil
 		}
 	case foundEndless:
-		b.decideLate(c)
 		b.prolonged(c)
+		b.decideLate(c)
 		c.seen = true
 		if !c.endless && b.rules.expiring && at.Sub(c.born) >= birthAfter {
 			c.endless, b.endless[d.key], b.changed = true, c.born, true

@@ -77,8 +77,12 @@ func (b *book) rewritten(key string, c *openClaim, at time.Time) {
 	b.doubt(rewriteCheck, key, c, at)
 }
 
-// prolonged takes that a claim is open: if it was written again, it was prolonged.
+// prolonged takes that a claim is open: if it was written again, it was prolonged. One of which it is not known whether it was made or prolonged
+// when it was first seen may be older than that.
 func (b *book) prolonged(c *openClaim) {
+	if b.prolongs.shown && !c.sure && c.born.Before(b.horizon) {
+		c.restored = true
+	}
 	if !c.rewritten.IsZero() {
 		c.rewritten = time.Time{}
 		b.counts.Prolonged++
