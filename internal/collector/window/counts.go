@@ -49,14 +49,14 @@ func (c counts) acked() dedup.Figure {
 	case auto.Delta > 0:
 		f.Why = "messages are delivered with automatic acks, which the broker does not count as acks"
 	default:
-		low, high, ok := c.ackedBetween(acks)
+		g, covered, ok := c.ackedBetween(acks)
 		if !ok {
 			f.Why = "the counters of the broker are seconds old, and the window is hardly longer yet"
 			break
 		}
-		f.Quality, f.Covered, f.At = dedup.Derived, acks.Covered, acks.At
-		f.Low, f.High = low, high
-		f.Value = min(max(f.Low, acks.Delta), f.High)
+		f.Quality, f.Covered, f.At = dedup.Derived, covered, acks.At.Add(covered-acks.Covered)
+		f.Low, f.High = g.Acked[0], g.Acked[1]
+		f.Value = min(max(f.Low, acks.Delta*covered.Seconds()/acks.Covered.Seconds()), f.High)
 		f.N = f.Value
 		if c.gains.Closures.Delta > 0 {
 			exact, loss := false, c.p.Traffic.Loss
@@ -75,21 +75,25 @@ func (c counts) acked() dedup.Figure {
 // fewestLags is how many times as long as counters are old a time must be for what they gained in it to tell a pace.
 const fewestLags = 3
 
-// ackedBetween bounds the acks of a time. Counters of the management API are seconds old when they are read, and so is what they gained: where live counts, or
-// readings before and after, do not bound it, it is what came at the same pace in a time longer and shorter by that; not ok where the time is hardly longer than they are old.
-func (c counts) ackedBetween(acks sample.Increase) (low, high float64, ok bool) {
+// ackedBetween bounds the acks of a time, and says of how much of it. Counters of the management API are seconds old when they are read, and so is what
+// they gained: where live counts, or readings before and after, do not bound it, or a time that ends a little earlier, it is what came at the same pace in
+// a time longer and shorter by that. It is not ok where the time is hardly longer than they are old.
+func (c counts) ackedBetween(acks sample.Increase) (g sample.Gain, covered time.Duration, ok bool) {
 	from := acks.At.Add(-acks.Covered)
 	for _, late := range [...]time.Duration{0, sample.CounterLag, 2 * sample.CounterLag} {
+		if covered = acks.Covered - late; covered <= 0 || covered < acks.Covered/2 {
+			break
+		}
 		if g, ok := c.p.Traffic.between(from, acks.At.Add(-late)); ok {
-			pace := g.Acked[1] / max(1, (acks.Covered-late).Seconds())
-			return g.Acked[0], g.Acked[1] + pace*late.Seconds(), true
+			return g, covered, true
 		}
 	}
 	if acks.Covered < fewestLags*sample.CounterLag {
-		return 0, 0, false
+		return g, 0, false
 	}
 	part := float64(sample.CounterLag) / float64(acks.Covered)
-	return acks.Delta / (1 + part), acks.Delta / (1 - part), true
+	g.Acked = [2]float64{acks.Delta / (1 + part), acks.Delta / (1 - part)}
+	return g, acks.Covered, true
 }
 
 // redelivered is a signal of loops; it is never a duplicate rate.

@@ -136,6 +136,7 @@ func (s *session) valueLookedAt(key string) func(wireValue, time.Time) error {
 		}
 		if s.book.isDone(key) && s.l.layout.Decode(layout.Fetched{Value: v.text}).State == dedup.Processing {
 			s.book.prolongs.shown = true
+			s.book.renewals.shown = false // what looked like a done marker that is written again may have been this
 			return errProlonged
 		}
 		return nil
