@@ -10,11 +10,11 @@ const fewestBlocks = 4
 // again was not acked. So it holds where messages go round, too.
 func (s *stretch) bound(capacity float64) (high float64, formula string) {
 	n, each := s.settled(), s.each()
-	held, sum := s.area+s.older, s.sum+s.older/each
+	held, sum := s.area+s.older+s.missed, s.sum+s.older/each
 	lump := s.lump(held/each, capacity)
 	high, formula = lump*limit95(held/each/lump)*each/n, "φ · ½χ²(2(S/φ + 1)) · Δ / n, at 95 %; S unacked over the samples, Δ apart, φ of them at once, n acks"
 	if s.meets() {
-		if met := (s.mostMet(lump) + s.older) / n; met < high {
+		if met := (s.mostMet(lump) + s.older + s.missed) / n; met < high {
 			high, formula = met, "(w + φ · ½χ²(2(S/φ + 1)) · Δ) / n, at 95 %; w the work, S unacked over the samples without the works that they met, Δ apart, φ of them at once, n acks"
 		}
 	}

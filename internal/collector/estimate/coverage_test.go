@@ -38,6 +38,24 @@ func TestAnswersHoldTheMean(t *testing.T) {
 	}
 }
 
+// TestABoundHoldsWhereSamplesComeLateInBursts: they meet the rest of a burst alone.
+func TestABoundHoldsWhereSamplesComeLateInBursts(t *testing.T) {
+	const window = 5 * time.Minute
+	w := workload{"bursts of 200 in line of five", 0.1, 200, 0.3, true, 1, false}
+	j := judge{t: t, window: window, what: "bounds"}
+	for seed := range uint64(10) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		all := w.deliveries(r, 10*window.Seconds())
+		simulateMet(r, all, nil, 10*window.Seconds(), 0.7).windowsOf(window, func(tape reel) {
+			f, _ := meanAnd95(Latency{Window: window, Tape: tape})
+			truth, _ := run{tape, all}.truth(f.At.Add(-f.Covered), f.At, 0)
+			j.add(truth <= f.High)
+		})
+	}
+	j.end(w.name)
+	j.all()
+}
+
 // A judge counts the answers of one kind.
 type judge struct {
 	t         *testing.T

@@ -22,6 +22,8 @@ type Held struct {
 	Seen float64
 	// Took is how long the samples took together, in seconds: see asking.
 	Took float64
+	// Late is how much later than planned samples were taken, in seconds: see Slip.
+	Late float64
 	// Lost are the seconds that no line was drawn over, and LostFrom is when the last of them began.
 	Lost     float64
 	LostFrom time.Time
@@ -89,6 +91,13 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 	h.Count++
 	h.Took += took.Seconds()
 	h.Last, h.At, h.LastTook, h.Broken = unacked, at, took, false
+	return h
+}
+
+// Slip says that the next sample was taken so much later than planned. A machine is late just when it is busy, so that what was held meanwhile is met
+// less often than what is held at other times.
+func (h Held) Slip(late time.Duration) Held {
+	h.Late += late.Seconds()
 	return h
 }
 

@@ -175,7 +175,7 @@ const ways = 0.16
 
 // little estimates the mean ack latency by Little's law: mean unacked over time / rate of manual deliveries, without those that hang. Its band has
 // parts that are added: the samples, what was held at the ends of the window, counters that come late, and the asking itself. It reaches lower by what may
-// hang, and higher by what had waited before the window.
+// hang, and higher by what had waited before the window and what samples that came late did not meet.
 func (s *stretch) little(l *Latency) number {
 	w := s.waiting()
 	if w.area <= 0 {
@@ -186,7 +186,7 @@ func (s *stretch) little(l *Latency) number {
 	asked := min(wait/2, asking*s.took/s.count)
 	wait -= asked
 	band := w.twice/w.area + s.atEnds(wait)*s.area/w.area + s.counting() + asked/wait
-	return number{mean: wait, below: min(1, band+ways+s.hung(l)*s.span/w.area), above: band + s.older/w.area}
+	return number{mean: wait, below: min(1, band+ways+s.hung(l)*s.span/w.area), above: band + (s.older+s.missed)/w.area}
 }
 
 // atEnds is what the waiting can have too much from before the window and lack after it: what is held at either end has

@@ -82,11 +82,12 @@ func (w workload) simulate(r *rand.Rand, seconds float64) run {
 }
 
 func simulate(r *rand.Rand, all []delivery, seconds float64) run {
-	return simulateMet(r, all, nil, seconds)
+	return simulateMet(r, all, nil, seconds, 0)
 }
 
-// simulateMet is simulate with a store that tells of works, in the order of their ends; it hears of a sample a little later.
-func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds float64) run {
+// simulateMet is simulate with a store that tells of works, in the order of their ends; it hears of a sample a little later. Samples come late by up to so
+// many seconds where a burst is held, as on a machine that has its hands full with it.
+func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds, late float64) run {
 	out := run{all: all}
 	next, acked, sample, read := 0, 0.0, r.Float64(), 15.0
 	var held ends
@@ -100,6 +101,12 @@ func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds float64) 
 			counts = append(counts, Moment{Deliveries: float64(next), Acks: acked})
 		}
 		next, acked = advance(out.all, &held, next, acked, now)
+		if late > 0 && len(held) >= 20 {
+			slip := late * r.Float64()
+			now += slip
+			m.Held = m.Held.Slip(time.Duration(slip * 1e9))
+			next, acked = advance(out.all, &held, next, acked, now)
+		}
 		m.Held = m.Held.Take(float64(len(held)), noon.Add(time.Duration(now*1e9)), time.Millisecond)
 		if works != nil {
 			m.Held = m.Held.Meet(meets.sampled(m.Held.Span, now+0.01*r.Float64(), works), true)

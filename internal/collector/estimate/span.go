@@ -57,12 +57,12 @@ type step struct {
 
 // sampled is what the samples of a time came to: see Held.
 type sampled struct {
-	area, span, sum, count, noise, took, seen, blocks, blockArea, blockSquares float64
-	met                                                                        Met
+	area, span, sum, count, noise, took, late, seen, blocks, blockArea, blockSquares float64
+	met                                                                              Met
 }
 
 func sampledBetween(a, b *Held) sampled {
-	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Seen - a.Seen,
+	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Late - a.Late, b.Seen - a.Seen,
 		b.Blocks - a.Blocks, b.BlockArea - a.BlockArea, b.BlockSquares - a.BlockSquares, b.Met.since(a.Met)}
 }
 
@@ -90,6 +90,8 @@ type stretch struct {
 	// held still when the window ends: none of it is of acks. older is the most that those had waited before the window began who can have been
 	// acked in it: what was held then and did not stay.
 	floor, pile, older float64
+	// missed is the most waiting, in message seconds, that samples which came late did not meet: no more was delivered in their step.
+	missed float64
 	// busy is the number of steps in which anything was delivered.
 	busy float64
 	// unseen is the longest time that a message can have been held without a sample of it, in seconds; +Inf where it is not known.
@@ -167,6 +169,7 @@ func (s *stretch) total() {
 		s.acked += p.acked
 		s.seconds += p.seconds
 		s.sampled.add(&p.sampled)
+		s.missed += min(p.late, p.seconds) * p.delivered
 		s.pile += min(p.area, s.to.Held.under(p.from, p.to, 0))
 		if p.delivered > 0 {
 			s.busy++

@@ -19,6 +19,8 @@ const (
 	totalsSway = 0.2
 	// totalsSlowest is the interval that a slow or large broker is left alone for.
 	totalsSlowest = 5 * time.Second
+	// usuallyLate is how late they may be on a machine that is not busy.
+	usuallyLate = 20 * time.Millisecond
 	// totalsQueues is the number of queues up to which live totals are read each second.
 	totalsQueues = 500
 	// totalsCost is the share of the time that reading totals may take: 20 ms of each second.
@@ -63,6 +65,9 @@ type BrokerReader struct {
 
 	Sample   Reading[BrokerReading]
 	Topology Reading[TopologyReading]
+	// slipped is how much later than planned the totals were read since they were read well, of the goroutine that reads them, and quickest how long that
+	// took at best.
+	slipped, quickest time.Duration
 	// Live are the unacked messages and depths that the totals told.
 	Live   Occupancy
 	wanted chan struct{}
@@ -144,17 +149,25 @@ func (b *BrokerReader) readSample(ctx context.Context) error {
 
 // readTotals samples the unacked messages. It gives way at once to any other reading of the broker.
 func (b *BrokerReader) readTotals(ctx context.Context) error {
+	b.slipped += b.Totals.late
 	select {
 	case b.gate <- struct{}{}:
 	default:
+		b.slipped += b.Totals.Interval
 		return ErrBusy
 	}
 	totals, err := b.broker.Totals(ctx)
 	b.release()
 	if err != nil {
+		b.slipped += b.Totals.Interval
 		return err
 	}
-	b.Live.observe(totals)
+	took := time.Since(totals.At)
+	if b.quickest == 0 || took < b.quickest {
+		b.quickest = took
+	}
+	b.Live.observe(totals, max(0, b.slipped+max(0, took-2*b.quickest)-usuallyLate))
+	b.slipped = 0
 	return nil
 }
 

@@ -51,7 +51,8 @@ func (o *Occupancy) Meet(pipeline string, m Meter) {
 // Tell tells a listener of each reading.
 func (o *Occupancy) Tell(l Listener) { o.listeners = append(o.listeners, l) }
 
-func (o *Occupancy) observe(t dedup.QueueTotals) {
+// observe takes a reading that came so much later than planned.
+func (o *Occupancy) observe(t dedup.QueueTotals, late time.Duration) {
 	ended := time.Now()
 	queues := make(map[dedup.QueueRef]*dedup.Queue, len(t.Queues))
 	for i := range t.Queues {
@@ -74,7 +75,7 @@ func (o *Occupancy) observe(t dedup.QueueTotals) {
 		}
 		held := o.totals[pipeline]
 		if whole {
-			held = held.Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
+			held = held.Slip(late).Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
 			o.sampleOut(pipeline, sample.OutSample{Began: t.At, Ended: ended, Unacked: sum}, queues)
 			if m := o.meters[pipeline]; m != nil {
 				held = held.Meet(m.Sampled(held.Span))

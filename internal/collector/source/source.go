@@ -40,6 +40,9 @@ type Source struct {
 	// Stirred, if set, asks for a reading out of turn, which Turned follows: it is what was worth it.
 	Stirred <-chan struct{}
 
+	// late is how much later than planned the reading under way began, with those that were missed before it. Of Run.
+	late time.Duration
+
 	mu     sync.Mutex
 	health dedup.SourceHealth
 	began  time.Time // of the reading under way; zero when there is none
@@ -76,7 +79,9 @@ func (s *Source) Run(ctx context.Context) {
 	next := time.Now().Add(Phase(s.Name, min(s.Interval/4, time.Second)))
 	gap := s.Interval/2 + Phase(s.Name, s.Interval/2)
 	for s.await(ctx, next) {
+		s.late += time.Since(next)
 		took := s.Attempt(ctx)
+		s.late = 0
 		if s.Pace != nil {
 			gap = max(gap, s.Pace(took))
 		}
@@ -84,6 +89,7 @@ func (s *Source) Run(ctx context.Context) {
 		gap = s.Interval
 		for at := time.Now(); !next.After(at); next = next.Add(s.Interval) {
 			s.miss()
+			s.late += s.Interval
 		}
 	}
 }
