@@ -24,6 +24,9 @@ type brokerWatch struct {
 	observed uint64
 	indexed  [2]uint64
 	queues   map[dedup.QueueRef]*dedup.Queue
+	// at is when the queues were listed, live are the depths that their own processes told shortly before.
+	at   time.Time
+	live sample.LiveDepths
 	// complete: the newest list of queues hides none. born is when a queue was first listed, of those that the complete
 	// list before did not have.
 	complete  bool
@@ -71,7 +74,7 @@ func (b *brokerWatch) observe() (*source.BrokerReading, bool) {
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
 		b.loss.Observe(&sample.BrokerSample, sample.Counting(), b.moved)
 	}
-	b.reindex(&sample.BrokerSample, count)
+	b.reindex(&sample, count)
 	return &sample, fresh
 }
 
@@ -135,7 +138,7 @@ func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
 }
 
 // reindex arranges queues and topology for lookups when either changed.
-func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
+func (b *brokerWatch) reindex(s *source.BrokerReading, count uint64) {
 	read, version := b.read.Topology.Get()
 	if b.indexed == [2]uint64{count, version} {
 		return
@@ -144,6 +147,7 @@ func (b *brokerWatch) reindex(s *dedup.BrokerSample, count uint64) {
 	b.indexed = [2]uint64{count, version}
 	was, wasComplete := b.queues, b.complete
 	b.complete = s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
+	b.at, b.live = s.At, s.Depths
 	b.queues = make(map[dedup.QueueRef]*dedup.Queue, len(s.Queues))
 	for i := range s.Queues {
 		ref := s.Queues[i].QueueRef

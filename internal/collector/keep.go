@@ -52,8 +52,7 @@ func (p *pipeline) keepBroker(into counter.Batch) {
 
 // gauges are those of the source queues.
 func (p *pipeline) gauges() queue.Gauges {
-	newest, _ := p.broker.read.Sample.Get()
-	return queue.GaugesOf(p.refs, p.broker.queues, newest.Depths, p.Broker, newest.At)
+	return queue.GaugesOf(p.refs, p.broker.queues, p.broker.live, p.Broker, p.broker.at)
 }
 
 func (p *pipeline) keepMarkers(into counter.Batch, now time.Time) {
