@@ -75,7 +75,7 @@ func (p *pipeline) storeFindings(v view, windows []dedup.WindowFigures) []dedup.
 	})
 	use := finding.SchemeUse{Store: p.Store, Partner: p.counted.Partner, Scheme: v.scheme, MaxProcessing: p.MaxProcessing, Anew: p.store.told.Events.Anew()}
 	if e := v.stats.Events; e != nil {
-		use.Prolonged = e.Prolonged > 0
+		use.Prolonged = e.Prolonged > 0 && e.Expired == 0
 	}
 	if w := judgedWindow(p.Limits.Window, windows); w != nil {
 		use.Work = w.WorkP99

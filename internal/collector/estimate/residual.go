@@ -195,10 +195,10 @@ func jointSteps(readings []*Joint) []jointStep {
 func (r Residual) Duplicates(lost float64) (low, likely, high float64) {
 	less, more := r.missing()
 	low = min(max(0, r.Sent-less-r.openFrom-r.Doubled-r.Failed-r.Fetched-r.Unasked), r.Acked)
-	if high = r.Sent + more + r.Unsure + r.Again + min(lost, r.Redelivered); high < 0 {
+	if high = r.Sent + more; high < 0 {
 		high = -r.Sent
 	}
-	high = min(max(low, high), r.MostAcked())
+	high = min(max(low, high+r.Unsure+r.Again+min(lost, r.Redelivered)), r.MostAcked())
 	return low, min(max(low, r.Sent-r.Unasked), high), high
 }
 

@@ -90,7 +90,7 @@ type stretch struct {
 	// held still when the window ends: none of it is of acks. older is the most that those had waited before the window began who can have been
 	// acked in it: what was held then and did not stay.
 	floor, pile, older float64
-	// missed is the most waiting, in message seconds, that samples which came late did not meet: no more was delivered in their step.
+	// missed is the most waiting, in message seconds, that samples which came late did not meet: that of what was delivered about then.
 	missed float64
 	// busy is the number of steps in which anything was delivered.
 	busy float64
@@ -159,7 +159,7 @@ func (s *stretch) covered() time.Duration {
 
 // total adds up what was both counted and sampled.
 func (s *stretch) total() {
-	for _, p := range s.steps {
+	for i, p := range s.steps {
 		if p.cut {
 			s.cutSeconds += p.seconds
 			continue
@@ -169,7 +169,7 @@ func (s *stretch) total() {
 		s.acked += p.acked
 		s.seconds += p.seconds
 		s.sampled.add(&p.sampled)
-		s.missed += min(p.late, p.seconds) * p.delivered
+		s.missed += min(p.late, p.seconds) * s.deliveredAbout(i)
 		s.pile += min(p.area, s.to.Held.under(p.from, p.to, 0))
 		if p.delivered > 0 {
 			s.busy++
@@ -192,6 +192,15 @@ func (s *stretch) total() {
 	for i := len(unseenBounds) - 1; i >= 0 && s.cuts == 0 && a.Held.Longer[i] == b.Held.Longer[i]; i-- {
 		s.unseen = unseenBounds[i]
 	}
+}
+
+// deliveredAbout is the most that was delivered in a step, or one beside it: counts come later than samples.
+func (s *stretch) deliveredAbout(i int) float64 {
+	most := 0.0
+	for _, p := range s.steps[max(0, i-1):min(len(s.steps), i+2)] {
+		most = max(most, p.delivered)
+	}
+	return most
 }
 
 // unborn is what messages may have waited before the first sample of all, that can have been acked in the window: as long again as they were seen.

@@ -19,7 +19,7 @@ type SchemeUse struct {
 	Work          dedup.Figure
 	Oldest        DeadLetterAge
 	Anew          float64 // work of the last 24 h that was done again after its done marker had ended
-	Prolonged     bool    // consumers prolong claims while they work
+	Prolonged     bool    // consumers prolong claims while they work, and none expired
 }
 
 // OfScheme are the hazards of the scheme and of how it is used.

@@ -19,6 +19,8 @@ const (
 	totalsSway = 0.2
 	// totalsSlowest is the interval that a slow or large broker is left alone for.
 	totalsSlowest = 5 * time.Second
+	// quickestGrows is in how many readings the quickest answer is forgotten, about: a broker has more queues from some day on.
+	quickestGrows = 100
 	// usuallyLate is how late they may be on a machine that is not busy.
 	usuallyLate = 20 * time.Millisecond
 	// totalsQueues is the number of queues up to which live totals are read each second.
@@ -66,7 +68,7 @@ type BrokerReader struct {
 	Sample   Reading[BrokerReading]
 	Topology Reading[TopologyReading]
 	// slipped is how much later than planned the totals were read since they were read well, of the goroutine that reads them, and quickest how long that
-	// took at best.
+	// took at best of late.
 	slipped, quickest time.Duration
 	// Live are the unacked messages and depths that the totals told.
 	Live   Occupancy
@@ -163,7 +165,7 @@ func (b *BrokerReader) readTotals(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(totals.At)
-	if b.quickest == 0 || took < b.quickest {
+	if b.quickest += b.quickest / quickestGrows; b.quickest == 0 || took < b.quickest {
 		b.quickest = took
 	}
 	b.Live.observe(totals, max(0, b.slipped+max(0, took-2*b.quickest)-usuallyLate))

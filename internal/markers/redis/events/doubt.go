@@ -7,14 +7,14 @@ type stage uint8
 
 // The stages.
 const (
+	// rewriteCheck asks whether a claim that was written again was prolonged or completed.
+	rewriteCheck stage = iota
 	// unsureCheck asks what a set was that may have been a claim or a completion.
-	unsureCheck stage = iota
+	unsureCheck
 	// birthCheck asks for the expiry of a claim that no expiry was heard of.
 	birthCheck
 	// openCheck asks now and then whether a claim that is open for long is still there.
 	openCheck
-	// rewriteCheck asks whether a claim that was written again was prolonged or completed.
-	rewriteCheck
 	stages
 )
 

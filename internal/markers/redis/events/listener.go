@@ -50,6 +50,8 @@ type Listener struct {
 	mu        sync.Mutex
 	published dedup.StoreEvents
 	epoch     int64
+	// prolongs is true once claims were seen to be prolonged.
+	prolongs bool
 	// stirring is true while a reading out of turn is due, stirred when the last one was asked for.
 	stirring bool
 	stirred  time.Time
@@ -105,9 +107,16 @@ func (l *Listener) begin(at time.Time, number uint64) *book {
 	l.followers.gap()
 	l.epoch++
 	b := newBook(l.rules, at, number)
-	b.epoch, b.meter = l.epoch, &l.meter
+	b.epoch, b.meter, b.prolongs.shown = l.epoch, &l.meter, l.prolongs
 	l.meter.begin(l.epoch)
 	return b
+}
+
+// prolonged notes that claims are prolonged, from the next book on.
+func (l *Listener) prolonged() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.prolongs = true
 }
 
 // lost ends an epoch because the subscription is gone.

@@ -28,8 +28,14 @@ type prolongs struct {
 	look   string
 	looks  int
 	looked time.Time
-	// pending are the claims that were written again and not looked at yet.
-	pending []*openClaim
+	// pending are the claims that were written again and not looked at yet, in the order of those writes.
+	pending []pendingWrite
+}
+
+// A pendingWrite is another write of an open claim.
+type pendingWrite struct {
+	claim *openClaim
+	at    time.Time
 }
 
 // wrote notes a write that was counted as a completion.
@@ -52,37 +58,35 @@ func (p *prolongs) next(now time.Time) (string, bool) {
 
 // since is when the oldest write came of which it is not known what it was; zero where there is none.
 func (p *prolongs) since() time.Time {
-	var oldest time.Time
-	kept := p.pending[:0]
-	for _, c := range p.pending {
-		if c.over || c.rewritten.IsZero() {
-			continue
-		}
-		kept = append(kept, c)
-		if oldest.IsZero() || c.rewritten.Before(oldest) {
-			oldest = c.rewritten
-		}
+	for len(p.pending) > 0 && (p.pending[0].claim.over || p.pending[0].claim.rewritten.IsZero()) {
+		p.pending[0], p.pending = pendingWrite{}, p.pending[1:]
 	}
-	clear(p.pending[len(kept):])
-	p.pending = kept
-	return oldest
+	if len(p.pending) == 0 {
+		p.pending = nil
+		return time.Time{}
+	}
+	return p.pending[0].at
 }
 
 // rewritten takes another write of an open claim where claims are prolonged: it was that, or a completion.
 func (b *book) rewritten(key string, c *openClaim, at time.Time) {
 	if c.rewritten.IsZero() {
-		b.prolongs.pending = append(b.prolongs.pending, c)
+		b.prolongs.pending = append(b.prolongs.pending, pendingWrite{c, at})
 	}
 	c.rewritten, c.sampledTo = at, b.meter.taken()
 	b.doubt(rewriteCheck, key, c, at)
 }
 
-// prolonged takes that a claim is open: if it was written again, it was prolonged. One of which it is not known whether it was made or prolonged
-// when it was first seen may be older than that.
-func (b *book) prolonged(c *openClaim) {
+// mayBeOlder notes that a claim of which it is not known whether it was made or prolonged when it was first seen may be older than that.
+func (b *book) mayBeOlder(c *openClaim) {
 	if b.prolongs.shown && !c.sure && c.born.Before(b.horizon) {
 		c.restored = true
 	}
+}
+
+// prolonged takes that a claim is open: if it was written again, it was prolonged.
+func (b *book) prolonged(c *openClaim) {
+	b.mayBeOlder(c)
 	if !c.rewritten.IsZero() {
 		c.rewritten = time.Time{}
 		b.counts.Prolonged++
@@ -91,6 +95,7 @@ func (b *book) prolonged(c *openClaim) {
 
 // finish takes the completion of a claim.
 func (b *book) finish(key, id string, c *openClaim, at time.Time, sampled int) {
+	b.mayBeOlder(c)
 	b.decideLate(c)
 	b.close(key)
 	if !c.restored {
@@ -135,7 +140,7 @@ func (s *session) valueLookedAt(key string) func(wireValue, time.Time) error {
 			return nil
 		}
 		if s.book.isDone(key) && s.l.layout.Decode(layout.Fetched{Value: v.text}).State == dedup.Processing {
-			s.book.prolongs.shown = true
+			s.l.prolonged()
 			s.book.renewals.shown = false // what looked like a done marker that is written again may have been this
 			return errProlonged
 		}

@@ -80,6 +80,27 @@ func TestAClaimThatIsProlongedIsNoCompletion(t *testing.T) {
 	})
 }
 
+// TestTheTimeOfAClaimThatMayBeOlderIsNotTold: the first that is seen of a claim from before may be that it was prolonged.
+func TestTheTimeOfAClaimThatMayBeOlderIsNotTold(t *testing.T) {
+	t.Parallel()
+	b, now := newBook(twoSteps, bookDay, 0), bookDay.Add(time.Second)
+	b.prolongs.shown = true
+	for range 2 {
+		if err := b.event("a", "a", "set", now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	for _, d := range b.doubts(now, 100) {
+		if err := b.answer(d, "a", foundDone, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f := b.figures(); f.Completions != 1 || f.Work.Count() != 0 {
+		t.Errorf("%d completions, %d times of work; want 1 and 0", f.Completions, f.Work.Count())
+	}
+}
+
 // TestAClaimWhoseExpiryIsSetAgainIsProlonged: not where the expiry belongs to its birth.
 func TestAClaimWhoseExpiryIsSetAgainIsProlonged(t *testing.T) {
 	t.Parallel()

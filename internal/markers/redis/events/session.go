@@ -291,7 +291,7 @@ func (s *session) anew(why string, at time.Time) {
 	s.l.gap(why, at)
 	before := s.book
 	s.book = s.l.begin(at, before.number)
-	s.book.renewals.shown, s.book.prolongs.shown = before.renewals.shown, before.prolongs.shown
+	s.book.renewals.shown = before.renewals.shown
 	s.received, s.quiet, s.proved = 0, false, false
 	s.quietSince = s.before.writes
 }
