@@ -72,8 +72,9 @@ func TestClaimsThatAreProlongedAreNoCompletions(t *testing.T) {
 				}
 			}
 			got := awaitCounts(t, store, 2, eventCounts{Claims: 21, Completions: 15, Failures: 3, InFlight: 4})
-			if got.Work.Count() != 14 || got.Unclear != 0 {
-				t.Errorf("%d times of work, want 14; %d completions are unclear", got.Work.Count(), got.Unclear)
+			// Any of these claims may be older than the epoch, as far as the store can tell so soon.
+			if got.Work.Count() != 0 || got.Unclear != 0 {
+				t.Errorf("%d times of work are told; %d completions are unclear", got.Work.Count(), got.Unclear)
 			}
 			if !stop() {
 				t.Error("something was missed without a gap")
