@@ -35,7 +35,7 @@ func OfScheme(u SchemeUse) []dedup.Finding {
 	)
 }
 
-// ttlTooShort finds processing markers, or leases, that end before honest work does: a second delivery then does it too. Those that consumers
+// ttlTooShort finds processing markers, or leases, that end before the work does: a second delivery then does it too. Those that consumers
 // prolong do not.
 func ttlTooShort(u SchemeUse) []dedup.Finding {
 	const enough = 50 // messages, for a p99 that is worth comparing

@@ -22,6 +22,19 @@ func infoCommand(hello wireValue) []string {
 	return []string{"INFO", "server", "replication", "cluster", "stats", "commandstats", "keyspace"}
 }
 
+// told hands an answer to the book, and what it shows of a write of before to those who follow the events of single markers.
+func (s *session) told(d doubt, what found, at time.Time) error {
+	id := s.l.layout.IdOf(d.key)
+	c, open := s.book.stillOpen(d)
+	if !open || c.rewritten.IsZero() || !s.l.followers.any() {
+		return s.book.answer(d, id, what, at)
+	}
+	before, when := s.book.totals(), c.rewritten
+	err := s.book.answer(d, id, what, at)
+	s.l.followers.report(id, when, before, s.book.totals())
+	return err
+}
+
 // lifeOf judges a claim by what is left of its life, which tells a completion without its value being read. Asking for it is
 // no use in the eyes of eviction.
 func (s *session) lifeOf(d doubt) func(wireValue, time.Time) error {
@@ -107,7 +120,7 @@ func (s *session) stillGone(d doubt) func(wireValue, time.Time) error {
 		if v.text == strconv.Itoa(layout.Gone) {
 			s.book.misses.own++
 		}
-		return s.book.answer(d, s.l.layout.IdOf(d.key), foundGone, at)
+		return s.told(d, foundGone, at)
 	}
 }
 
@@ -119,6 +132,44 @@ func (s *session) counted(key string, book *book) func(wireValue, time.Time) err
 		}
 		n, err := strconv.ParseInt(v.text, 10, 64)
 		book.retries.read(key, n, err == nil && v.failed() == nil)
+		return nil
+	}
+}
+
+// lookedAt judges what was counted as a completion by what is left of its life.
+func (s *session) lookedAt(key string) func(wireValue, time.Time) error {
+	return func(v wireValue, _ time.Time) error {
+		left, err := strconv.ParseInt(v.text, 10, 64)
+		switch {
+		case v.failed() != nil || err != nil:
+			return v.failed()
+		case left == layout.Gone:
+			s.book.misses.own++
+		case s.book.isDone(key) && !s.l.layout.IsLongLived(left, 0):
+			s.looks = append(s.looks, key)
+		}
+		return nil
+	}
+}
+
+// valueLookedAt judges it by its value.
+func (s *session) valueLookedAt(key string) func(wireValue, time.Time) error {
+	return func(v wireValue, _ time.Time) error {
+		if err := v.failed(); err != nil {
+			if strings.HasPrefix(err.Error(), "WRONGTYPE") {
+				return nil
+			}
+			return err
+		}
+		if v.text == "" {
+			s.book.misses.perhapsOwn++
+			return nil
+		}
+		if s.book.isDone(key) && s.l.layout.Decode(layout.Fetched{Value: v.text}).State == dedup.Processing {
+			s.l.prolonged()
+			s.book.renewals.shown = false // what looked like a done marker that is written again may have been this
+			return errProlonged
+		}
 		return nil
 	}
 }

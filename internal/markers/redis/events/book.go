@@ -79,8 +79,8 @@ type openClaim struct {
 	// expires: an expiry was set since.
 	expires bool
 	endless bool
-	// restored: its consumer began before it was born, perhaps, as our own actor wrote it back or it was prolonged.
-	restored bool
+	// older: its consumer may have begun before it was born, as our own actor wrote it back or it was prolonged.
+	older bool
 	// sampled is how many samples its meter had taken when it was born.
 	sampled int
 	// rewritten is when it was written again where claims are prolonged, and sampledTo how many samples the meter had taken then; zero once it is
@@ -187,6 +187,20 @@ func (b *book) set(key, id string, at time.Time) error {
 	return b.claim(key, sure, at)
 }
 
+// finish takes the completion of a claim.
+func (b *book) finish(key, id string, c *openClaim, at time.Time, sampled int) {
+	b.forgetBirth(c)
+	b.decideLate(c)
+	b.close(key)
+	if !c.older {
+		b.counts.Work.Add(at.Sub(c.born))
+		b.meter.ended(c.sampled, sampled, at.Sub(c.born))
+		b.renewals.worked(at.Sub(c.born))
+	}
+	b.workedAnew(key)
+	b.complete(key, id)
+}
+
 // complete counts a completion. One that is not the first is work that was done again, or a duplicate that renews the marker.
 func (b *book) complete(key, id string) {
 	b.retries.completed(id)
@@ -232,6 +246,9 @@ func (b *book) decide(c *openClaim) {
 		b.counts.Claims++
 	}
 }
+
+// isDone reports whether a key was completed last, as far as the book knows.
+func (b *book) isDone(key string) bool { return b.open[key] == nil && b.done.has(key) }
 
 // bare reports whether the book knows of no marker that is there.
 func (b *book) bare() bool { return len(b.open) == 0 && b.done.empty() }

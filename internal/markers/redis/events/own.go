@@ -148,7 +148,7 @@ func (b *book) ours(act *OwnAct, at time.Time) error {
 	if err := b.claim(act.Key, true, at); err != nil {
 		return err
 	}
-	b.open[act.Key].restored = true
+	b.open[act.Key].older = true
 	return nil
 }
 

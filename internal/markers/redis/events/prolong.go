@@ -2,12 +2,7 @@ package events
 
 import (
 	"errors"
-	"strconv"
-	"strings"
 	"time"
-
-	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/redis/layout"
 )
 
 // Of the first completions one each sessionTick is looked at, afterwards one a second: a scheme that prolongs claims shows soon that it does.
@@ -77,86 +72,18 @@ func (b *book) rewritten(key string, c *openClaim, at time.Time) {
 	b.doubt(rewriteCheck, key, c, at)
 }
 
-// mayBeOlder notes that a claim of which it is not known whether it was made or prolonged when it was first seen may be older than that.
-func (b *book) mayBeOlder(c *openClaim) {
+// forgetBirth keeps the time of a work from being told whose claim may be older than it is known: when it was first seen it was made or prolonged.
+func (b *book) forgetBirth(c *openClaim) {
 	if b.prolongs.shown && !c.sure && c.born.Before(b.horizon) {
-		c.restored = true
+		c.older = true
 	}
 }
 
 // prolonged takes that a claim is open: if it was written again, it was prolonged.
 func (b *book) prolonged(c *openClaim) {
-	b.mayBeOlder(c)
+	b.forgetBirth(c)
 	if !c.rewritten.IsZero() {
 		c.rewritten = time.Time{}
 		b.counts.Prolonged++
 	}
-}
-
-// finish takes the completion of a claim.
-func (b *book) finish(key, id string, c *openClaim, at time.Time, sampled int) {
-	b.mayBeOlder(c)
-	b.decideLate(c)
-	b.close(key)
-	if !c.restored {
-		b.counts.Work.Add(at.Sub(c.born))
-		b.meter.ended(c.sampled, sampled, at.Sub(c.born))
-		b.renewals.worked(at.Sub(c.born))
-	}
-	b.workedAnew(key)
-	b.complete(key, id)
-}
-
-// isDone reports whether a key was completed last, as far as the book knows.
-func (b *book) isDone(key string) bool { return b.open[key] == nil && b.done.has(key) }
-
-// lookedAt judges what was counted as a completion by what is left of its life.
-func (s *session) lookedAt(key string) func(wireValue, time.Time) error {
-	return func(v wireValue, _ time.Time) error {
-		left, err := strconv.ParseInt(v.text, 10, 64)
-		switch {
-		case v.failed() != nil || err != nil:
-			return v.failed()
-		case left == layout.Gone:
-			s.book.misses.own++
-		case s.book.isDone(key) && !s.l.layout.IsLongLived(left, 0):
-			s.looks = append(s.looks, key)
-		}
-		return nil
-	}
-}
-
-// valueLookedAt judges it by its value.
-func (s *session) valueLookedAt(key string) func(wireValue, time.Time) error {
-	return func(v wireValue, _ time.Time) error {
-		if err := v.failed(); err != nil {
-			if strings.HasPrefix(err.Error(), "WRONGTYPE") {
-				return nil
-			}
-			return err
-		}
-		if v.text == "" {
-			s.book.misses.perhapsOwn++
-			return nil
-		}
-		if s.book.isDone(key) && s.l.layout.Decode(layout.Fetched{Value: v.text}).State == dedup.Processing {
-			s.l.prolonged()
-			s.book.renewals.shown = false // what looked like a done marker that is written again may have been this
-			return errProlonged
-		}
-		return nil
-	}
-}
-
-// told hands an answer to the book, and what it shows of a write of before to those who follow the events of single markers.
-func (s *session) told(d doubt, what found, at time.Time) error {
-	id := s.l.layout.IdOf(d.key)
-	c, open := s.book.stillOpen(d)
-	if !open || c.rewritten.IsZero() || !s.l.followers.any() {
-		return s.book.answer(d, id, what, at)
-	}
-	before, when := s.book.totals(), c.rewritten
-	err := s.book.answer(d, id, what, at)
-	s.l.followers.report(id, when, before, s.book.totals())
-	return err
 }
