@@ -41,7 +41,7 @@ func TestAnswersHoldTheMean(t *testing.T) {
 // TestABoundHoldsWhereSamplesComeLateInBursts: they meet the rest of a burst alone.
 func TestABoundHoldsWhereSamplesComeLateInBursts(t *testing.T) {
 	const window = 5 * time.Minute
-	w := workload{"bursts of 200 in line of five", 0.1, 200, 0.3, true, 1, false}
+	w := workload{"bursts of 200 at once, each 10 s", 0.1, 200, 0.3, true, 1, false}
 	j := judge{t: t, window: window, what: "bounds"}
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -22,8 +22,8 @@ type Held struct {
 	Seen float64
 	// Took is how long the samples took together, in seconds: see asking.
 	Took float64
-	// Late is how much later than planned samples were taken, in seconds: see Slip.
-	Late float64
+	// Slipped is how much later than planned samples were taken, in seconds: see Slip.
+	Slipped float64
 	// Lost are the seconds that no line was drawn over, and LostFrom is when the last of them began.
 	Lost     float64
 	LostFrom time.Time
@@ -97,7 +97,7 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 // Slip says that the next sample was taken so much later than planned. A machine is late just when it is busy, so that what was held meanwhile is met
 // less often than what is held at other times.
 func (h Held) Slip(late time.Duration) Held {
-	h.Late += late.Seconds()
+	h.Slipped += late.Seconds()
 	return h
 }
 

@@ -57,12 +57,12 @@ type step struct {
 
 // sampled is what the samples of a time came to: see Held.
 type sampled struct {
-	area, span, sum, count, noise, took, late, seen, blocks, blockArea, blockSquares float64
-	met                                                                              Met
+	area, span, sum, count, noise, took, slipped, seen, blocks, blockArea, blockSquares float64
+	met                                                                                 Met
 }
 
 func sampledBetween(a, b *Held) sampled {
-	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Late - a.Late, b.Seen - a.Seen,
+	return sampled{b.Area - a.Area, b.Span - a.Span, b.Sum - a.Sum, b.Count - a.Count, b.Noise - a.Noise, b.Took - a.Took, b.Slipped - a.Slipped, b.Seen - a.Seen,
 		b.Blocks - a.Blocks, b.BlockArea - a.BlockArea, b.BlockSquares - a.BlockSquares, b.Met.since(a.Met)}
 }
 
@@ -169,7 +169,7 @@ func (s *stretch) total() {
 		s.acked += p.acked
 		s.seconds += p.seconds
 		s.sampled.add(&p.sampled)
-		s.missed += min(p.late, p.seconds) * s.deliveredAbout(i)
+		s.missed += min(p.slipped, p.seconds) * s.deliveredAbout(i)
 		s.pile += min(p.area, s.to.Held.under(p.from, p.to, 0))
 		if p.delivered > 0 {
 			s.busy++

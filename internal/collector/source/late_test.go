@@ -57,7 +57,7 @@ func TestSamplesThatComeLateSayHowLate(t *testing.T) {
 				b.Live.Follow("orders", []dedup.QueueRef{{Vhost: "/", Name: "orders"}})
 				go b.Totals.Run(ctx)
 				time.Sleep(20 * time.Second)
-				late := b.Live.Of("orders").Late
+				late := b.Live.Of("orders").Slipped
 				stop()
 				synctest.Wait()
 				if math.Abs(late-tt.late) > 0.001 {
