@@ -46,7 +46,7 @@ func TestABoundHoldsWhereSamplesComeLateInBursts(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		all := w.deliveries(r, 10*window.Seconds())
-		simulateMet(r, all, nil, 10*window.Seconds(), 0.7).windowsOf(window, func(tape reel) {
+		simulateMet(r, all, nil, 10*window.Seconds(), sampling{late: 0.7}).windowsOf(window, func(tape reel) {
 			f, _ := meanAnd95(Latency{Window: window, Tape: tape})
 			truth, _ := run{tape, all}.truth(f.At.Add(-f.Covered), f.At, 0)
 			j.add(truth <= f.High)
@@ -54,6 +54,34 @@ func TestABoundHoldsWhereSamplesComeLateInBursts(t *testing.T) {
 	}
 	j.end(w.name)
 	j.all()
+}
+
+// TestAnswersHoldTheMeanOfQuorumQueues: the broker renews what it says of them each 5 s, so that five samples are one.
+func TestAnswersHoldTheMeanOfQuorumQueues(t *testing.T) {
+	for _, window := range []time.Duration{5 * time.Minute, 15 * time.Minute} {
+		bands, bounds := judge{t: t, window: window, what: "bands"}, judge{t: t, window: window, what: "bounds"}
+		for i, w := range workloads() {
+			if w.beat { // a beat of theirs and the broker's own meet always, or never
+				continue
+			}
+			r := rand.New(rand.NewPCG(uint64(i), uint64(window)))
+			all := w.deliveries(r, 40*window.Seconds())
+			simulateMet(r, all, nil, 40*window.Seconds(), sampling{renewed: 5}).windowsOf(window, func(tape reel) {
+				f, _ := meanAnd95(Latency{Window: window, Tape: tape})
+				switch truth, _ := (run{tape, all}).truth(f.At.Add(-f.Covered), f.At, 0); {
+				case math.IsNaN(truth):
+				case f.AtMost():
+					bounds.add(truth <= f.High)
+				case f.Known():
+					bands.add(f.Low+ways*f.Value <= truth && truth <= f.High)
+				}
+			})
+			bands.end(w.name)
+			bounds.end(w.name)
+		}
+		bands.all()
+		bounds.all()
+	}
 }
 
 // A judge counts the answers of one kind.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"time"
+
+	"dedup-dashboard/internal/dedup"
 )
 
 // Held is the running account of the samples of one pipeline's unacked messages. Its sums only grow, so that what lies between two
@@ -31,6 +33,8 @@ type Held struct {
 	Blocks, BlockArea, BlockSquares float64
 	// Longer counts the times that a message could be held unseen that were longer than each of unseenBounds.
 	Longer [len(unseenBounds)]uint32
+	// Age is how old a sample may have been when it was asked for.
+	Age time.Duration
 	// First is when the first sample was taken.
 	First time.Time
 	// Stairs lead up to the last sample: see Stair. They are not changed once made.
@@ -78,7 +82,7 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 		h.LostFrom = h.At
 		h.block, h.blockCount, h.gap = 0, 0, 0
 	default:
-		h = h.line(unacked, gap.Seconds(), (took+h.LastTook).Seconds()/2)
+		h = h.line(unacked, gap.Seconds(), (took+h.LastTook).Seconds()/2+h.Age.Seconds())
 	}
 	if unacked > 0 && (h.Last <= 0 || h.Broken || h.At.IsZero()) {
 		h.Seen++
@@ -92,6 +96,16 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 	h.Took += took.Seconds()
 	h.Last, h.At, h.LastTook, h.Broken = unacked, at, took, false
 	return h
+}
+
+// TakeOld adds a sample of what the broker itself renews each so often: one of the same renewal again tells nothing more, and is left out. Which works
+// it met nobody knows.
+func (h Held) TakeOld(unacked float64, at time.Time, took, each time.Duration) Held {
+	if !h.Broken && at.Sub(h.At) < each*9/10 {
+		return h
+	}
+	h.Age = each
+	return h.Take(unacked, at, took).Meet(dedup.WorkMet{}, false)
 }
 
 // Slip says that the next sample was taken so much later than planned. A machine is late just when it is busy, so that what was held meanwhile is met

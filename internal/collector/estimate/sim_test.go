@@ -82,15 +82,22 @@ func (w workload) simulate(r *rand.Rand, seconds float64) run {
 }
 
 func simulate(r *rand.Rand, all []delivery, seconds float64) run {
-	return simulateMet(r, all, nil, seconds, 0)
+	return simulateMet(r, all, nil, seconds, sampling{})
 }
 
-// simulateMet is simulate with a store that tells of works, in the order of their ends; it hears of a sample a little later. Samples come late by up to so
-// many seconds where a burst is held, as on a machine that has its hands full with it.
-func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds, late float64) run {
+// A sampling says how samples differ from what is held when they are taken. They come late by up to so many seconds where a burst is held, as on a machine
+// that has its hands full with it; and the broker renews what they say each so many seconds alone, as it does of quorum queues.
+type sampling struct{ late, renewed float64 }
+
+// simulateMet is simulate with a store that tells of works, in the order of their ends; it hears of a sample a little later.
+func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds float64, how sampling) run {
 	out := run{all: all}
 	next, acked, sample, read := 0, 0.0, r.Float64(), 15.0
 	var held ends
+	old, renew := 0.0, 0.0
+	if how.renewed > 0 {
+		renew = how.renewed * r.Float64()
+	}
 	var m Moment
 	var meets meeting
 	var counts []Moment // as of each 5 s: what the broker's counters say
@@ -100,14 +107,22 @@ func simulateMet(r *rand.Rand, all []delivery, works []worked, seconds, late flo
 			next, acked = advance(out.all, &held, next, acked, tick)
 			counts = append(counts, Moment{Deliveries: float64(next), Acks: acked})
 		}
+		for ; how.renewed > 0 && renew <= now; renew += how.renewed {
+			next, acked = advance(out.all, &held, next, acked, renew)
+			old = float64(len(held))
+		}
 		next, acked = advance(out.all, &held, next, acked, now)
-		if late > 0 && len(held) >= 20 {
-			slip := late * r.Float64()
+		if how.late > 0 && len(held) >= 20 {
+			slip := how.late * r.Float64()
 			now += slip
 			m.Held = m.Held.Slip(time.Duration(slip * 1e9))
 			next, acked = advance(out.all, &held, next, acked, now)
 		}
-		m.Held = m.Held.Take(float64(len(held)), noon.Add(time.Duration(now*1e9)), time.Millisecond)
+		if at := noon.Add(time.Duration(now * 1e9)); how.renewed > 0 {
+			m.Held = m.Held.TakeOld(old, at, time.Millisecond, time.Duration(how.renewed*1e9))
+		} else {
+			m.Held = m.Held.Take(float64(len(held)), at, time.Millisecond)
+		}
 		if works != nil {
 			m.Held = m.Held.Meet(meets.sampled(m.Held.Span, now+0.01*r.Float64(), works), true)
 		}

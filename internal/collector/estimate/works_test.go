@@ -128,7 +128,7 @@ func TestSamplesThatMeetWorksTellTheRest(t *testing.T) {
 		for i, w := range workers() {
 			r := rand.New(rand.NewPCG(uint64(i), 17))
 			deliveries, works := w.deliveries(r, 60*window.Seconds())
-			run := simulateMet(r, deliveries, works, 60*window.Seconds(), 0)
+			run := simulateMet(r, deliveries, works, 60*window.Seconds(), sampling{})
 			var wide, plain, n float64
 			run.windowsOf(window, func(tape reel) {
 				f := Latency{Window: window, Tape: tape, Work: between(works), Slip: time.Millisecond}.Estimate()

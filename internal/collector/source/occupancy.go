@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -74,17 +75,29 @@ func (o *Occupancy) observe(t dedup.QueueTotals, late time.Duration) {
 			}
 		}
 		held := o.totals[pipeline]
-		if whole {
-			held = held.Slip(late).Take(sum, t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At))
-			o.sampleOut(pipeline, sample.OutSample{Began: t.At, Ended: ended, Unacked: sum}, queues)
+		at, took := t.At.Add(ended.Sub(t.At)/2), ended.Sub(t.At)
+		switch {
+		case !whole:
+			held = held.Miss()
+		case !live(refs, queues):
+			held = held.TakeOld(sum, at, took, tick)
+		default:
+			held = held.Slip(late).Take(sum, at, took)
+			o.sampleOut(pipeline, sample.OutSample{Began: t.At, Ended: ended, Unacked: sum})
 			if m := o.meters[pipeline]; m != nil {
 				held = held.Meet(m.Sampled(held.Span))
 			}
-		} else {
-			held = held.Miss()
 		}
 		o.totals[pipeline] = held
 	}
+}
+
+// tick is how often queues that are not classic renew their depths: quorum_tick_interval and stream_tick_interval of RabbitMQ, unless configured.
+const tick = 5 * time.Second
+
+// live reports whether all queues answered as of the request: only classic ones do.
+func live(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) bool {
+	return !slices.ContainsFunc(refs, func(ref dedup.QueueRef) bool { return queues[ref].Type != "classic" })
 }
 
 // Of is what was unacked of a pipeline so far.
@@ -110,13 +123,8 @@ func (o *Occupancy) size() int {
 // mostOutSamples bounds the samples of one pipeline that wait for the round.
 const mostOutSamples = 64
 
-// sampleOut keeps a sample, if all queues answered as of the request: only classic ones do.
-func (o *Occupancy) sampleOut(pipeline string, s sample.OutSample, queues map[dedup.QueueRef]*dedup.Queue) {
-	for _, ref := range o.watch[pipeline] {
-		if queues[ref].Type != "classic" {
-			return
-		}
-	}
+// sampleOut keeps a sample.
+func (o *Occupancy) sampleOut(pipeline string, s sample.OutSample) {
 	all := append(o.out[pipeline], s)
 	o.out[pipeline] = all[max(0, len(all)-mostOutSamples):]
 }
