@@ -55,12 +55,8 @@ func (w *Watch) Observe(f *sample.Frame, r Reading) {
 			continue
 		}
 		f.Dead += float64(*there.Messages)
-		if q.Messages == nil {
-			d.inflow.lose()
-			continue
-		}
-		w.count(t, d.inflow.observe(*q.Messages, d.settled, r.At), r.Shared)
-		d.head.observe(*q.Messages, d.settled, r.At)
+		w.count(t, d.inflow.observe(*there.Messages, d.settled, r.At), r.Shared)
+		d.head.observe(*there.Messages, d.settled, r.At)
 	}
 	f.DeadGaps = w.gaps
 	f.Whole = f.Whole && whole && w.keeps != KeepsNot

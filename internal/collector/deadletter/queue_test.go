@@ -113,6 +113,23 @@ func TestADepthIsOfTheNewestReading(t *testing.T) {
 	}
 }
 
+// TestArrivalsAreCountedByLiveDepths: those of a sample are up to 11 s old, and a return to them is a dip that is made up for.
+func TestArrivalsAreCountedByLiveDepths(t *testing.T) {
+	w := following("orders", counter.NewBook(), orders)
+	for i, tt := range []struct{ sampled, live, want int64 }{{2, 2, 0}, {2, 5, 3}, {2, -1, 3}, {5, 6, 4}, {6, 6, 4}} {
+		at, sampled := now.Add(time.Duration(i)*5*time.Second), holding(tt.sampled, 0)
+		var live sample.LiveDepths
+		if tt.live >= 0 {
+			live = sample.LiveDepths{At: at, Queues: holding(tt.live, 0)}
+		}
+		w.Observe(&sample.Frame{}, Reading{Broker: Broker{Queues: sampled, Complete: true}, At: at, Counting: true,
+			Depths: sample.DepthsOf(live, at, []dedup.QueueRef{orders}, sampled)})
+		if w.arrived.Total != float64(tt.want) {
+			t.Errorf("after reading %d %v arrived, want %d", i, w.arrived.Total, tt.want)
+		}
+	}
+}
+
 func TestDepthsOfSharedQueuesAreAnInterval(t *testing.T) {
 	b := counter.NewBook()
 	a, other := following("orders", b, orders, common), following("emails", b, common)
