@@ -26,6 +26,8 @@ type StatementStats struct {
 	Unfailed int64
 	// Questions are the SELECTs for the row of one id, Found those that found it.
 	Questions, Found int64
+	// Looks are other SELECTs that may be such questions, of which what they found is not told.
+	Looks int64
 	// Unclear are statements that may have inserted rows, and met others.
 	Unclear int64
 	// Writes are the rows that were to be written into the table as the table counts them, those included that met another; nil where it

@@ -48,7 +48,7 @@ type Residual struct {
 	Doubled float64
 	// Failed are at most the acks of work that failed, as of consumers that publish it anew somewhere else: they look like those of duplicates, too.
 	Failed float64
-	// Unasked are the deliveries that never asked the store: their acks are of no duplicates.
+	// Unasked are the deliveries that met no marker and settled none, as those that never asked the store: their acks are of no duplicates.
 	Unasked float64
 	// From and To bound the time, Covered is the part of it that was read: the rest was cut out.
 	From, To time.Time

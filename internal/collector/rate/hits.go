@@ -37,6 +37,8 @@ type HitsSpan struct {
 	ByIDs   bool
 	// FirstIDs and LastIDs bound, where ByIDs, the last ids whose inserts had ended when the span began and when it ended.
 	FirstIDs, LastIDs [2]int64
+	// Looks are SELECTs that may be questions, too, and do not tell what they met.
+	Looks float64
 	// What is how consumers ask.
 	What string
 	// Why says why the span tells nothing, and Better what would help.
@@ -48,6 +50,8 @@ type HitsResult struct {
 	Rate dedup.Figure
 	Told bool
 	Hits estimate.Hits
+	// Apart are bounds of the rate where acks less completions exclude them, so that either is false; nil where they do not.
+	Apart *[2]float64
 }
 
 // Figure is a rate of the span of which nothing is known yet.
@@ -94,6 +98,14 @@ func (s HitsSpan) Strangers(g sample.Gain, waiting [2]float64) string {
 			text.Counted(text.Whole(g.Acked[0]), "message"), s.What, text.Grouped(text.Whole(s.Asked[1])))
 	}
 	return ""
+}
+
+// UnseenWords says that hits may not show; empty where all do.
+func UnseenWords(n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("up to %s acked without an INSERT: consumers may look first, in a way that the server does not tell", text.Counted(text.Whole(math.Ceil(n)), "message")+" "+text.Agree(text.Whole(math.Ceil(n)), "was", "were"))
 }
 
 // Messages are those behind the rate: as many as were acked.

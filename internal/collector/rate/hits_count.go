@@ -22,7 +22,8 @@ func StatementHits(scheme dedup.Scheme, from, to *dedup.StatementStats, underway
 	same, sameMet := gain(func(s *dedup.StatementStats) int64 { return s.Same }), gain(func(s *dedup.StatementStats) int64 { return s.SameMet })
 	unfailed, unclear := gain(func(s *dedup.StatementStats) int64 { return s.Unfailed }), gain(func(s *dedup.StatementStats) int64 { return s.Unclear })
 	questions, found := gain(func(s *dedup.StatementStats) int64 { return s.Questions }), gain(func(s *dedup.StatementStats) int64 { return s.Found })
-	span := HitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed}
+	span := HitsSpan{From: from.At, To: to.At, FromTook: from.Took, ToTook: to.Took, What: "INSERT", Hits: [2]float64{met, met + unclear}, Asked: [2]float64{inserts, inserts + unclear}, Written: inserts - met + unclear + unfailed,
+		Looks: gain(func(s *dedup.StatementStats) int64 { return s.Looks })}
 	if unclear > 0 && (from.Writes == nil || to.Writes == nil) { // each may have written several rows
 		span.Written = math.Inf(1)
 	}

@@ -47,6 +47,22 @@ func (r LiveResult) Judge(f dedup.Figure, s dedup.Scheme) dedup.Figure {
 	return f
 }
 
+// HoldApart widens what acks less completions say of the rate to what the store's hits say, where the one excludes the other: either is false, and
+// nobody knows which.
+func HoldApart(f *dedup.Figure, hits HitsResult) {
+	if hits.Apart == nil || f.N <= 0 || !f.Known() && f.Low >= f.High {
+		return
+	}
+	f.Low, f.High = min(f.Low, hits.Apart[0]), max(f.High, hits.Apart[1])
+	f.Why = text.Reasons(f.Why, hits.Rate.Why)
+	switch width := f.High - f.Low; {
+	case width > Widest && width*f.N > LiveWidest:
+		f.Quality = dedup.QualityUnknown
+	case f.Quality == dedup.Measured:
+		f.Quality = dedup.Derived
+	}
+}
+
 // AgainWords says that a marker that is written again looks like work that is done again; empty where none was.
 func AgainWords(n float64) string {
 	if n == 0 {
@@ -68,7 +84,7 @@ func UnaskedWords(n float64) string {
 	if n < fewUnasked {
 		return ""
 	}
-	return fmt.Sprintf("up to %s acked without asking the store, and no duplicates", text.Counted(text.Whole(n), "message")+" "+text.Agree(text.Whole(n), "was", "were"))
+	return fmt.Sprintf("up to %s acked without asking the store or without finishing, and no duplicates", text.Counted(text.Whole(n), "message")+" "+text.Agree(text.Whole(n), "was", "were"))
 }
 
 // fewUnasked is how many may seem to be so in any time.

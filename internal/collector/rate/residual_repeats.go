@@ -22,6 +22,9 @@ func repeats(s Residual, from, to Cut) (float64, string) {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
 		closed, known := s.Own.Most(from.Before, later)
+		if !s.Scheme.AcksEach { // of several that were returned at once, the work of some may be done
+			continue
+		}
 		if each := s.LostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
 			best = min(best, closed*float64(each)+s.UnackedWork(f))
 		}

@@ -98,8 +98,8 @@ func TestWorkOnSeveralDeliveriesAtOnceShowsInTheClaims(t *testing.T) {
 			t.Fatalf("seed %d: the claims show nothing: %q", seed, s.Several)
 		}
 		f := s.Estimate().Rate
-		if f.Low != untold.Low || f.High != untold.High || !strings.Contains(f.Why, s.Several) {
-			t.Errorf("seed %d: [%v, %v] %q, want [%v, %v] as if the scheme said nothing", seed, f.Low, f.High, f.Why, untold.Low, untold.High)
+		if f.Low != untold.Low || f.High > untold.High || !strings.Contains(f.Why, s.Several) { // who says nothing may also return several at once
+			t.Errorf("seed %d: [%v, %v] %q, want [%v, %v] at most, as if the scheme said nothing", seed, f.Low, f.High, f.Why, untold.Low, untold.High)
 		}
 		b := s.bounds()
 		if got := b.LostPerChannel(); got != 50 {

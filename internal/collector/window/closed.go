@@ -86,12 +86,19 @@ func (t *Traffic) closedSince(from time.Time) *float64 {
 
 // acksLost bounds the acks that so many closed channels took along. Consumers that ack each delivery before they take up the next one have at
 // most one finished delivery for each channel. Where more claims are open than that explains, they may work on several; but acks that follow
-// at once leave no two of a channel waiting.
+// at once leave no two of a channel waiting. Those that ack or return several at once may return some whose work is done, without closing anything.
 func (t *Traffic) acksLost(r estimate.Residual, scheme dedup.Scheme, several string, closed float64) float64 {
+	if !scheme.AcksEach {
+		return math.Inf(1)
+	}
 	if r.Waiting <= oneWaiting {
 		several = ""
 	}
-	each := rate.Residual{Scheme: scheme, Several: several, Prefetch: t.Prefetches.Since(r.From)}.LostPerChannel()
+	return lostWith(closed, rate.Residual{Scheme: scheme, Several: several, Prefetch: t.Prefetches.Since(r.From)}.LostPerChannel())
+}
+
+// lostWith is how many acks so many closed channels took along at most, of each so many; 0 is no bound of it.
+func lostWith(closed float64, each int64) float64 {
 	switch {
 	case closed == 0:
 		return 0

@@ -190,6 +190,8 @@ func (h hits) judge(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.
 		f.Better = rate.BetterIDs
 		return rate.HitsResult{Rate: f}
 	}
+	unseen := h.unseen(span, gain)
+	span.Hits[1] += unseen
 	met := estimate.Hits{Least: span.MeetWritten(h.view.Scheme, gain, waiting[0])}
 	died := h.died(span, gain)
 	if met.Hits = span.Hits; span.OfServer {
@@ -205,7 +207,9 @@ func (h hits) judge(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.
 	// Each message that was acked was asked for once, before it was.
 	met.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
 	if f.Why = h.meetAcks(span, &met); f.Why != "" {
-		return rate.HitsResult{Rate: f}
+		return rate.HitsResult{Rate: f, Apart: met.Apart()}
 	}
-	return rate.OfHits(f, met, rate.ProvenHits(h.view.Scheme, h.view.Stats.Health.Version) && !span.ByIDs)
+	out := rate.OfHits(f, met, rate.ProvenHits(h.view.Scheme, h.view.Stats.Health.Version) && !span.ByIDs)
+	out.Rate.Why = text.Reasons(out.Rate.Why, rate.UnseenWords(unseen))
+	return out
 }

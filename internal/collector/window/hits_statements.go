@@ -25,6 +25,20 @@ func (h hits) statements() hitsSource {
 		}}
 }
 
+// unseen bounds the hits of questions that the server does not show, where inserts alone are counted: of a SELECT that cannot be read, of a replica or
+// of a cache. What was acked and never inserted met one; where such SELECTs show, what was inserted and not acked yet may hide as many more.
+func (h hits) unseen(span rate.HitsSpan, gain sample.Gain) float64 {
+	const few = 3 // messages that are on their way at the ends
+	unasked := max(0, gain.Acked[1]-span.Asked[0])
+	switch {
+	case span.OfServer || span.What != "INSERT":
+		return 0
+	case 2*span.Looks >= span.Asked[1], gain.Acked[0]-gain.Fetched-span.Asked[1] > h.askedAround(span.From)+few:
+		return unasked + h.askedAround(span.To)
+	}
+	return 0
+}
+
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row. Where more rows
 // are gone than deliveries were not acked, something else deletes them, and they tell nothing.
 func (h hits) comeAgain(span rate.HitsSpan, gain sample.Gain, died float64, held rate.RowsHeld) rate.HitsAgain {

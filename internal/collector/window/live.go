@@ -100,9 +100,7 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 	if l.view.Scheme.AcksEach && l.view.Several == "" {
 		out.Lost = max(0, out.Lost-rate.DiedAtWork(l.traffic.Joints.Readings, r, e, l.p.Config.MaxProcessing))
 	}
-	untrusted := l.view.Scheme
-	untrusted.AcksEach = false
-	out.LostUntrusted = l.traffic.acksLost(r, untrusted, l.view.Several, closed)
+	out.LostUntrusted = max(out.Lost, lostWith(closed, l.traffic.Prefetches.Since(r.From)))
 	out.Rate = out.Judge(f, l.view.Scheme)
 	out.Rate.Why = text.Reasons(out.Rate.Why, rate.DoubledWords(r.Doubled), rate.FailedWords(r.Failed), rate.AgainWords(r.Again), rate.FetchedWords(r.Fetched), rate.UnaskedWords(r.Unasked))
 	return out
@@ -113,8 +111,8 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
 	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
-	case asks.Checked && low > asks.Hits: // some asked nothing
-		r.Unasked = max(r.Unasked, asks.Most)
+	case asks.Checked && low > asks.Hits: // some asked nothing, or claimed, did nothing and were acked: these met no marker either
+		r.Unasked = max(r.Unasked+low-asks.Hits, asks.Most)
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}

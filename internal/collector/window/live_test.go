@@ -128,9 +128,7 @@ func TestAClosedChannelBoundsWhatLiveCountsCannotTell(t *testing.T) {
 			}
 			r.Waiting = tt.waiting
 			closed := p.Traffic.closedMost(r)
-			untrusted := scheme
-			untrusted.AcksEach = false
-			got := rate.LiveResult{Checked: true, Residual: r, Lost: p.Traffic.acksLost(r, scheme, tt.several, closed), LostUntrusted: p.Traffic.acksLost(r, untrusted, tt.several, closed)}
+			got := rate.LiveResult{Checked: true, Residual: r, Lost: p.Traffic.acksLost(r, scheme, tt.several, closed), LostUntrusted: lostWith(closed, 10)}
 			if got.Lost != tt.lost || got.LostUntrusted != tt.untrusted {
 				t.Errorf("lost %g and untrusted %g, want %g and %g", got.Lost, got.LostUntrusted, tt.lost, tt.untrusted)
 			}

@@ -75,6 +75,9 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 		c.view.unasked = math.Inf(1)
 	}
 	x.Events, x.Residual = c.events(), c.residual()
+	for _, f := range []*dedup.Figure{&x.Live.Rate, &x.Events.Rate, &x.Residual.Rate} {
+		rate.HoldApart(f, x.Hits)
+	}
 	out.Estimates = []dedup.Estimate{
 		{Method: dedup.MethodReported, Rate: rep.Rate},
 		{Method: dedup.MethodExports, Rate: exports},

@@ -147,7 +147,7 @@ func (r *statementReader) update(ctx context.Context, runID string, replica bool
 func (r *statementReader) publish(at digest.Reading) {
 	c := r.book.Counts
 	t := &dedup.StatementStats{At: at.At, Took: at.Took, Writing: at.Writing, LockWaiting: at.LockWaiting, Epoch: r.book.Epoch, Since: r.book.Since, Gap: r.book.Gap, Inserts: c.Tries, Met: c.Hits, Same: c.Same, SameMet: c.SameHits,
-		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Unclear: c.Unclear, IDs: at.IDs, OwnIDs: c.Own, Drops: at.Drops}
+		Failed: c.Failed, Refused: c.Refused, Unfailed: c.Blind, Questions: c.Asks, Found: c.Found, Looks: c.Looks, Unclear: c.Unclear, IDs: at.IDs, OwnIDs: c.Own, Drops: at.Drops}
 	if at.Writes != nil {
 		t.Writes = &c.Writes
 	}

@@ -30,37 +30,103 @@ func (p *parser) asks() bool {
 	return p.take("WHERE") && p.byID() && p.tail()
 }
 
-// byID takes a condition that names each id column once, and nothing else.
+// byID takes a condition that names each id column once, and nothing else but what is always true, as some libraries write: 1 = 1.
 func (p *parser) byID() bool {
 	left := slices.Clone(p.table.ID)
-	for len(left) > 0 {
-		t, ok := p.identifier()
-		if ok && p.take(".") {
-			if p.alias != cmpName(t) && !p.named(t, p.table.Name, p.table.FoldsNames) {
+	return p.condition(&left) && len(left) == 0
+}
+
+func (p *parser) condition(left *[]string) bool {
+	for {
+		switch {
+		case p.take("("):
+			if !p.condition(left) || !p.take(")") {
 				return false
 			}
-			t, ok = p.identifier()
-		}
-		i := slices.IndexFunc(left, func(c string) bool { return strings.EqualFold(c, cmpName(t)) })
-		if !ok || i < 0 || !p.take("=") || p.peek().kind != value {
+		case p.peek().kind == value && p.at < len(p.tokens):
+			p.at++
+			if !p.equals() {
+				return false
+			}
+		case !p.idEquals(left):
 			return false
 		}
-		p.at++
-		for p.take(":", ":") {
-			if _, ok := p.identifier(); !ok {
-				return false
-			}
+		if !p.take("AND") {
+			return true
 		}
-		if left = slices.Delete(left, i, i+1); len(left) > 0 && !p.take("AND") {
+	}
+}
+
+// idEquals takes the comparison of an id column that is left with a value.
+func (p *parser) idEquals(left *[]string) bool {
+	var parts []token
+	for {
+		t, ok := p.identifier()
+		if !ok {
+			return false
+		}
+		if parts = append(parts, t); !p.take(".") {
+			break
+		}
+	}
+	last := len(parts) - 1
+	switch {
+	case last > 2,
+		last == 2 && !(p.named(parts[0], p.table.Schema, p.table.FoldsNames) && p.named(parts[1], p.table.Name, p.table.FoldsNames)),
+		last == 1 && p.alias != cmpName(parts[0]) && !p.named(parts[0], p.table.Name, p.table.FoldsNames):
+		return false
+	}
+	i := slices.IndexFunc(*left, func(c string) bool { return strings.EqualFold(c, cmpName(parts[last])) })
+	if i < 0 || !p.equals() {
+		return false
+	}
+	for p.take(":", ":") {
+		if _, ok := p.identifier(); !ok {
 			return false
 		}
 	}
+	*left = slices.Delete(*left, i, i+1)
 	return true
+}
+
+// equals takes an equals sign and a value.
+func (p *parser) equals() bool {
+	if !p.take("=") || p.peek().kind != value {
+		return false
+	}
+	p.at++
+	return true
+}
+
+// looks reports whether a SELECT of any shape names the table, and compares each id column with a value, or was cut before it may have.
+func (p *parser) looks() bool {
+	if !p.isNext("SELECT") && !p.isNext("WITH") {
+		return false
+	}
+	isNamed := func(name string) func(token) bool {
+		return func(t token) bool { return t.kind != value && t.kind != sign && strings.EqualFold(cmpName(t), name) }
+	}
+	last := len(p.tokens) - 1
+	if !slices.ContainsFunc(p.tokens, isNamed(p.table.Name)) {
+		return false
+	}
+	if p.tokens[last].text == "..." { // beyond max_digest_length
+		return true
+	}
+	return !slices.ContainsFunc(p.table.ID, func(column string) bool {
+		is := isNamed(column)
+		for i := 0; i+2 <= last; i++ {
+			if eq := p.tokens[i+1]; is(p.tokens[i]) && eq.kind == sign && eq.text == "=" && p.tokens[i+2].kind == value {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // tail takes what may follow the condition.
 func (p *parser) tail() bool {
-	if p.take("LIMIT") {
+	for p.take("LIMIT") || p.take("OFFSET") {
 		if p.peek().kind != value {
 			return false
 		}

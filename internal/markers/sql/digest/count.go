@@ -49,6 +49,8 @@ type Counts struct {
 	Own int64
 	// Asks are the questions for one id, Found those that found its row.
 	Asks, Found int64
+	// Looks may be such questions, too: what they found is not told.
+	Looks int64
 	// Unclear are statements that may have inserted rows, or not.
 	Unclear int64
 	// Writes and LockWaits are those of a Reading.
@@ -59,7 +61,7 @@ func (c *Counts) add(o Counts) {
 	c.Tries, c.Hits, c.Same, c.SameHits = c.Tries+o.Tries, c.Hits+o.Hits, c.Same+o.Same, c.SameHits+o.SameHits
 	c.Blind, c.Own = c.Blind+o.Blind, c.Own+o.Own
 	c.Failed, c.Refused = c.Failed+o.Failed, c.Refused+o.Refused
-	c.Asks, c.Found, c.Unclear = c.Asks+o.Asks, c.Found+o.Found, c.Unclear+o.Unclear
+	c.Asks, c.Found, c.Looks, c.Unclear = c.Asks+o.Asks, c.Found+o.Found, c.Looks+o.Looks, c.Unclear+o.Unclear
 }
 
 // A Book turns readings into counts. A gap of any kind begins an epoch: counts of two are never compared. It does no I/O; its zero value is ready.
@@ -124,7 +126,7 @@ func (b *Book) gap(t Table, r *Reading, rows map[string]Row) string {
 		return "the ids of the table are those of another sequence, or were set back"
 	}
 	for key, before := range b.rows {
-		if b.form(t, before).Form == Foreign {
+		if form := b.form(t, before).Form; form == Foreign || form == Look {
 			continue
 		}
 		now, there := rows[key]
@@ -169,6 +171,8 @@ func (b *Book) step(t Table, before, now Row) Counts {
 		c.Tries, c.Hits, c.Refused, c.Same, c.SameHits = calls, missed, errs, calls, missed
 	case Ask:
 		c.Asks, c.Found = calls, min(calls, now.Sent-before.Sent)
+	case Look:
+		c.Looks = calls
 	case Unclear:
 		c.Unclear = calls
 	}

@@ -21,7 +21,7 @@ type Form uint8
 
 // The forms.
 const (
-	// Foreign: it inserts nothing into the table, and does not ask it for one id.
+	// Foreign: it inserts nothing into the table, and asks for no id.
 	Foreign Form = iota
 	// Insert inserts one row, and fails where its id is there. PostgreSQL does not count those that fail.
 	Insert
@@ -31,6 +31,8 @@ const (
 	InsertSame
 	// Ask reads the row of one id.
 	Ask
+	// Look may read the row of one id, and what it found is not told.
+	Look
 	// Unclear: it may insert into the table, and how many rows it found there is not told.
 	Unclear
 )
@@ -66,8 +68,11 @@ func classify(t Table, schema, text string) form {
 		return form{Form: Ask}
 	}
 	p.at = 0
-	if p.inserts() {
+	switch {
+	case p.inserts():
 		return form{Form: Unclear}
+	case p.looks():
+		return form{Form: Look}
 	}
 	return form{Form: Foreign}
 }

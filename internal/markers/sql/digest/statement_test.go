@@ -13,7 +13,7 @@ var postgres = digest.Table{Server: digest.Postgres, Schema: "public", Name: "me
 
 func forms() map[digest.Form]string {
 	return map[digest.Form]string{digest.Foreign: "foreign", digest.Insert: "insert", digest.InsertIgnore: "insert or nothing", digest.InsertSame: "insert or the same",
-		digest.Ask: "ask", digest.Unclear: "unclear"}
+		digest.Ask: "ask", digest.Look: "look", digest.Unclear: "unclear"}
 }
 
 func TestTheFormsOfDigestsAsMariaDBWritesThem(t *testing.T) {
@@ -39,11 +39,17 @@ func TestTheFormsOfDigestsAsMariaDBWritesThem(t *testing.T) {
 		{"INSERT INTO `message_dedup` ( `message_id` , `very_long` ...", "shop", digest.Unclear},
 		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` = ? ", "shop", digest.Ask},
 		{"SELECT ? FROM `message_dedup` `m` WHERE `m` . `message_id` = ? LIMIT ? FOR UPDATE ", "shop", digest.Ask},
-		{"SELECT COUNT ( * ) FROM `message_dedup` WHERE `message_id` = ? ", "shop", digest.Foreign},
-		{"SELECT EXISTS ( SELECT ? FROM `message_dedup` WHERE `message_id` = ? ) ", "shop", digest.Foreign},
-		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` = ? OR ? = ? ", "shop", digest.Foreign},
+		{"SELECT STATUS FROM `message_dedup` `m` WHERE ( ( `m` . `message_id` = ? ) ) LIMIT ? ", "shop", digest.Ask},
+		{"SELECT `shop` . `message_dedup` . STATUS FROM `shop` . `message_dedup` WHERE ( `shop` . `message_dedup` . `message_id` = ? AND ? = ? ) LIMIT ? OFFSET ? ", "other", digest.Ask},
+		{"SELECT STATUS FROM `message_dedup` WHERE ( `message_id` = ? ", "shop", digest.Look},
+		{"SELECT STATUS FROM `message_dedup` WHERE `other` . `message_dedup` . `message_id` = ? ", "shop", digest.Look},
+		{"SELECT `message_dedup` . `a_long_name` , `message_dedup` . `another` ...", "shop", digest.Look},
+		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` > ? ", "shop", digest.Foreign},
+		{"SELECT COUNT ( * ) FROM `message_dedup` WHERE `message_id` = ? ", "shop", digest.Look},
+		{"SELECT EXISTS ( SELECT ? FROM `message_dedup` WHERE `message_id` = ? ) ", "shop", digest.Look},
+		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` = ? OR ? = ? ", "shop", digest.Look},
 		{"SELECT STATUS FROM `message_dedup` WHERE STATUS = ? ", "shop", digest.Foreign},
-		{"SELECT STATUS FROM `message_dedup` , `orders` WHERE `message_id` = ? ", "shop", digest.Foreign},
+		{"SELECT STATUS FROM `message_dedup` , `orders` WHERE `message_id` = ? ", "shop", digest.Look},
 		{"UPDATE `message_dedup` SET STATUS = ? WHERE `message_id` = ? AND STATUS = ? ", "shop", digest.Foreign},
 		{"INSERT INTO `message_dedup` ( `message_id` ) VALUES (?) ", "other", digest.Foreign},
 		{"INSERT INTO `other` . `message_dedup` ( `message_id` ) VALUES (?) ", "shop", digest.Foreign},
@@ -83,8 +89,8 @@ func TestTheFormsOfStatementsAsPostgreSQLKeepsThem(t *testing.T) {
 		{"INSERT INTO message_dedup (message_id) VALUES (E'\\' ON CONFLICT DO NOTHING') ON CONFLICT DO NOTHING", digest.Unclear},
 		{"INSERT INTO audit (text) VALUES ($x$message_dedup$x$)", digest.Unclear},
 		{"SELECT status FROM message_dedup WHERE message_id = $1::varchar FOR UPDATE", digest.Ask},
-		{"SELECT status FROM message_dedup m WHERE m.message_id=$1 AND status = $2", digest.Foreign},
-		{"SELECT EXISTS(SELECT $1 FROM message_dedup WHERE message_id=$2)", digest.Foreign},
+		{"SELECT status FROM message_dedup m WHERE m.message_id=$1 AND status = $2", digest.Look},
+		{"SELECT EXISTS(SELECT $1 FROM message_dedup WHERE message_id=$2)", digest.Look},
 		{"<insufficient privilege>", digest.Foreign},
 	} {
 		if got, _ := digest.Classify(postgres, "", c.text); got != c.want {
