@@ -98,7 +98,7 @@ func (p *pipeline) sharing() []dedup.QueueRef {
 }
 
 // heldMarkers are the processing markers that messages of the pipeline can be held by: without expiry, or older than
-// honest work takes. There are none to tell of while the store cannot be read or other pipelines keep theirs in it, nor
+// processing takes. There are none to tell of while the store cannot be read or other pipelines keep theirs in it, nor
 // among business rows, which wait for their next step.
 func (p *pipeline) heldMarkers(v view) []dedup.Marker {
 	pass := v.stats.Pass

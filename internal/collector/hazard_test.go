@@ -202,7 +202,7 @@ func TestMarkersThatHoldMessagesBack(t *testing.T) {
 		change func(*pipeline, *view)
 		held   bool
 	}{
-		"one older than honest work takes":  {overdue, func(*pipeline, *view) {}, true},
+		"one older than processing takes":   {overdue, func(*pipeline, *view) {}, true},
 		"one without expiry":                {endless, func(*pipeline, *view) {}, true},
 		"not one that was claimed just now": {forever(dedup.Processing, -time.Minute), func(*pipeline, *view) {}, false},
 		"not by age when no limit is known": {overdue, func(p *pipeline, _ *view) { p.MaxProcessing = 0 }, false},

@@ -64,7 +64,7 @@ func TestStuckMarkersAreCountedAndFound(t *testing.T) {
 		"a dead one with a dead letter":      {1, time.Hour, withDead(4), dedup.ProbablyDead, 1, dedup.Warning, "1 marker is stuck: 1 probably dead"},
 		"nine":                               {9, time.Hour, withDead(4), dedup.ProbablyDead, 9, dedup.Warning, "9 markers are stuck: 9 probably dead"},
 		"ten":                                {10, time.Hour, withDead(4), dedup.ProbablyDead, 10, dedup.Severe, "10 markers are stuck: 10 probably dead"},
-		"old ones while something is out":    {2, 100 * time.Second, busy, dedup.CannotTell, 0, dedup.Warning, "2 markers have been processing for longer than 1 m, the longest that honest work takes, and it cannot be told whether anybody works on them"},
+		"old ones while something is out":    {2, 100 * time.Second, busy, dedup.CannotTell, 0, dedup.Warning, "2 markers have been processing for longer than 1 m, the longest that processing takes, and it cannot be told whether anybody works on them"},
 		"old ones of consumers that ack now": {2, time.Hour, auto, dedup.CannotTell, 0, dedup.Warning, "2 markers have been processing"},
 	}
 	for name, tt := range tests {

@@ -16,13 +16,13 @@ func (f *file) settleInserts(c *report) {
 		case s.InsertSettle == 0 && least > 2*defaultMaxProcessing: // up to which the default of the store is long enough
 			s.InsertSettle = least
 		case s.InsertSettle > 0 && s.InsertSettle < least:
-			c.add(c.entry("stores", i, s.Name)+".insert_settle", "is %s, while pipeline %q has max_processing %s: rows whose work goes on would count as failed. Write %s or more, twice the longest honest work",
+			c.add(c.entry("stores", i, s.Name)+".insert_settle", "is %s, while pipeline %q has max_processing %s: rows whose work goes on would count as failed. Write %s or more, twice the longest processing time",
 				s.InsertSettle, name, longest, least)
 		}
 	}
 }
 
-// longestWork is the longest honest work of the pipelines of a store, and the pipeline that has it.
+// longestWork is the longest processing time of the pipelines of a store, and the pipeline that has it.
 func (f *file) longestWork(store string) (pipeline string, longest time.Duration) {
 	for _, p := range f.Pipelines {
 		if work := p.longestWork(); p.Store == store && work > longest {

@@ -81,7 +81,7 @@ type latencyLimits struct {
 
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
-// defaultMaxProcessing is what honest work takes at most unless configured.
+// defaultMaxProcessing is what processing takes at most unless configured.
 const defaultMaxProcessing = 30 * time.Second
 
 // checkName records a name that breaks the rule or stands twice.

@@ -28,7 +28,7 @@ type Pipeline struct {
 	ReportedStore string
 	// IDFrom says where a message's id comes from: message_id, header:NAME, json:PATH or md5(body). ParseIDSource reads it.
 	IDFrom string
-	// MaxProcessing is the longest time that honest work takes.
+	// MaxProcessing is the longest time that processing takes.
 	MaxProcessing time.Duration
 	Labels        map[string]string
 	Limits        Limits

@@ -28,7 +28,7 @@ func (c consideration) reasons(e Evidence, s Scheme) []string {
 	return out
 }
 
-// aging compares the marker's age with that of honest work.
+// aging compares the marker's age with the longest processing time.
 func (c consideration) aging(e Evidence) string {
 	least := ""
 	if c.atLeast {
@@ -41,7 +41,7 @@ func (c consideration) aging(e Evidence) string {
 	case limit > e.MaxProcessing:
 		return fmt.Sprintf("%s; twice the 99th percentile of the work time is %s", text, length(limit))
 	default:
-		return fmt.Sprintf("%s; honest work takes at most %s", text, length(limit))
+		return fmt.Sprintf("%s; processing takes at most %s", text, length(limit))
 	}
 }
 
@@ -139,7 +139,7 @@ func (c consideration) hindered(e Evidence, s Scheme) string {
 	case unborn:
 		return "when the marker was set is not known; the next passes over the store will tell how long it has been there"
 	case noLimit:
-		return "how long honest work takes is not known: set max_processing of the pipeline"
+		return "how long processing takes is not known: set max_processing of the pipeline"
 	case tooYoung:
 		return fmt.Sprintf("a worker that lost its connection may still finish; it can be told from %s on", moment(e.At.Add(e.Limit()-c.age)))
 	case autoAck:

@@ -17,7 +17,7 @@ const (
 // Verdicts returns every verdict in the order in which pages show them.
 func Verdicts() []Verdict { return []Verdict{ProbablyDead, Orphan, Looping, CannotTell, StillWorking} }
 
-// Stuck reports whether the message of a marker cannot proceed: its owner is gone, or it goes round for longer than honest work takes.
+// Stuck reports whether the message of a marker cannot proceed: its owner is gone, or it goes round for longer than processing takes.
 func (v Verdict) Stuck() bool { return v == ProbablyDead || v == Orphan || v == Looping }
 
 // OwnerUnknown reports whether nothing shows whether anybody works on the message. That it loops does not: a second copy of it loops
@@ -43,7 +43,7 @@ type Evidence struct {
 	At time.Time
 	// Missing says why there is no evidence: the broker does not answer; empty when there is.
 	Missing string
-	// MaxProcessing is the longest time that honest work takes, the largest of the pipelines; WorkP99 the measured 99th
+	// MaxProcessing is the longest time that processing takes, the largest of the pipelines; WorkP99 the measured 99th
 	// percentile of the work time, 0 when unknown.
 	MaxProcessing time.Duration
 	WorkP99       time.Duration
@@ -82,7 +82,7 @@ type Evidence struct {
 	ClockOffset time.Duration
 }
 
-// Limit is the age up to which a worker can be at honest work: the larger of MaxProcessing and twice WorkP99. It is 0
+// Limit is the age up to which a worker can be at work: the larger of MaxProcessing and twice WorkP99. It is 0
 // when MaxProcessing is not known.
 func (e Evidence) Limit() time.Duration {
 	if e.MaxProcessing <= 0 {
@@ -92,7 +92,7 @@ func (e Evidence) Limit() time.Duration {
 }
 
 // Judge says what the owner of a marker is doing, with the reasons in plain words for the page. It is pure, and never
-// concludes from age alone: a dead owner takes an age that honest work does not reach, and a broker that shows that
+// concludes from age alone: a dead owner takes an age that processing does not reach, and a broker that shows that
 // nobody can be at it. See docs/markers.md for the rules and for the risk that remains.
 func Judge(m Marker, e Evidence, s Scheme) (Verdict, []string) {
 	c := consider(m, e, s)
@@ -112,7 +112,7 @@ const (
 	unnamed               // its key is too long to be known again in the next pass, or acted on
 	noEvidence            // Evidence.Missing says why
 	unborn                // the marker's beginning is not known
-	noLimit               // nobody said how long honest work takes
+	noLimit               // nobody said how long processing takes
 	tooYoung              // nobody seems to be at it, but a worker that lost its connection could be
 	autoAck               // acks come before the work
 	faceless              // a marker that was set anew would look the same
@@ -314,7 +314,7 @@ func shows(s Scheme, state State) bool {
 	return false
 }
 
-// Overdue reports whether a marker is older than honest work takes, as far as its age is known.
+// Overdue reports whether a marker is older than processing takes, as far as its age is known.
 func (e Evidence) Overdue(m Marker, s Scheme) bool {
 	age := e.age(m, s)
 	return e.Limit() > 0 && age.Known && age.Span > e.Limit()

@@ -92,7 +92,7 @@ func TestJudge(t *testing.T) {
 		want     dedup.Verdict
 		reason   string
 	}{
-		"a young marker while consumers work": {aged(8 * time.Second), busy(), dedup.StillWorking, "processing for 8 s; honest work takes at most 30 s"},
+		"a young marker while consumers work": {aged(8 * time.Second), busy(), dedup.StillWorking, "processing for 8 s; processing takes at most 30 s"},
 		"a marker that lacks the expiry its consumers set": {bare(old),
 			changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.ProbablyDead, "its owner ended between the two commands"},
 		"a marker that lacks an expiry, with automatic acks": {bare(old),
@@ -234,7 +234,7 @@ func TestALivingOwnerIsNeverCalledDeadOrOrphan(t *testing.T) {
 
 // Deliveries of a message touch its marker while it loops and at no other time; its owner touches it when it claims it. Whatever is
 // seen of these touches, and however late, a marker is called looping only where its message did loop after the claim, for work that
-// takes longer than honest work.
+// takes longer than processing may.
 func TestOnlyAMarkerWhoseMessageLoopedIsCalledLooping(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seconds := func(least, most int, what string) time.Duration {

@@ -30,7 +30,7 @@ type Config struct {
 	Transactional bool `yaml:"transactional"`
 	// InsertFirst says that a consumer begins each delivery with exactly one INSERT of its row, before anything else, so that a
 	// delivery that meets a row burns an id of Columns.AutoIncrement. InsertSettle is how long after an INSERT its row is
-	// counted: twice the longest that honest work takes, at least.
+	// counted: twice the longest that processing takes, at least.
 	InsertFirst  bool          `yaml:"insert_first"`
 	InsertSettle time.Duration `yaml:"insert_settle"`
 	// Terminal and Transitions declare the statuses of a business row: Transitions names for each status those that may

@@ -68,7 +68,7 @@ type PipelineConfig struct {
 	// Work is the median of the work time, Spread the sigma of its log-normal distribution.
 	Work   time.Duration
 	Spread float64
-	// MaxProcessing is what the dashboard is told about the longest time that honest work takes.
+	// MaxProcessing is what the dashboard is told about the longest time that processing takes.
 	MaxProcessing time.Duration
 	// RequeueDelay is how long a consumer holds a delivery whose marker is in flight before it returns it.
 	RequeueDelay time.Duration

@@ -160,7 +160,7 @@ func (l Queue) Wait() time.Duration {
 	return 0
 }
 
-// Patience is how long the first messages are watched: twice the 99th percentile of the work, or the longest honest work
+// Patience is how long the first messages are watched: twice the 99th percentile of the work, or the longest processing time
 // where that is not known, and never less than the least.
 func (l Queue) Patience(least time.Duration) time.Duration {
 	for _, w := range l.status.Windows {

@@ -106,7 +106,7 @@ func (m *Markers) planClearFor(ctx context.Context, st *Store, p *Plan, single b
 
 // leaveDead says why the marker of a dead letter is not cleared. That the message lies in a dead-letter queue says that the delivery
 // which set the marker has ended; its worker may still be at it, after it lost its connection. So a marker is cleared when nothing
-// speaks for a living owner and it is older than the longest honest work.
+// speaks for a living owner and it is older than the longest processing time.
 func (r rules) leaveDead(it PlanItem, single bool) string {
 	switch {
 	case it.Seen.State == dedup.StateUnknown:

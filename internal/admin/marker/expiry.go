@@ -9,7 +9,7 @@ import (
 )
 
 // RecommendedTTL is the time to live that SetExpiry gives a marker when none is asked for. A processing or failed marker holds
-// its message back until it expires: it gets twice the longest honest work, and never less than 5 minutes. Any other one stands
+// its message back until it expires: it gets twice the longest processing time, and never less than 5 minutes. Any other one stands
 // for done work: it gets the time for which the scheme remembers that.
 func RecommendedTTL(state dedup.State, maxProcessing time.Duration, s dedup.Scheme) time.Duration {
 	if state == dedup.Processing || state == dedup.Failed {

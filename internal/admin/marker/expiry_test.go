@@ -33,7 +33,7 @@ func TestAnExpiryThatNobodyChoseIsTheRecommendedOneOfEachMarker(t *testing.T) {
 	}
 }
 
-func TestTheRecommendedExpiryOutlastsHonestWorkAndTheMemoryOfDoneWork(t *testing.T) {
+func TestTheRecommendedExpiryOutlastsProcessingTimeAndTheMemoryOfDoneWork(t *testing.T) {
 	s := dedup.Scheme{DoneTTL: 24 * time.Hour}
 	for _, c := range []struct {
 		state dedup.State

@@ -9,7 +9,7 @@ import (
 	"dedup-dashboard/internal/journal"
 )
 
-// judging is a desk whose markers are judged by the rules that are used, with honest work of 30 s. The broker showed twice
+// judging is a desk whose markers are judged by the rules that are used, with a longest processing time of 30 s. The broker showed twice
 // that nothing was out, a minute ago.
 func judging(t *testing.T, s dedup.Scheme, listed ...dedup.Marker) *desk {
 	t.Helper()

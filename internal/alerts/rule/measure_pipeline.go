@@ -155,7 +155,7 @@ func looping(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	return j.judged(r, what, f.Low).raisedBy(p.Findings, "looping")
 }
 
-// unackedWithoutAck judges for how long nothing was acked while deliveries are out. Work that honestly takes longer than the
+// unackedWithoutAck judges for how long nothing was acked while deliveries are out. Work that really takes longer than the
 // lowest limit raises the limits.
 func unackedWithoutAck(p *dedup.PipelineStatus, r Rule, j Judgement) Judgement {
 	if why := usable(p.Gauges[dedup.Unacked]); why != "" {

@@ -63,7 +63,7 @@ func queueWords(refs []dedup.QueueRef) string {
 // holding names markers that may hold messages back.
 func holding(held []dedup.Marker) string {
 	n := int64(len(held))
-	return fmt.Sprintf("%s %s been processing all that time, without an expiry or for longer than honest work takes, of %s %s",
+	return fmt.Sprintf("%s %s been processing all that time, without an expiry or for longer than processing takes, of %s %s",
 		text.Counted(n, "marker"), text.Agree(n, "has", "have"), text.Agree(n, "message", "messages"), text.SomeNames(ids(held)))
 }
 
@@ -79,7 +79,7 @@ type Head struct {
 	Growth, Ready, Unacked float64
 	// Capacity is the most deliveries that all consumers together can hold; 0 when it is not known or not bounded.
 	Capacity int64
-	// Held are the markers that hold messages back; MaxProcessing is the longest that honest work takes, 0 when unknown.
+	// Held are the markers that hold messages back; MaxProcessing is the longest that processing takes, 0 when unknown.
 	Held          []dedup.Marker
 	MaxProcessing time.Duration
 	// Outage says that the store has been unreachable for the whole span; empty when it was not.

@@ -111,7 +111,7 @@ func blockCases() []findingCase {
 
 		{"head_blocked", "fires for messages that go round", blocked(func(*Head) {}), dedup.Emergency, []string{"4,000 redeliveries in 1 m; 10 messages waiting", "m1<b>\uFFFD", "m2"}},
 		{"head_blocked", "fires for failing work that is returned", blocked(func(h *Head) { h.Held = nil }), dedup.Emergency, nil},
-		{"head_blocked", "fires for overdue markers once nothing was acked for longer than honest work takes", blocked(func(h *Head) { slow(h); h.Span = 5 * time.Minute }), dedup.Emergency, nil},
+		{"head_blocked", "fires for overdue markers once nothing was acked for longer than processing takes", blocked(func(h *Head) { slow(h); h.Span = 5 * time.Minute }), dedup.Emergency, nil},
 		{"head_blocked", "fires when nothing is acked while the store is out of reach", blocked(func(h *Head) {
 			slow(h)
 			h.Capacity, h.Unacked, h.Outage = 0, 0, "store orders cannot be read since 03:12:00 UTC"

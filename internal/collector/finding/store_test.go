@@ -55,7 +55,7 @@ func storeCases() []findingCase {
 		{"purge_not_running", "is silent where nothing has expired", expired(0, 2000, Growth{}), silent, nil},
 
 		{"marker_row_held", "is a hint for a wait of ten seconds", waits(2, 10*time.Second, 12*time.Second), dedup.Normal, []string{"2 transactions wait for rows", "the longest for 10 s", "held by app from 10.0.0.7<b>"}},
-		{"marker_row_held", "is a warning for a wait beyond honest work", waits(1, 2*time.Minute, 2*time.Minute), dedup.Warning, nil},
+		{"marker_row_held", "is a warning for a wait beyond the processing time", waits(1, 2*time.Minute, 2*time.Minute), dedup.Warning, nil},
 		{"marker_row_held", "fires for a transaction that stays open without waiters", waits(0, 0, 5*time.Minute), dedup.Warning, []string{"open for 5 m"}},
 		{"marker_row_held", "is silent about a duplicate that waits for a moment", waits(3, 2*time.Second, 3*time.Second), silent, nil},
 	}

@@ -20,7 +20,7 @@ type Verdicts struct {
 	Counts map[dedup.Verdict]int64
 	// total is how many markers are processing, listed how many of them were judged.
 	total, listed int64
-	// Overdue are those of which nothing can be told although they are older than honest work takes.
+	// Overdue are those of which nothing can be told although they are older than processing takes.
 	Overdue int64
 	// doubtful are the markers that could not be decoded: each may be stuck.
 	doubtful int64
@@ -93,7 +93,7 @@ func (c Verdicts) Show(p *dedup.PipelineStatus, st *dedup.StoreStatus, why strin
 		p.Stuck.High += float64(n)
 		p.Stuck.Low = max(p.Stuck.Low, float64(c.least(st.Evidence.Bound)))
 		p.Stuck.Value = p.Stuck.Low
-		p.Stuck.Why = fmt.Sprintf("of %s more, older than honest work takes, it cannot be told", text.Counted(n, "marker"))
+		p.Stuck.Why = fmt.Sprintf("of %s more, older than processing takes, it cannot be told", text.Counted(n, "marker"))
 	}
 	p.Findings = append(p.Findings, c.finding(st)...)
 }
@@ -135,7 +135,7 @@ func (c Verdicts) finding(st *dedup.StoreStatus) []dedup.Finding {
 	if n := c.Overdue; n > 0 {
 		longest := text.Span(e.Limit())
 		if len(parts) == 0 {
-			parts = append(parts, fmt.Sprintf("%s%s %s processing for longer than %s, the longest that honest work takes, and it cannot be told whether anybody works on %s",
+			parts = append(parts, fmt.Sprintf("%s%s %s processing for longer than %s, the longest that processing takes, and it cannot be told whether anybody works on %s",
 				atLeast, text.Counted(n, "marker"), text.Agree(n, "has been", "have been"), longest, text.Agree(n, "it", "them")))
 		} else {
 			parts = append(parts, fmt.Sprintf("of %s more, processing for longer than %s, it cannot be told", text.Grouped(n), longest))

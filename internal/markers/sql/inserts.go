@@ -220,7 +220,7 @@ func insertRefusal(c markers.Config) string {
 // insertProblems tells of settings with which inserts cannot be counted.
 func insertProblems(p *markers.Problems, c markers.Config) {
 	if c.InsertSettle < leastInsertSettle {
-		p.Add("insert_settle", "is %s: write %s or more, at least twice the longest that honest work takes", c.InsertSettle, leastInsertSettle)
+		p.Add("insert_settle", "is %s: write %s or more, at least twice the longest that processing takes", c.InsertSettle, leastInsertSettle)
 	}
 	if c.InsertFirst && (c.Machine() || c.Preset == markers.PresetStateMachine) {
 		p.Add("insert_first", "is set for business rows: a delivery there moves a row on, it inserts none")

@@ -181,7 +181,7 @@ func identity(p *dedup.PipelineStatus) []templates.Fact {
 		{Label: "Labels", Value: strings.Join(show.SortedLabels(c.Labels), ", ")},
 	}
 	if c.MaxProcessing > 0 {
-		list = append(list, templates.Fact{Label: "Longest honest work", Value: templates.Span(c.MaxProcessing)})
+		list = append(list, templates.Fact{Label: "Longest processing time", Value: templates.Span(c.MaxProcessing)})
 	}
 	var out []templates.Fact
 	for _, f := range list {
