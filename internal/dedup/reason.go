@@ -41,7 +41,7 @@ func (c consideration) aging(e Evidence) string {
 	case limit > e.MaxProcessing:
 		return fmt.Sprintf("%s; twice the 99th percentile of the work time is %s", text, length(limit))
 	default:
-		return fmt.Sprintf("%s; processing takes at most %s", text, length(limit))
+		return fmt.Sprintf("%s; work takes at most %s", text, length(limit))
 	}
 }
 

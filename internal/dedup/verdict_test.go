@@ -92,7 +92,7 @@ func TestJudge(t *testing.T) {
 		want     dedup.Verdict
 		reason   string
 	}{
-		"a young marker while consumers work": {aged(8 * time.Second), busy(), dedup.StillWorking, "processing for 8 s; processing takes at most 30 s"},
+		"a young marker while consumers work": {aged(8 * time.Second), busy(), dedup.StillWorking, "processing for 8 s; work takes at most 30 s"},
 		"a marker that lacks the expiry its consumers set": {bare(old),
 			changed(busy(), func(e *dedup.Evidence) { e.SetsExpiry = true }), dedup.ProbablyDead, "its owner ended between the two commands"},
 		"a marker that lacks an expiry, with automatic acks": {bare(old),
