@@ -43,11 +43,20 @@ type storeWatch struct {
 	evictions  *counter.Tally
 	// evictedAt is when any markers were last evicted.
 	evictedAt time.Time
-	pipelines []string
+	// evictedMarkers are those that events told of by the last reading.
+	evictedMarkers markersEvicted
+	pipelines      []string
 	// users are the pipelines that keep their markers here, queues those of theirs by broker.
 	users  []*pipeline
 	queues []storeQueues
 	events event.Log
+}
+
+// markersEvicted are the evictions of markers that events told of in an epoch; told is false where they tell none.
+type markersEvicted struct {
+	told  bool
+	epoch int64
+	n     int64
 }
 
 func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWatch {
@@ -100,18 +109,36 @@ func (w *storeWatch) observe(now time.Time) {
 	if h.RunID != "" {
 		w.runID = h.RunID
 	}
+	rose := false
 	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {
 		w.evictions.Take(step)
 		if step.Delta > 0 {
-			w.told.Disturbed, w.told.DisturbedWhy = at, "the store evicted keys in the window"
-			w.evictedAt = at
+			w.evictedAt, rose = at, true
 			w.events.AddSpaced(at, "eviction", fmt.Sprintf("Store %s evicted %s", text.Name(w.store.Name()), text.Counted(step.Delta, "key")))
 		}
+	}
+	if w.lostMarkers(rose, stats.Events) {
+		w.told.Disturbed, w.told.DisturbedWhy = at, "the store evicted keys in the window"
 	}
 	w.notePass(stats.Pass, w.store.Scheme().DoneTTL)
 	w.told.Inserts.Add(stats.Inserts)
 	w.told.Statements.Add(stats.Statements)
 	w.told.Events.Add(stats.Events)
+}
+
+// lostMarkers reports whether the store may have evicted markers, where evictions of any keys rose or not: events tell whether it did, all the time
+// that they come.
+func (w *storeWatch) lostMarkers(rose bool, e *dedup.StoreEvents) bool {
+	was := w.evictedMarkers
+	w.evictedMarkers = markersEvicted{}
+	if e != nil && e.Listening && e.TellsEvicted {
+		w.evictedMarkers = markersEvicted{true, e.Epoch, e.Evicted}
+	}
+	is := w.evictedMarkers
+	if !was.told || !is.told || is.epoch != was.epoch {
+		return rose
+	}
+	return is.n > was.n
 }
 
 // recallEvictions learns from the history when the store was last seen to evict keys, so that the finding of it outlives a

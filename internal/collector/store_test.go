@@ -59,3 +59,30 @@ func TestAPassThatMissesCompletionsOfTheOneBeforeDisturbsTheStore(t *testing.T) 
 func at(s float64) time.Time {
 	return time.Date(2026, 3, 4, 3, 0, 0, 0, time.UTC).Add(time.Duration(s * float64(time.Second)))
 }
+
+// TestEvictionsOfOtherKeysTakeNoMarker: a cache on the same server may evict all day long. What events tell is believed while they come.
+func TestEvictionsOfOtherKeysTakeNoMarker(t *testing.T) {
+	tells := func(epoch, evicted int64) *dedup.StoreEvents {
+		return &dedup.StoreEvents{Listening: true, TellsEvicted: true, Epoch: epoch, Evicted: evicted}
+	}
+	for name, tt := range map[string]struct {
+		before, now *dedup.StoreEvents
+		rose, lost  bool
+	}{
+		"keys of others":                       {tells(1, 4), tells(1, 4), true, false},
+		"a marker":                             {tells(1, 4), tells(1, 5), true, true},
+		"a marker that was counted before":     {tells(1, 4), tells(1, 5), false, true},
+		"nothing":                              {tells(1, 4), tells(1, 4), false, false},
+		"events that were missed in between":   {tells(1, 4), tells(2, 0), true, true},
+		"events that began to come":            {nil, tells(1, 0), true, true},
+		"events that do not tell of evictions": {&dedup.StoreEvents{Listening: true, Epoch: 1}, &dedup.StoreEvents{Listening: true, Epoch: 1}, true, true},
+		"no events":                            {nil, nil, true, true},
+		"no events, and no evictions":          {nil, nil, false, false},
+	} {
+		w := &storeWatch{}
+		w.lostMarkers(false, tt.before)
+		if got := w.lostMarkers(tt.rose, tt.now); got != tt.lost {
+			t.Errorf("%s: lost markers %v", name, got)
+		}
+	}
+}

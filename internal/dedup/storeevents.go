@@ -22,6 +22,8 @@ type StoreEvents struct {
 	Failures    int64
 	Expired     int64
 	Evicted     int64
+	// TellsEvicted is true where the server notifies of evictions, so that Evicted are all of them.
+	TellsEvicted bool
 	// Prolonged is how often a claim was written again, or its expiry set again, while the work went on.
 	Prolonged int64
 	// Cleared are those of Failures that our own clears of stuck markers made: no delivery failed.

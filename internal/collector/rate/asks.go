@@ -12,9 +12,9 @@ import (
 
 // Asks are what the store counted of its consumers' questions in the time of a residual.
 type Asks struct {
-	// Hits are the questions that met a marker. Claims that are counted late make them too few, so that they bound no duplicates. That more
-	// duplicates are counted shows that something else was acked, too.
-	Hits float64
+	// Hits are the questions that met a marker, at most, Least at least. Claims that are counted late make them too few, so that they bound no
+	// duplicates. That more duplicates are counted shows that something else was acked, too.
+	Hits, Least float64
 	// Unasked are the deliveries that asked nothing, at most, once chance no longer explains them, Most as many in any case: messages that were
 	// moved or taken away by hand, or that are of no interest to their consumers.
 	Unasked, Most float64
@@ -34,7 +34,7 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 		return none
 	}
 	from, to := &asked[i], &asked[j]
-	tail, ok := sinceAsked(readings, to.At, r.To)
+	tail, ok := deliveredBetween(readings, to.At, r.To)
 	begun := to.Claims - from.Claims
 	if s.Mark == "after" {
 		begun = to.Completions + to.Again - from.Completions - from.Again
@@ -46,6 +46,10 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	// The two sides are counted a moment apart, and an answer may follow its question into the time.
 	apart := askedApart + estimate.CountedApart(r.Delivered/max(1, r.Covered.Seconds()))
 	out := Asks{Hits: hits + apart + tail.Delivered, Fetched: r.Fetched}
+	before, okBefore := deliveredBetween(readings, from.At, r.From)
+	if after, okAfter := deliveredBetween(readings, r.To, to.At); okBefore && okAfter {
+		out.Least = max(0, hits-apart-before.Delivered-after.Delivered)
+	}
 	less, ok := estimate.ResidualOf(deliveriesLessAsks(readings, asked[i:j+1]), to.At.Sub(from.At), estimate.Unacked{})
 	if !ok || less.Sent < -2*less.Band-askedApart || 2*less.Covered < r.Covered {
 		return out
@@ -57,15 +61,16 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	return out
 }
 
-// sinceAsked is what the broker did from the last time at which the store was asked how often it was until a later one; not ok where that is not known.
-func sinceAsked(readings []estimate.Joint, asked, until time.Time) (tail estimate.Joint, ok bool) {
-	i := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(asked) }) - 1
+// deliveredBetween is what the broker delivered from one time to another, and a little before and after; nothing where the second is no later, and not ok
+// where it is not known.
+func deliveredBetween(readings []estimate.Joint, from, until time.Time) (d estimate.Joint, ok bool) {
+	i := sort.Search(len(readings), func(i int) bool { return readings[i].At.After(from) }) - 1
 	j := sort.Search(len(readings), func(j int) bool { return !readings[j].At.Before(until) })
 	switch {
-	case !until.After(asked):
-		return tail, true
+	case !until.After(from):
+		return d, true
 	case i < 0 || j == len(readings) || readings[i].Run != readings[j].Run:
-		return tail, false
+		return d, false
 	}
 	return estimate.Joint{Delivered: readings[j].Delivered - readings[i].Delivered, Fetched: readings[j].Fetched - readings[i].Fetched}, true
 }

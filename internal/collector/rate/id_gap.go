@@ -3,6 +3,7 @@ package rate
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -234,6 +235,10 @@ func sqlWork(s IDGap, why string) dedup.Figure {
 		f.Why = "a mean only"
 		if unit >= 1 {
 			f.Why += ": the times are in whole seconds"
+		}
+		if strings.HasPrefix(s.Server, "PostgreSQL") {
+			f.AtLeast, f.Value, f.High = true, f.Low, f.Low
+			f.Why += ", at least: now() is when a transaction began, and the work may lie within it"
 		}
 	}
 	return f

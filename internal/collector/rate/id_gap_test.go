@@ -168,6 +168,16 @@ func TestTheMeanOfTheTimesInTheRowsSaysItsError(t *testing.T) {
 	}
 }
 
+// TestTimesOfPostgreSQLAreThoseOfTransactions: work that lies within the transaction that marks it done shows in no difference.
+func TestTimesOfPostgreSQLAreThoseOfTransactions(t *testing.T) {
+	f := gapSample(func(s *IDGap) {
+		s.Server, s.To.Resolution, s.To.WorkSum = "PostgreSQL 15.4", time.Microsecond, time.Duration(s.To.Timed)*2*time.Millisecond
+	}).Estimate().Work
+	if !f.AtLeast || f.Value != 0.002 || f.High != f.Low || !strings.Contains(f.Why, "when a transaction began") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // Whatever consumers of a scheme that acks what it finds do, the interval holds the truth, as long as undone messages are sent
 // again no more often than others and an abandoned one comes back at most once.
 func TestTheIntervalOfTheIDGapHoldsTheTruth(t *testing.T) {

@@ -48,6 +48,13 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 		"the same where markers are written after the work alone": func(_ *Pipeline, v *View) {
 			v.Scheme.Mark, v.Scheme.States = "after", []dedup.State{dedup.Done}
 		},
+		"so many claim, find nothing to do and are acked, and their claim stays": func(p *Pipeline, _ *View) {
+			for i := range p.Store.Events.Readings {
+				p.Store.Events.Readings[i].Asked += float64(i)
+				p.Store.Events.Readings[i].Claims += float64(i)
+				p.Traffic.Joints.Readings[i].Claims += float64(i)
+			}
+		},
 		"the same where failures ask, claim again and are acked": func(p *Pipeline, _ *View) {
 			for i := range p.Store.Events.Readings {
 				p.Store.Events.Readings[i].Asked += float64(i)
@@ -102,6 +109,44 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	})
+}
+
+// TestWhatABatchReturnsMayBeDone: where consumers return several at once, the work of some of them is done, and they come back as duplicates. No
+// channel is closed for it.
+func TestWhatABatchReturnsMayBeDone(t *testing.T) {
+	for _, tt := range []struct {
+		each bool
+		most float64
+	}{{true, 0.1}, {false, 0.13}} {
+		p, v := countedLive(0), liveView()
+		v.Scheme.AcksEach = tt.each
+		for i := range p.Traffic.Joints.Readings {
+			p.Traffic.Joints.Readings[i].Redelivered = 0.3 * float64(i)
+		}
+		if f := liveOf(p, v).Rate; f.Low > 0.1 || f.High < tt.most || f.High > tt.most+0.001 {
+			t.Errorf("each acked by itself %v: %+v, want up to %v", tt.each, f, tt.most)
+		}
+	}
+}
+
+// TestRatesThatExcludeEachOtherAreBothHeld: one of them is false, and nobody knows which.
+func TestRatesThatExcludeEachOtherAreBothHeld(t *testing.T) {
+	live := dedup.Figure{Quality: dedup.Measured, Low: 0.001, Value: 0.002, High: 0.003, N: 6000}
+	for name, tt := range map[string]struct {
+		of   dedup.Figure
+		hits rate.HitsResult
+		want dedup.Figure
+	}{
+		"they do not":    {live, rate.HitsResult{}, live},
+		"a little apart": {live, rate.HitsResult{Apart: &[2]float64{0.01, 0.012}}, dedup.Figure{Quality: dedup.Derived, Low: 0.001, Value: 0.002, High: 0.012, N: 6000}},
+		"far apart":      {live, rate.HitsResult{Apart: &[2]float64{0.05, 0.06}}, dedup.Figure{Quality: dedup.QualityUnknown, Low: 0.001, Value: 0.002, High: 0.06, N: 6000}},
+		"one is unknown": {dedup.Figure{}, rate.HitsResult{Apart: &[2]float64{0.05, 0.06}}, dedup.Figure{}},
+	} {
+		f := tt.of
+		if rate.HoldApart(&f, tt.hits); f != tt.want {
+			t.Errorf("%s: %+v, want %+v", name, f, tt.want)
+		}
+	}
 }
 
 // TestDuplicatesThatRenewTheirMarkerAreNotHidden: a marker that is written again is work that was done twice, or a duplicate. The interval holds

@@ -33,7 +33,7 @@ func (h hits) unseen(span rate.HitsSpan, gain sample.Gain) float64 {
 	switch {
 	case span.OfServer || span.What != "INSERT":
 		return 0
-	case 2*span.Looks >= span.Asked[1], gain.Acked[0]-gain.Fetched-span.Asked[1] > h.askedAround(span.From)+few:
+	case 2*span.Looks >= span.Asked[1], (gain.Acked[0]+gain.Acked[1]-span.Asked[0]-span.Asked[1])/2-gain.Fetched > h.askedAround(span.From)+few:
 		return unasked + h.askedAround(span.To)
 	}
 	return 0

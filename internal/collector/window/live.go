@@ -112,7 +112,7 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
 	case asks.Checked && low > asks.Hits: // some asked nothing, or claimed, did nothing and were acked: these met no marker either
-		r.Unasked = max(r.Unasked+low-asks.Hits, asks.Most)
+		r.Unasked = max(r.Unasked+low-asks.Least, asks.Most)
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}

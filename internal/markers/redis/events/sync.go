@@ -2,6 +2,7 @@ package events
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"dedup-dashboard/internal/dedup"
@@ -49,6 +50,7 @@ func (s *session) sync(v wireValue, at time.Time) error {
 	f := s.book.figures()
 	f.At, f.Took, f.Listening, f.Why = at, at.Sub(s.synced), why == "", why
 	f.OpenSince = s.book.openSince(at)
+	f.TellsEvicted = f.Listening && s.flagsKnown && strings.ContainsAny(s.flags, "Ae")
 	if s.l.layout.Config.Ask != "" && now.known {
 		f.Asked = &now.asked
 	}
