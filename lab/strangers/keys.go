@@ -73,6 +73,21 @@ func textStatus(claim, done time.Duration) scheme {
 	}
 }
 
+// unfinished claims, finds that a share of the messages needs no work, and leaves their claim behind.
+func unfinished(inner scheme, claim time.Duration, share float64) scheme {
+	return func(ctx context.Context, h *handling) (verdict, error) {
+		if draw("unfinished"+h.id) >= share {
+			return inner(ctx, h)
+		}
+		v, ok, err := h.claimNX(ctx, claim)
+		if !ok {
+			return v, err
+		}
+		h.orphaned(claim)
+		return notMine, nil
+	}
+}
+
 // ackFirst marks done only once the ack was sent.
 func ackFirst(claim, done time.Duration) scheme {
 	return func(ctx context.Context, h *handling) (verdict, error) {

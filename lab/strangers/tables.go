@@ -73,6 +73,23 @@ func (s statusRow) lookFirst(ctx context.Context, h *handling) (verdict, error) 
 	return s.run(ctx, h)
 }
 
+// existsFirst asks whether there is a row, in a way that does not tell the server's statistics what it found, and inserts it after the work.
+func existsFirst(table string) scheme {
+	return func(ctx context.Context, h *handling) (verdict, error) {
+		var there bool
+		if err := h.db.QueryRowContext(ctx, "SELECT EXISTS(SELECT 1 FROM "+table+" WHERE message_id = ?)", h.id).Scan(&there); err != nil {
+			return storeTrouble, err
+		}
+		if there {
+			return metDone, nil
+		}
+		return h.finish(marking{done: day, mark: func() error {
+			_, err := h.db.ExecContext(ctx, "INSERT INTO "+table+" (message_id) VALUES (?)", h.id)
+			return err
+		}})
+	}
+}
+
 // found asks what the row says; ok is false if there is none.
 func (s statusRow) found(ctx context.Context, h *handling) (v verdict, ok bool, err error) {
 	var status string

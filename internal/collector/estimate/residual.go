@@ -39,8 +39,9 @@ type Residual struct {
 	// Delivered are all deliveries of the time. Fetched are those of them that somebody fetched one by one, as those do who move messages or take
 	// them away without asking the store: their acks may be of no duplicates.
 	Delivered, Fetched float64
-	// Claims are the deliveries that began their work, DeliveredUnsure how many more deliveries there may be.
-	Claims, DeliveredUnsure float64
+	// Claims are the deliveries that began their work, GaveBack those of them that gave their claim back, DeliveredUnsure how many more deliveries there
+	// may be.
+	Claims, GaveBack, DeliveredUnsure float64
 	// Waiting bounds the acks that are on their way at one moment, on average.
 	Waiting float64
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
@@ -132,6 +133,7 @@ func ResidualUpTo(readings []Joint, window, reach time.Duration, unacked Unacked
 		r.Again += step.to.Again - step.from.Again
 		r.Delivered += step.to.Delivered - step.from.Delivered
 		r.Claims += step.to.Claims - step.from.Claims
+		r.GaveBack += step.to.Failed - step.from.Failed
 		r.DeliveredUnsure += step.to.DeliveredUnsure - step.from.DeliveredUnsure
 		r.Fetched += step.to.Fetched - step.from.Fetched
 		r.Redelivered += step.to.Redelivered - step.from.Redelivered

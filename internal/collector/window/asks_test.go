@@ -52,7 +52,14 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 			for i := range p.Store.Events.Readings {
 				p.Store.Events.Readings[i].Asked += float64(i)
 				p.Store.Events.Readings[i].Claims += float64(i)
-				p.Traffic.Joints.Readings[i].Claims += float64(i)
+			}
+		},
+		"the same where others meet the claims that stay, and are returned": func(p *Pipeline, _ *View) {
+			for i := range p.Store.Events.Readings {
+				p.Store.Events.Readings[i].Asked += float64(4 * i)
+				p.Store.Events.Readings[i].Claims += float64(i)
+				r := &p.Traffic.Joints.Readings[i]
+				r.Claims, r.Delivered = float64(10*i), r.Delivered+float64(3*i)
 			}
 		},
 		"the same where failures ask, claim again and are acked": func(p *Pipeline, _ *View) {

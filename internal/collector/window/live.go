@@ -116,7 +116,27 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}
+	r.Unasked = max(r.Unasked, p.unfinished(r, v))
 	return asks.Checked
+}
+
+// unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked: beyond those that are in work and
+// those whose channel was closed. It is 0 where there may be none.
+func (p *Pipeline) unfinished(r *estimate.Residual, v View) float64 {
+	const few = 3 // claims that are read late
+	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" {
+		return 0
+	}
+	working := p.Traffic.unackedAround(r.From)
+	s := rate.Residual{Scheme: v.Scheme, Several: v.Several, Prefetch: p.Traffic.Prefetches.Since(r.From)}
+	if s.Trusted() {
+		working = min(working, p.Traffic.consumersMost(r.From))
+	}
+	left := r.Claims - (r.Acked - r.Sent) - r.GaveBack - lostWith(p.Traffic.closedMost(*r), s.LostPerChannel())
+	if left <= working+few {
+		return 0
+	}
+	return left + working
 }
 
 // refusal says why live counts can tell nothing of the pipeline, and what would help.
