@@ -116,11 +116,6 @@ var allowed = map[string][]string{
 	"internal/markers/sql/digest":      {},
 	"internal/markers/sql/effect":      {"internal/dedup", "internal/markers", "internal/markers/sql/dialect"},
 
-	"internal/admin/admintest":     {"*"},
-	"internal/server/webtest":      {"*"},
-	"internal/broker/brokertest":   {"*"},
-	"internal/markers/markerstest": {"*"},
-	"internal/collector/shoptest":  {"*"},
 }
 
 // homes says where a library may be imported: moving off it is then the work of those packages alone.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 const bornToken = "a-token-of-a-viewer-0123456789012345678901234567"

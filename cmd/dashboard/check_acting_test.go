@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/servers"
 )
 

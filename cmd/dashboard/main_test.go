@@ -19,9 +19,9 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/config"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestMain(m *testing.M) {

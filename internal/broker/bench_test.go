@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 )
 
 // pageTime is what RabbitMQ 3.10.8 took for a page of 500 queues out of 5,000 on two cores.

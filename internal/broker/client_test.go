@@ -19,7 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )

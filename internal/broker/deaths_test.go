@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/lab/servers"
 )

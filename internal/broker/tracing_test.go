@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 )
 

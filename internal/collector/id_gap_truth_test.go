@@ -16,7 +16,7 @@ import (
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/schemes"
 )

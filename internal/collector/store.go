@@ -52,11 +52,13 @@ type storeWatch struct {
 	events event.Log
 }
 
-// markersEvicted are the evictions of markers that events told of in an epoch; told is false where they tell none.
+// markersEvicted are the evictions of markers that events told of in an epoch; told is false where they tell none. rose is true where evictions of any
+// keys rose at that reading.
 type markersEvicted struct {
 	told  bool
 	epoch int64
 	n     int64
+	rose  bool
 }
 
 func newStoreWatch(s Store, cfg Config, b *counter.Book, turned func()) *storeWatch {
@@ -126,17 +128,17 @@ func (w *storeWatch) observe(now time.Time) {
 	w.told.Events.Add(stats.Events)
 }
 
-// lostMarkers reports whether the store may have evicted markers, where evictions of any keys rose or not: events tell whether it did, all the time
-// that they come.
+// lostMarkers reports whether the store may have evicted markers, where evictions of any keys rose or not. Events tell whether it did, as long as they
+// come; where they break off, what rose just before may have been markers.
 func (w *storeWatch) lostMarkers(rose bool, e *dedup.StoreEvents) bool {
 	was := w.evictedMarkers
 	w.evictedMarkers = markersEvicted{}
 	if e != nil && e.Listening && e.TellsEvicted {
-		w.evictedMarkers = markersEvicted{true, e.Epoch, e.Evicted}
+		w.evictedMarkers = markersEvicted{true, e.Epoch, e.Evicted, rose}
 	}
 	is := w.evictedMarkers
 	if !was.told || !is.told || is.epoch != was.epoch {
-		return rose
+		return rose || was.rose
 	}
 	return is.n > was.n
 }

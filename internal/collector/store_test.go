@@ -86,3 +86,16 @@ func TestEvictionsOfOtherKeysTakeNoMarker(t *testing.T) {
 		}
 	}
 }
+
+// TestEvictionsJustBeforeEventsBreakOffMayBeOfMarkers: the connection that would have told of them may have been dead.
+func TestEvictionsJustBeforeEventsBreakOffMayBeOfMarkers(t *testing.T) {
+	w := &storeWatch{}
+	e := &dedup.StoreEvents{Listening: true, TellsEvicted: true, Epoch: 1}
+	w.lostMarkers(false, e)
+	if w.lostMarkers(true, e) {
+		t.Error("keys of others are taken for markers")
+	}
+	if !w.lostMarkers(false, &dedup.StoreEvents{Listening: true, TellsEvicted: true, Epoch: 2}) {
+		t.Error("what rose before a gap in the events is forgotten")
+	}
+}

@@ -10,7 +10,7 @@ import (
 
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/schemes"
 )

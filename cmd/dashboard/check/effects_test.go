@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/secret"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestCheckSaysWhereItLookedForCountersThatNobodyReports looks for the counters of a pipeline under its name.

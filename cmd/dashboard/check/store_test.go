@@ -14,7 +14,7 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
 )
 

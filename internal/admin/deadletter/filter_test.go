@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"

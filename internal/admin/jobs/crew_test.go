@@ -8,7 +8,7 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 )
 

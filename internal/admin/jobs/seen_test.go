@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 )

@@ -13,12 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // cases is how many crashes the property of crash_test.go tries by default: each writes to disk some hundred times. The flag

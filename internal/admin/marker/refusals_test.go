@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/journal"
 )

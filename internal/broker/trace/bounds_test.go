@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/internal/broker/brokertest"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 )

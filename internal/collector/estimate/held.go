@@ -77,7 +77,7 @@ func (h Held) Take(unacked float64, at time.Time, took time.Duration) Held {
 	h.weighed = 0
 	switch {
 	case h.At.IsZero() || gap <= 0:
-	case h.Broken || gap > longestLine:
+	case h.Broken || gap > longestLine+h.Age:
 		h.Lost += gap.Seconds()
 		h.LostFrom = h.At
 		h.block, h.blockCount, h.gap = 0, 0, 0

@@ -129,7 +129,7 @@ func stepsOf(t Tape, first, last int) []step {
 		}
 		a = b
 	}
-	if a.At.Sub(a.Held.At) > longestLine { // nobody has sampled it since
+	if a.At.Sub(a.Held.At) > longestLine+a.Held.Age { // nobody has sampled it since
 		cutBack(steps, a.Held.At)
 	}
 	return steps
@@ -214,7 +214,7 @@ func (s *stretch) unborn(stays float64) float64 {
 
 // followed reports whether there are samples enough of what was counted.
 func (s *stretch) followed() bool {
-	return s.count > 0 && s.span > 0 && s.seconds <= s.count*sparsest.Seconds()
+	return s.count > 0 && s.span > 0 && s.seconds <= s.count*(sparsest+s.to.Held.Age).Seconds()
 }
 
 // heldIn is the mean of the unacked messages over steps that were sampled, and false where none was.

@@ -63,11 +63,12 @@ func (x Explanation) counts(out *dedup.WindowFigures) {
 		out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = x.Hits.Hits.Duplicates()
 		out.Messages = x.Hits.Messages(out.DuplicateRate)
 	case out.DuplicateRate.Source == rate.LiveSource && out.DuplicateRate.Known():
-		if x.Live.Told {
+		if x.Live.Told && x.Hits.Apart == nil {
 			low, likely, high := x.Live.Residual.Duplicates(x.Live.Lost)
 			out.Duplicates.Low, out.Duplicates.Value, out.Duplicates.High = low, likely, high
 		}
 		out.Messages = x.Live.Messages()
+	case x.Hits.Apart != nil: // the count is that of the rate
 	case out.DuplicateRate.Source == rate.EventsSource && out.DuplicateRate.Known():
 		out.Duplicates = x.between(out, dedup.Count, t.Duplicates[0], t.Duplicates[1], "hits less those that came back, within the acks less the completions")
 		if nacks {

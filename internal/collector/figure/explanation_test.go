@@ -8,7 +8,7 @@ import (
 
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 

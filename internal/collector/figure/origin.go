@@ -23,6 +23,9 @@ func (x Explanation) origins(out *dedup.WindowFigures) {
 	var again [2]float64
 	told, source := x.Residual.Rate, rate.ResidualSource
 	switch t := x.Events.Terms; {
+	case x.Hits.Apart != nil:
+		out.ProducerSent, out.Redelivered = unknownCount(out, x.Hits.Rate.Why, x.better()), unknownCount(out, x.Hits.Rate.Why, x.better())
+		return
 	case x.Live.Told:
 		r := x.Live.Residual
 		told, source = x.Live.Rate, rate.LiveSource

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // TestADoubleEffectIsNoDuplicateForCertain: the ack after work that was done again looks like that of a duplicate. Of the duplicates of

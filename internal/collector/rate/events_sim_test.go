@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -66,7 +66,9 @@ func TestStoreEventsAreExactAtRest(t *testing.T) {
 	for seed := range uint64(10) {
 		shop := shoptest.Run(shoptest.Traffic{Seed: seed, Rate: 40, Length: 4 * time.Minute, QuietBefore: 40 * time.Second, QuietAfter: 40 * time.Second,
 			Resend: 0.03, Fail: 0.03, Interval: 5 * time.Second, PassAt: time.Minute, Channels: 4, Live: 1, Overlap: seed%2 == 1})
-		r := heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute).Estimate()
+		s := heard(shop, shoptest.Listener{Interval: 5 * time.Second, Skew: 30 * time.Millisecond}, 15*time.Minute)
+		s.Scheme.AcksEach = true
+		r := s.Estimate()
 		truth := shop.TruthOf(r.Rate)
 		if want := truth.Duplicates / truth.Settled; r.Rate.Quality != dedup.Measured || r.Rate.Low != want || r.Rate.High != want {
 			t.Errorf("seed %d: %s [%v, %v] %s, want exactly %v; %+v", seed, r.Rate.Quality, r.Rate.Low, r.Rate.High, r.Rate.Why, want, r.Terms)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // TestTheWindowOfStoreEventsGoesAlongWithTheTime reads a shop of steady traffic again and again: the end of the window must not wait for a

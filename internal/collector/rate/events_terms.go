@@ -128,7 +128,7 @@ func (s Events) returnedMost(t EventTerms, from, to eventCut) float64 {
 // returned before.
 func (s Events) returnedLeast(t EventTerms, from, to eventCut) float64 {
 	closed, known := s.Own.Most(from.Before, to.After)
-	if s.Prefetch <= 0 || !known || to.After.Gets != from.Before.Gets {
+	if s.Prefetch <= 0 || !known || to.After.Gets != from.Before.Gets || !s.Scheme.AcksEach { // what is returned with others may be done
 		return 0
 	}
 	unasked := max(0, to.After.Deliveries-from.Before.Deliveries-t.Asked)
@@ -265,7 +265,7 @@ func (s Events) judge(f dedup.Figure, t EventTerms, from, to eventCut) dedup.Fig
 // distrusting returns the sample without what no count proves: what the scheme says of acks, and which of the closed channels
 // were of others.
 func (s Events) distrusting() Events {
-	s.Scheme.AcksEach, s.Own = false, nil
+	s.Several, s.Own = "nothing proves that each is settled before the next", nil
 	return s
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 

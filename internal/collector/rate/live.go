@@ -25,7 +25,7 @@ type LiveResult struct {
 	// Checked is true where the store was asked as often as it must have been.
 	Checked  bool
 	Residual estimate.Residual
-	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same without trust in what the scheme says of acks.
+	// Lost is the most acks that closed channels can have taken along, LostUntrusted the same if each of them took all along that it held.
 	Lost, LostUntrusted float64
 }
 

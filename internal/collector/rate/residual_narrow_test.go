@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // TestABatchBetweenTwoRestsHasANarrowInterval shows, where no machine can be slow, that pipelines like those of the sample

@@ -6,8 +6,8 @@ import (
 	"dedup-dashboard/internal/collector/sample"
 )
 
-// repeats bounds B: the completions between the cuts whose ack was lost. Each of them is redelivered or still in the
-// queue; and its channel was closed, or it is still unacked.
+// repeats bounds B: the completions between the cuts that were not acked. Each of them is redelivered or still in the
+// queue; and where consumers settle each by itself its channel was closed, or it is still unacked.
 func repeats(s Residual, from, to Cut) (float64, string) {
 	best := math.Inf(1)
 	settled := to.At.Add(s.ClockError)
@@ -21,10 +21,10 @@ func repeats(s Residual, from, to Cut) (float64, string) {
 		if lost, ok := lostAcks(s, from, f, later); ok && !s.Vanishing {
 			best = min(best, later.Redeliveries-from.Before.Redeliveries+f.Depth+lost)
 		}
-		closed, known := s.Own.Most(from.Before, later)
 		if !s.Scheme.AcksEach { // of several that were returned at once, the work of some may be done
 			continue
 		}
+		closed, known := s.Own.Most(from.Before, later)
 		if each := s.LostPerChannel(); known && each > 0 && later.Gets == from.Before.Gets {
 			best = min(best, closed*float64(each)+s.UnackedWork(f))
 		}

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/shoptest"
+	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
 )
 

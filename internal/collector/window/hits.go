@@ -191,9 +191,9 @@ func (h hits) judge(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.
 		return rate.HitsResult{Rate: f}
 	}
 	met := estimate.Hits{Least: span.MeetWritten(h.view.Scheme, gain, waiting[0])}
-	unseen := h.unseen(span, gain) // perhaps hits, perhaps messages that are of no interest to their consumers
-	span.Hits[1] += unseen
 	died := h.died(span, gain)
+	unseen := h.unseen(span, gain, died) // perhaps hits, perhaps messages that are of no interest to their consumers
+	span.Hits[1] += unseen
 	if met.Hits = span.Hits; span.OfServer {
 		met.Undone = h.undoneMarkers(span, gain, died)
 	} else {

@@ -62,7 +62,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 			p.Traffic.Frames = append(p.Traffic.Frames, sample.Frame{Began: time.Unix(1000+int64(s), 0), Consumers: n, ConsumersKnown: true})
 		}
 	}
-	after, nack := dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
+	after, batch, nack := dedup.Scheme{Mark: "after", AcksEach: true}, dedup.Scheme{Mark: "after"}, dedup.Scheme{Mark: "before", OnInFlight: "nack"}
 	ack := dedup.Scheme{Mark: "before", OnInFlight: "ack", AcksEach: true}
 	for name, c := range map[string]struct {
 		p      *Pipeline
@@ -70,6 +70,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 		most   float64
 	}{
 		"a marker after the work":                  {two, after, 3},
+		"the same where batches are returned":      {two, batch, 100},
 		"what is met comes back":                   {two, nack, 2 + 1},
 		"acked by several at once":                 {two, ack, 100},
 		"acked by one alone: those that came back": {one, ack, 2 + 1},

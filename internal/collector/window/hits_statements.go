@@ -25,18 +25,23 @@ func (h hits) statements() hitsSource {
 		}}
 }
 
-// unseen bounds the hits of questions that the server does not show, where inserts alone are counted: of a SELECT that cannot be read, of a replica or
-// of a cache. What was acked and never inserted met one; where such SELECTs show, what was inserted and not acked yet may hide as many more.
-func (h hits) unseen(span rate.HitsSpan, gain sample.Gain) float64 {
+// unseen bounds the hits of questions that the server does not show, where consumers look before they insert and inserts alone are counted: of a SELECT
+// that cannot be read, of a replica or of a cache. What was acked and never inserted met one; so did what came again after its consumer had inserted it and
+// died; and where such SELECTs show, what was inserted and not acked yet may hide as many more.
+func (h hits) unseen(span rate.HitsSpan, gain sample.Gain, died float64) float64 {
 	const few = 3 // messages that are on their way at the ends
-	unasked := max(0, gain.Acked[1]-span.Asked[0])
-	switch {
-	case span.OfServer || span.What != "INSERT":
+	if span.OfServer || span.What != "INSERT" || h.view.Scheme.InsertFirst {
 		return 0
-	case 2*span.Looks >= span.Asked[1], (gain.Acked[0]+gain.Acked[1]-span.Asked[0]-span.Asked[1])/2-gain.Fetched > h.askedAround(span.From)+few:
-		return unasked + h.askedAround(span.To)
 	}
-	return 0
+	acked := gain.Acked
+	if math.IsInf(acked[1], 1) { // counts were lost, as many as channels took along
+		acked[1] = acked[0]
+	}
+	beyond := (acked[0]+acked[1]-span.Asked[0]-span.Asked[1])/2 - gain.Fetched
+	if looks := span.Looks > 0 && 2*span.Looks >= span.Asked[1]; !looks && beyond <= h.askedAround(span.From)+few {
+		return 0
+	}
+	return max(0, acked[1]-span.Asked[0]) + h.askedAround(span.To) + died
 }
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row. Where more rows

@@ -52,23 +52,18 @@ func (g idGap) figures(w time.Duration) rate.IDGapResult {
 // strangers says that the ids are not those of one insert for each delivery; empty where they may be. What had been delivered when the time began may
 // have been inserted in it.
 func (g idGap) strangers(s rate.IDGap) string {
-	until := s.To.At
-	if s.To.Last.After(until) {
-		until = s.To.Last
-	}
-	outer, ok := g.traffic.between(s.From.At, until)
-	inner, okInner := g.traffic.between(s.From.At, s.To.At)
-	if !ok || !okInner || !g.view.CountsDeliveries || !g.view.CountsAcks {
+	gain, ok := g.traffic.between(s.From.At, s.To.At)
+	if !ok || !g.view.CountsDeliveries || !g.view.CountsAcks {
 		return ""
 	}
 	ids, out := float64(s.To.IDs-s.From.IDs), g.traffic.unackedAround(s.From.At)
 	slack := 2 + 3*math.Sqrt(ids)
 	switch {
-	case ids > outer.Delivered[1]+out+slack:
+	case ids > gain.Delivered[1]+out+slack:
 		return fmt.Sprintf("%s given while the broker delivered %s: others insert, too, or a delivery inserts several times", text.Counted(text.Whole(ids), "id")+" "+text.Agree(text.Whole(ids), "was", "were"),
-			text.Counted(text.Whole(outer.Delivered[1]), "message"))
-	case inner.Acked[0]-inner.Fetched-out > ids+slack:
-		return fmt.Sprintf("%s acked while %s given: some consumers do not insert, or not first", text.Counted(text.Whole(inner.Acked[0]), "message")+" "+text.Agree(text.Whole(inner.Acked[0]), "was", "were"),
+			text.Counted(text.Whole(gain.Delivered[1]), "message"))
+	case gain.Acked[0]-gain.Fetched-out > ids+slack:
+		return fmt.Sprintf("%s acked while %s given: some consumers do not insert, or not first", text.Counted(text.Whole(gain.Acked[0]), "message")+" "+text.Agree(text.Whole(gain.Acked[0]), "was", "were"),
 			text.Counted(text.Whole(ids), "id")+" "+text.Agree(text.Whole(ids), "was", "were"))
 	}
 	return ""

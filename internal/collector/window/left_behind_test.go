@@ -23,24 +23,26 @@ func TestWhatClosedChannelsLeftBehindIsBoundedOverTheSpanOfTheRate(t *testing.T)
 		name       string
 		covered    time.Duration
 		scheme     dedup.Scheme
+		several    string
 		perChannel int64
 		closed     float64
 		known      bool
 	}{
-		{"15 m, since the prefetch is 1", 15 * time.Minute, dedup.Scheme{}, 1, 50, true},
-		{"a day, of which most had a prefetch of 100", 19 * time.Hour, dedup.Scheme{}, 100, 90, true},
-		{"longer than the dashboard runs", 24 * time.Hour, dedup.Scheme{}, 0, 0, false},
-		{"longer than the dashboard runs, of consumers that settle each", 24 * time.Hour, dedup.Scheme{AcksEach: true}, 1, 0, false},
+		{"15 m, since the prefetch is 1", 15 * time.Minute, dedup.Scheme{AcksEach: true}, "several claims are open", 1, 50, true},
+		{"a day, of which most had a prefetch of 100", 19 * time.Hour, dedup.Scheme{AcksEach: true}, "several claims are open", 100, 90, true},
+		{"longer than the dashboard runs", 24 * time.Hour, dedup.Scheme{AcksEach: true}, "several claims are open", 0, 0, false},
+		{"consumers that return several at once", 15 * time.Minute, dedup.Scheme{}, "", 0, 0, false},
+		{"longer than the dashboard runs, of consumers that settle each", 24 * time.Hour, dedup.Scheme{AcksEach: true}, "", 1, 0, false},
 	} {
 		out := dedup.WindowFigures{Window: 24 * time.Hour, DuplicateRate: dedup.Figure{Quality: dedup.Measured, Covered: tt.covered, At: now}}
-		p.leftBehind(&out, View{Now: now, Scheme: tt.scheme})
+		p.leftBehind(&out, View{Now: now, Scheme: tt.scheme, Several: tt.several})
 		if n := out.MostClosed; out.LostPerChannel != tt.perChannel || (n != nil) != tt.known || n != nil && *n != tt.closed {
 			t.Errorf("%s: %d of each, %v", tt.name, out.LostPerChannel, n)
 		}
 	}
 	p.Traffic.Frames[5].ClosuresBlind = true
 	out := dedup.WindowFigures{DuplicateRate: dedup.Figure{Quality: dedup.Measured, Covered: time.Minute, At: now}}
-	if p.leftBehind(&out, View{Now: now}); out.MostClosed != nil {
+	if p.leftBehind(&out, View{Now: now, Scheme: dedup.Scheme{AcksEach: true}}); out.MostClosed != nil {
 		t.Errorf("where the broker does not count them: %v", *out.MostClosed)
 	}
 }

@@ -127,16 +127,19 @@ func (p *Pipeline) unfinished(r *estimate.Residual, v View) float64 {
 	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" {
 		return 0
 	}
-	working := p.Traffic.unackedAround(r.From)
 	s := rate.Residual{Scheme: v.Scheme, Several: v.Several, Prefetch: p.Traffic.Prefetches.Since(r.From)}
-	if s.Trusted() {
-		working = min(working, p.Traffic.consumersMost(r.From))
+	working := func(at time.Time) float64 {
+		most := math.Inf(1)
+		if s.Trusted() {
+			most = p.Traffic.consumersMost(at)
+		}
+		return min(most, p.Traffic.unackedAround(at))
 	}
 	left := r.Claims - (r.Acked - r.Sent) - r.GaveBack - lostWith(p.Traffic.closedMost(*r), s.LostPerChannel())
-	if left <= working+few {
+	if left <= max(working(r.From), working(r.To))+few {
 		return 0
 	}
-	return left + working
+	return left + working(r.From)
 }
 
 // refusal says why live counts can tell nothing of the pipeline, and what would help.

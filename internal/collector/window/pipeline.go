@@ -67,7 +67,11 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	out.MeanRetries = figure.Markers{Now: v.Now, Scheme: v.Scheme, Stats: v.Stats, Down: v.StoreDown}.MeanRetries(w)
 	p.latency(v).fill(&out, gains)
 	x := figure.Explanation{Reported: rep, Gap: p.idGap(v).figures(w), Hits: p.hits(v).estimate(w), Live: p.live(v).estimate(w, gains.AutoAcks), Vouched: vouched}
+	rate.HoldApart(&x.Live.Rate, x.Hits)
 	exports := p.exported(v).estimate(w, x.Live)
+	if exports.Formula != rate.ExportsExactFormula {
+		rate.HoldApart(&exports, x.Hits)
+	}
 	switch live := x.Live.Residual; {
 	case x.Live.Told:
 		c.view.unasked = live.Unasked / live.Covered.Seconds()
@@ -75,9 +79,8 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 		c.view.unasked = math.Inf(1)
 	}
 	x.Events, x.Residual = c.events(), c.residual()
-	for _, f := range []*dedup.Figure{&x.Live.Rate, &x.Events.Rate, &x.Residual.Rate} {
-		rate.HoldApart(f, x.Hits)
-	}
+	rate.HoldApart(&x.Events.Rate, x.Hits)
+	rate.HoldApart(&x.Residual.Rate, x.Hits)
 	out.Estimates = []dedup.Estimate{
 		{Method: dedup.MethodReported, Rate: rep.Rate},
 		{Method: dedup.MethodExports, Rate: exports},
@@ -142,6 +145,9 @@ func (p *Pipeline) leftBehind(out *dedup.WindowFigures, v View) {
 		return
 	}
 	from := rate.At.Add(-rate.Covered)
+	if !v.Scheme.AcksEach { // more may have been returned with others, without a closed channel
+		return
+	}
 	out.LostPerChannel = p.Traffic.lostPerChannel(v.Scheme, v.Several, from)
 	out.MostClosed = p.Traffic.closedSince(from)
 }

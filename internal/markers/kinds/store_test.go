@@ -3,7 +3,7 @@ package kinds_test
 import (
 	"testing"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestEachPresetConforms(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestEveryRowOfRedisIsClearedAndRestoredAsItWasLookedAt goes the whole way of an operator: look, clear, look, undo, look.

@@ -16,7 +16,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	redisstore "dedup-dashboard/internal/markers/redis"
 	"dedup-dashboard/internal/secret"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // BenchmarkUnthrottledSweep compares a whole sweep of a million markers with a bare SCAN over the same keys.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestWhoFollowsAStoreHearsOfEachMarker follows the notifications of a server, and across a gap.

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestQuestionsLessMissesAreTheHitsOfConsumers counts hits of consumers that look for their marker before the work, while we ask for markers

@@ -10,7 +10,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestClaimsThatAreProlongedAreNoCompletions: consumers write their claim again with SET XX while they work. To the notifications that is a

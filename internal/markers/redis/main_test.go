@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, markerstest.ClosedPools()) }

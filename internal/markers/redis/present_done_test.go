@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestPresentMarkersThatAreWrittenAfterTheWorkAreCompletions: without their completions all acks would pass for those of duplicates.

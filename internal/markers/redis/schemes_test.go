@@ -13,7 +13,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // What a JVM wrote with ObjectOutputStream, OpenJDK 17: the bytes before the content of a String and of a Long.

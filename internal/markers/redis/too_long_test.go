@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestAKeyTooLongToBeActedOnIsListedWithItsBeginningAndHasNoVerdict(t *testing.T) {

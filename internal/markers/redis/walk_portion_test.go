@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestAWalkAsksForExpiriesInPortionsOfTheSizeOfAPage lets the server tell which commands it runs: those who write wait for

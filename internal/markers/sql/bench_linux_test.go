@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // BenchmarkTableSweep walks over a million rows of message_dedup without a duty cycle. The metrics rows/s and

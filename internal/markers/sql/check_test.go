@@ -6,7 +6,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestStatusesOfRowsThatNobodyListsAreNamed(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"

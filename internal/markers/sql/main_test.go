@@ -3,7 +3,7 @@ package sql_test
 import (
 	"testing"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // sqlServers are shared by all tests of the package.

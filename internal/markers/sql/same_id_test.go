@@ -7,7 +7,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestARowIsTheMessagesOwnOnlyWithItsIDToTheByte: own is the row of the id, other that of another message, perhaps one that the column

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestASecondInsertInOneTransactionWaitsForTheFirst is why on_inflight of transactional: true is wait.

@@ -9,7 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestAWalkGoesOnWhereItsConnectionWasLost(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestFindOfThousandsWithTheRightsOfAWatcher(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"

@@ -3,7 +3,7 @@ package act_test
 import (
 	"testing"
 
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // sqlServers are shared by all tests of the package.

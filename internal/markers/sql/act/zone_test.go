@@ -9,7 +9,7 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/markerstest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // Half past one, for the second time, of the days on which the hour from 01:00 to 02:00 comes twice in New York: once in summer time and

@@ -98,30 +98,36 @@ func (p *parser) equals() bool {
 	return true
 }
 
-// looks reports whether a SELECT of any shape names the table, and compares each id column with a value, or was cut before it may have.
-func (p *parser) looks() bool {
+// looks reports whether a SELECT of any shape, from a token on, names the table and compares each id column, or was cut before it may have.
+func (p *parser) looks(begin int) bool {
+	p.at = begin
 	if !p.isNext("SELECT") && !p.isNext("WITH") {
 		return false
 	}
-	isNamed := func(name string) func(token) bool {
-		return func(t token) bool { return t.kind != value && t.kind != sign && strings.EqualFold(cmpName(t), name) }
-	}
-	last := len(p.tokens) - 1
-	if !slices.ContainsFunc(p.tokens, isNamed(p.table.Name)) {
+	is := func(t token, name string) bool { return t.kind != value && t.kind != sign && strings.EqualFold(cmpName(t), name) }
+	if !slices.ContainsFunc(p.tokens, func(t token) bool { return is(t, p.table.Name) }) {
 		return false
 	}
-	if p.tokens[last].text == "..." { // beyond max_digest_length
+	if p.tokens[len(p.tokens)-1].text == "..." { // beyond max_digest_length
 		return true
 	}
 	return !slices.ContainsFunc(p.table.ID, func(column string) bool {
-		is := isNamed(column)
-		for i := 0; i+2 <= last; i++ {
-			if eq := p.tokens[i+1]; is(p.tokens[i]) && eq.kind == sign && eq.text == "=" && p.tokens[i+2].kind == value {
+		for i, t := range p.tokens {
+			if is(t, column) && (p.compares(i+1) || p.compares(i-1)) {
 				return false
 			}
 		}
 		return true
 	})
+}
+
+// compares reports whether a token is that of a comparison with one value or a list of them.
+func (p *parser) compares(i int) bool {
+	if i < 0 || i >= len(p.tokens) {
+		return false
+	}
+	t := p.tokens[i]
+	return t.kind == sign && t.text == "=" || t.kind == word && t.text == "IN"
 }
 
 // tail takes what may follow the condition.

@@ -172,7 +172,7 @@ func (b *Book) step(t Table, before, now Row) Counts {
 	case Ask:
 		c.Asks, c.Found = calls, min(calls, now.Sent-before.Sent)
 	case Look:
-		c.Looks = calls
+		c.Looks = max(0, calls)
 	case Unclear:
 		c.Unclear = calls
 	}

@@ -60,6 +60,7 @@ func classify(t Table, schema, text string) form {
 	}
 	p := parser{table: t, schema: schema, tokens: all}
 	p.prepared()
+	begin := p.at
 	switch {
 	case p.take("INSERT"):
 		f, sent := p.insert()
@@ -71,7 +72,7 @@ func classify(t Table, schema, text string) form {
 	switch {
 	case p.inserts():
 		return form{Form: Unclear}
-	case p.looks():
+	case p.looks(begin):
 		return form{Form: Look}
 	}
 	return form{Form: Foreign}

@@ -44,6 +44,8 @@ func TestTheFormsOfDigestsAsMariaDBWritesThem(t *testing.T) {
 		{"SELECT STATUS FROM `message_dedup` WHERE ( `message_id` = ? ", "shop", digest.Look},
 		{"SELECT STATUS FROM `message_dedup` WHERE `other` . `message_dedup` . `message_id` = ? ", "shop", digest.Look},
 		{"SELECT `message_dedup` . `a_long_name` , `message_dedup` . `another` ...", "shop", digest.Look},
+		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` IN (...) ", "shop", digest.Look},
+		{"SELECT STATUS FROM `message_dedup` WHERE ? = `message_id` ", "shop", digest.Look},
 		{"SELECT STATUS FROM `message_dedup` WHERE `message_id` > ? ", "shop", digest.Foreign},
 		{"SELECT COUNT ( * ) FROM `message_dedup` WHERE `message_id` = ? ", "shop", digest.Look},
 		{"SELECT EXISTS ( SELECT ? FROM `message_dedup` WHERE `message_id` = ? ) ", "shop", digest.Look},
@@ -91,6 +93,7 @@ func TestTheFormsOfStatementsAsPostgreSQLKeepsThem(t *testing.T) {
 		{"SELECT status FROM message_dedup WHERE message_id = $1::varchar FOR UPDATE", digest.Ask},
 		{"SELECT status FROM message_dedup m WHERE m.message_id=$1 AND status = $2", digest.Look},
 		{"SELECT EXISTS(SELECT $1 FROM message_dedup WHERE message_id=$2)", digest.Look},
+		{"PREPARE p (text) AS SELECT EXISTS (SELECT $2 FROM message_dedup WHERE message_id = ANY($1))", digest.Look},
 		{"<insufficient privilege>", digest.Foreign},
 	} {
 		if got, _ := digest.Classify(postgres, "", c.text); got != c.want {

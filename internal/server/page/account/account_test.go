@@ -13,13 +13,13 @@ import (
 	"github.com/alexedwards/scs/v2/memstore"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
-	"dedup-dashboard/internal/server/webtest"
+	"dedup-dashboard/lab/webtest"
 )
 
 const password = "correct horse battery"

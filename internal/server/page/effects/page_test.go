@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/internal/admin/admintest"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/webtest"
+	"dedup-dashboard/lab/webtest"
 )
 
 // siteOf is a site whose pipeline orders has this effect check.

@@ -14,7 +14,7 @@ import (
 	"dedup-dashboard/internal/admin/measuring"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/internal/server/webtest"
+	"dedup-dashboard/lab/webtest"
 )
 
 // fake has measured what it is told.
