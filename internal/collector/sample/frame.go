@@ -254,6 +254,19 @@ func (r Frames) CountsAll(from time.Time) bool {
 	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
+// Buried is about how many messages became dead letters since a time, as far as is read yet.
+func (r Frames) Buried(since time.Time) float64 {
+	if len(r) == 0 {
+		return 0
+	}
+	a, ok := r.Before(since)
+	if !ok {
+		a = &r[0]
+	}
+	b := &r[len(r)-1]
+	return max(0, b.Dead+b.DeadSettled-a.Dead-a.DeadSettled)
+}
+
 // DeadLetteredMost bounds from above the messages that were dead-lettered between two times; +Inf where nothing does.
 func (r Frames) DeadLetteredMost(from, to time.Time) float64 {
 	a, okA := r.Before(from)

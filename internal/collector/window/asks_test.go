@@ -61,6 +61,10 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 				r := &p.Traffic.Joints.Readings[i]
 				r.Claims, r.Delivered = float64(10*i), r.Delivered+float64(3*i)
 			}
+			for _, ago := range []time.Duration{6 * time.Minute, 5 * time.Second} { // nothing waits, and nothing became a dead letter
+				at := liveNow.Add(-ago)
+				p.Traffic.Frames = append(p.Traffic.Frames, sample.Frame{Began: at, Ended: at, DepthFrom: at, Consumers: 1, ConsumersKnown: true})
+			}
 		},
 		"the same where failures ask, claim again and are acked": func(p *Pipeline, _ *View) {
 			for i := range p.Store.Events.Readings {

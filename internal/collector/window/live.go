@@ -120,8 +120,8 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	return asks.Checked
 }
 
-// unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked: beyond those that are in work and
-// those whose channel was closed. It is 0 where there may be none.
+// unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:
+// no more are left than may be in work, have had their channel closed, have become dead letters, or wait in the queue to meet their own claim.
 func (p *Pipeline) unfinished(r *estimate.Residual, v View) float64 {
 	const few = 3 // claims that are read late
 	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" {
@@ -135,8 +135,9 @@ func (p *Pipeline) unfinished(r *estimate.Residual, v View) float64 {
 		}
 		return min(most, p.Traffic.unackedAround(at))
 	}
-	left := r.Claims - (r.Acked - r.Sent) - r.GaveBack - lostWith(p.Traffic.closedMost(*r), s.LostPerChannel())
-	if left <= max(working(r.From), working(r.To))+few {
+	left := r.Claims - (r.Acked - r.Sent) - r.GaveBack
+	unacked := lostWith(p.Traffic.closedMost(*r), s.LostPerChannel()) + p.Traffic.Frames.Buried(r.From) + p.Traffic.depthAt(r.To)
+	if left <= max(working(r.From), working(r.To), unacked)+few {
 		return 0
 	}
 	return left + working(r.From)
