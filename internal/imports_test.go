@@ -115,7 +115,6 @@ var allowed = map[string][]string{
 	"internal/markers/sql/dialect":     {"internal/dedup", "internal/markers", "internal/markers/codec", "internal/markers/pace", "internal/text"},
 	"internal/markers/sql/digest":      {},
 	"internal/markers/sql/effect":      {"internal/dedup", "internal/markers", "internal/markers/sql/dialect"},
-
 }
 
 // homes says where a library may be imported: moving off it is then the work of those packages alone.

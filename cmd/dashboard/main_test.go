@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/config"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/lab/markerstest"
 )
 

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/brokertest"
 )
 
 func TestChannelsAreListedWithWhoConsumesOnThem(t *testing.T) {

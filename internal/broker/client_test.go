@@ -19,9 +19,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/brokertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

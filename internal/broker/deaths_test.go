@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/lab/servers"
 )
 

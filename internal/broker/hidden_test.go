@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/brokertest"
 )
 
 func TestHiddenQueuesAreNamedWithTheCommandThatShowsThem(t *testing.T) {

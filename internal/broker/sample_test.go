@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/brokertest"
 )
 
 func ptr[T any](v T) *T { return &v }

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/brokertest"
 )
 
 func TestTracingThatSomebodyLeftOnIsAProblem(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"dedup-dashboard/internal/collector/window"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/schemes"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/schemes"
 )
 

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/sql/effect"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestCheckRunsTheEffectCheckOnce(t *testing.T) {

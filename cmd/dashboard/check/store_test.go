@@ -14,8 +14,8 @@ import (
 	"dedup-dashboard/internal/config"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestTheSampleBeginsWithTheMarkersThatTellMost(t *testing.T) {

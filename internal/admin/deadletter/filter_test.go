@@ -8,11 +8,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
 )
 
 var midday = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
 )
 
 // diedAt is a letter that died at these times, the newest first.

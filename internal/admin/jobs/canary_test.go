@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 // once does something when the first batch of a run was moved: consumers have had the first messages before anybody watches them.

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 // A clearer clears nothing, and takes down what it was asked for.

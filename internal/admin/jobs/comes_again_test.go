@@ -5,11 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
 )
 
 // comeAgain puts the first messages that were moved back at the head of the dead-letter queue, as a broker does that has not read their acks.

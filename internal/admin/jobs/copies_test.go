@@ -9,13 +9,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
 )
 
 // A corpse is a dead letter of a test. Those of one id and one variant are equal in everything, so that they have one reference.

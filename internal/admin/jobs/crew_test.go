@@ -8,8 +8,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
+	"dedup-dashboard/lab/admintest"
 )
 
 // A crew works off the source queue of a scene.

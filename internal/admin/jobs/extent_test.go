@@ -3,10 +3,10 @@ package jobs_test
 import (
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
+	"dedup-dashboard/lab/admintest"
 )
 
 func TestAnExtentIsWhatAPlanMeansToMove(t *testing.T) {

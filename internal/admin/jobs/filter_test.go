@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 func TestAJobSelectsByBodyWhatItsPlanHasCounted(t *testing.T) {

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/requeue"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 // quorumWard is a ward whose dead-letter queue counts returns, and whose runs end as stop says.

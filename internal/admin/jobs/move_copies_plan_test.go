@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 // TestAPlanSendsOfCopiesThoseThatItsJobSends: what the first does to the marker counts, and only if it goes.

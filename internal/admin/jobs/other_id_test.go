@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/message"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/admintest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // looseTable is a store over a table whose id column takes ids in both cases for one, with a done row of x-abc.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/lab/admintest"
 )
 
 // aWhile bounds how long a look of a test holds messages for somebody who, in the right order, waits for its end.

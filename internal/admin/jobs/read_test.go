@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/admin/preflight"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/lab/admintest"
 )
 
 // planReads counts how often a plan is read from the journal.

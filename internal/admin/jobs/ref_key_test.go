@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
 )
 
 func keyedBy(key string) func(*jobs.DeadLettersDeps) {

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/lab/admintest"
 )
 
 // A slowJournal does something the first time that the messages of a job are read from it.

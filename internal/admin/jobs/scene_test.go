@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/marker"
@@ -27,8 +26,9 @@ import (
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/admintest"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
 )

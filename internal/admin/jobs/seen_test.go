@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 // dieShowing puts a dead letter with some headers and a body into the dead-letter queue.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
+	"dedup-dashboard/lab/admintest"
 )
 
 func TestAJobThatMovedLessThanItsPlanIsNotDone(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/deadletter"
 	"dedup-dashboard/internal/admin/jobs"
 	"dedup-dashboard/internal/admin/move"
@@ -22,8 +21,9 @@ import (
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/message"
+	"dedup-dashboard/lab/admintest"
+	"dedup-dashboard/lab/markerstest"
 )
 
 const why = "stuck since the crash of worker 7"

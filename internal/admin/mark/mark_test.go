@@ -3,9 +3,9 @@ package mark
 import (
 	"testing"
 
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 func TestAMarkThatIsRefusedLeavesOneDeniedEntryWithItsReason(t *testing.T) {

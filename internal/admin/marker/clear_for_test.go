@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/admintest"
 )
 
 func TestMarkersAreClearedForTheirDeadLettersUnlessAnOwnerMayBeAtWork(t *testing.T) {

@@ -13,11 +13,11 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/lab/markerstest"
 )
 

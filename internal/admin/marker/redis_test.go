@@ -13,8 +13,8 @@ import (
 	"dedup-dashboard/internal/journal"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // redisDesk is a desk over a real Redis whose store shop holds msg:{id} = processing or done, and retry:{id}.

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/lab/admintest"
 )
 
 // onDesk asks something of Markers.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/admin/marker"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/journal"
+	"dedup-dashboard/lab/admintest"
 )
 
 // methodsWithCaller returns the methods of Markers and the audit that somebody asks for.

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/broker"
-	"dedup-dashboard/lab/brokertest"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/brokertest"
 )
 
 // fake opens a tracer of a broker that answers as the test says, whose AMQP port is dead.

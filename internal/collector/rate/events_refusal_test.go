@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // heardAtRest is a shop at rest at both ends whose events are listened to, judged over 15 minutes.

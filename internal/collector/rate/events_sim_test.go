@@ -8,8 +8,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // heard is what the estimate from store events sees of a simulated shop.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // TestAckedFailuresAreTakenOffTheLowEnd: consumers give messages up without a counter that tells so.

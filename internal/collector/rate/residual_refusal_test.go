@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 func TestResidualRefusals(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // residual computes the residual interval of the duplicate rate.

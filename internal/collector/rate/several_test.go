@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/lab/shoptest"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/lab/shoptest"
 )
 
 // drawPrefetched is a shop whose channels hold many deliveries and work on one at a time.

@@ -3,13 +3,11 @@ package window
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"dedup-dashboard/internal/collector/finding"
 	"dedup-dashboard/internal/collector/rate"
 	"dedup-dashboard/internal/collector/sample"
-	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/text"
 )
@@ -131,16 +129,9 @@ func (g idGap) returned(s rate.IDGap, last *sample.Frame) float64 {
 	failed := 0.0
 	if s.Scheme.OnFail != "ack" {
 		failed = float64(s.To.Failed - s.From.Failed)
-		if !g.diesUnaided() {
+		if !g.view.diesUnaided() {
 			failed = max(0, failed-frames.DeadLetteredLeast(s.From.At.Add(g.p.Config.MaxProcessing), s.To.At))
 		}
 	}
 	return failed + taken
-}
-
-// diesUnaided reports whether messages of a source queue can become dead letters without a consumer's doing.
-func (g idGap) diesUnaided() bool {
-	return slices.ContainsFunc(g.view.Queues, func(q *dedup.Queue) bool {
-		return q == nil || topology.DiesUnaided(q, "")
-	})
 }

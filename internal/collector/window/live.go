@@ -116,8 +116,21 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}
+	if asks.Checked {
+		r.Unasked = max(0, r.Unasked-p.rejectedUnasked(r, v))
+	}
 	r.Unasked = max(r.Unasked, p.unfinished(r, v))
 	return asks.Checked
+}
+
+// rejectedUnasked bounds from below the deliveries that were rejected before they asked the store, and so were not acked: the dead letters of the time that
+// neither work that failed, and gave its claim back, nor a claim that was left explains. What meets work in flight is returned, and not rejected.
+func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) float64 {
+	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() {
+		return 0
+	}
+	left := max(0, r.Claims-(r.Acked-r.Sent)-r.GaveBack)
+	return max(0, p.Traffic.Frames.DeadLetteredLeast(r.From, r.To)-r.GaveBack-left-p.Traffic.unackedAround(r.From))
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:

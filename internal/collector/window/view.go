@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/collector/rate"
+	"dedup-dashboard/internal/collector/topology"
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -57,6 +58,11 @@ type Reports struct {
 // limit, which quorum queues have by default from RabbitMQ 4.0 on.
 func (v *View) limited() bool {
 	return slices.ContainsFunc(v.Queues, func(q *dedup.Queue) bool { return q != nil && q.Type == "quorum" })
+}
+
+// diesUnaided reports whether messages of a source queue can become dead letters without a consumer's doing.
+func (v *View) diesUnaided() bool {
+	return slices.ContainsFunc(v.Queues, func(q *dedup.Queue) bool { return q == nil || topology.DiesUnaided(q, "") })
 }
 
 // strange says that nothing in the store is a marker of the pipeline's consumers, empty where something is: then each ack would look like that of a

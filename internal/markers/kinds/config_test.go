@@ -14,8 +14,8 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestYAMLIsLaidOverThePresetItNames(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestEachRedisPresetSaysHowItsConsumersWork(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	redisstore "dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // cutter stands between an actor and its Redis and harms the first EXEC that passes.

@@ -13,8 +13,8 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	redisstore "dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/lab/markerstest"
 )
 
 const races = 1000

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"dedup-dashboard/internal/dedup"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // TestWhatAnOperatorDoesIsNoWorkOfConsumers clears and restores markers on a server whose notifications are counted.

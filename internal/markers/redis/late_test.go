@@ -6,8 +6,8 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // given starts a store with two markers that never expire, and returns it with what its first pass saw of them.

@@ -11,8 +11,8 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/kinds"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/redis"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestTheLinesThatCheckSuggestsMapTheWordsThatItFound(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
 )

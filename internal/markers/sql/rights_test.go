@@ -8,8 +8,8 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 func TestColumnsThatAreNotConfiguredAreNeverRead(t *testing.T) {

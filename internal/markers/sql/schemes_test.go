@@ -10,8 +10,8 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 // sqlRowCase is one scheme as consumers write it: the table with its exact names and types, rows, and what must be read.

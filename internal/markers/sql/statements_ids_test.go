@@ -10,9 +10,9 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/internal/markers/sql"
 	"dedup-dashboard/internal/secret"
+	"dedup-dashboard/lab/markerstest"
 )
 
 const plainInsert = "INSERT INTO message_dedup (message_id, status) VALUES (ID, 0)"

@@ -104,7 +104,9 @@ func (p *parser) looks(begin int) bool {
 	if !p.isNext("SELECT") && !p.isNext("WITH") {
 		return false
 	}
-	is := func(t token, name string) bool { return t.kind != value && t.kind != sign && strings.EqualFold(cmpName(t), name) }
+	is := func(t token, name string) bool {
+		return t.kind != value && t.kind != sign && strings.EqualFold(cmpName(t), name)
+	}
 	if !slices.ContainsFunc(p.tokens, func(t token) bool { return is(t, p.table.Name) }) {
 		return false
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/alexedwards/scs/v2/memstore"
 
 	"dedup-dashboard/internal/admin"
-	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/internal/server/session"
 	"dedup-dashboard/internal/server/web"
+	"dedup-dashboard/lab/admintest"
 	"dedup-dashboard/lab/webtest"
 )
 
