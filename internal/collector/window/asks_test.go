@@ -122,6 +122,29 @@ func TestAcksOfThoseWhoNeverAskedTheStoreAreNoDuplicates(t *testing.T) {
 	})
 }
 
+// TestDeliveriesThatWereRejectedBeforeTheyAskedWereNotAcked: each second one more is delivered and becomes a dead letter, without a question.
+func TestDeliveriesThatWereRejectedBeforeTheyAskedWereNotAcked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		failed float64 // each second gave its claim back, and may be the dead letter
+		least  float64
+	}{
+		"only these became dead letters":     {0, 0.09},
+		"work that failed may have, instead": {1, 0},
+	} {
+		p, v := countedLive(0), liveView()
+		for i := range p.Traffic.Joints.Readings {
+			r := &p.Traffic.Joints.Readings[i]
+			r.Delivered, r.Failed = r.Delivered+float64(i), tt.failed*float64(i)
+			if i%5 == 0 {
+				p.Traffic.Frames = append(p.Traffic.Frames, sample.Frame{Began: r.At, Ended: r.At, DepthFrom: r.At, Dead: float64(i), Whole: true, Consumers: 1, ConsumersKnown: true})
+			}
+		}
+		if f := liveOf(p, v).Rate; f.Low > 0.1 || f.High < 0.1 || f.Low < tt.least || tt.least == 0 && f.Low > 0.05 {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 // TestWhatABatchReturnsMayBeDone: where consumers return several at once, the work of some of them is done, and they come back as duplicates. No
 // channel is closed for it.
 func TestWhatABatchReturnsMayBeDone(t *testing.T) {

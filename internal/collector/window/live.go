@@ -130,7 +130,8 @@ func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) float64 {
 		return 0
 	}
 	left := max(0, r.Claims-(r.Acked-r.Sent)-r.GaveBack)
-	return max(0, p.Traffic.Frames.DeadLetteredLeast(r.From, r.To)-r.GaveBack-left-p.Traffic.unackedAround(r.From))
+	// What is counted of the newest dead letters comes late.
+	return max(0, p.Traffic.Frames.DeadLetteredLeast(r.From, r.To.Add(-3*sample.CounterLag))-r.GaveBack-left)
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:
