@@ -64,6 +64,8 @@ func (x Explanation) Looping(out *dedup.WindowFigures) dedup.Figure {
 		f := x.Reported.InFlight
 		f.Formula = "duplicate_in_flight, as consumers report it: they return these deliveries"
 		return f
+	case x.Hits.Apart != nil:
+		return unknownCount(out, x.Hits.Rate.Why, x.better())
 	case x.Events.Told && !math.IsInf(t.Returned[1], 1):
 		return x.between(out, dedup.Count, t.Returned[0], t.Returned[1], "hits less duplicates; the hits on work in flight, whose deliveries come back")
 	}
@@ -90,7 +92,7 @@ func (x Explanation) Swallowed(out *dedup.WindowFigures) dedup.Figure {
 		return x.noneByRules(out, "consumers return what they find in flight, so that they ack nothing whose work is not done")
 	case x.Scheme.OnInFlight == "wait" && (x.Scheme.OnFail == "delete" || x.Scheme.OnFailed != "ack"):
 		return x.noneByRules(out, "consumers wait for what they find in flight, so that they ack nothing whose work is not done")
-	case race && x.Events.Told:
+	case race && x.Events.Told && x.Hits.Apart == nil:
 		f := x.between(out, dedup.Count, 0, x.Events.Terms.Duplicates[1], "0 up to the duplicates; two that look at once and claim one after the other look the same")
 		f.Why = "at most: a consumer that finds nothing and then loses the claim acks its delivery, which looks like a duplicate"
 		return f

@@ -47,7 +47,7 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	apart := askedApart + estimate.CountedApart(r.Delivered/max(1, r.Covered.Seconds()))
 	out := Asks{Hits: hits + apart + tail.Delivered, Fetched: r.Fetched}
 	before, okBefore := deliveredBetween(readings, from.At, r.From)
-	if after, okAfter := deliveredBetween(readings, r.To, to.At); okBefore && okAfter {
+	if after, okAfter := deliveredBetween(readings, r.To, to.At); okBefore && okAfter && r.Covered == r.To.Sub(r.From) {
 		out.Least = max(0, hits-apart-before.Delivered-after.Delivered)
 	}
 	less, ok := estimate.ResidualOf(deliveriesLessAsks(readings, asked[i:j+1]), to.At.Sub(from.At), estimate.Unacked{})

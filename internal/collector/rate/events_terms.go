@@ -262,8 +262,8 @@ func (s Events) judge(f dedup.Figure, t EventTerms, from, to eventCut) dedup.Fig
 	return f
 }
 
-// distrusting returns the sample without what no count proves: what the scheme says of acks, and which of the closed channels
-// were of others.
+// distrusting returns the sample without what no count proves: that consumers work on one delivery after another, and which of the closed channels
+// were of others. That they return none whose work is done stays assumed.
 func (s Events) distrusting() Events {
 	s.Several, s.Own = "nothing proves that each is settled before the next", nil
 	return s

@@ -102,8 +102,11 @@ func (s HitsSpan) Strangers(g sample.Gain, waiting [2]float64) string {
 
 // UnseenWords says that hits may not show; empty where all do.
 func UnseenWords(n float64) string {
-	if n == 0 {
+	switch {
+	case n == 0:
 		return ""
+	case math.IsInf(n, 1):
+		return "some were acked without an INSERT, while channels took counts along: consumers may look first, in a way that the server does not tell"
 	}
 	return fmt.Sprintf("up to %s acked without an INSERT: consumers may look first, in a way that the server does not tell", text.Counted(text.Whole(math.Ceil(n)), "message")+" "+text.Agree(text.Whole(math.Ceil(n)), "was", "were"))
 }

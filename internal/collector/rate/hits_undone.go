@@ -70,6 +70,9 @@ func CopiesOf(s dedup.Scheme, pass *dedup.Pass, span HitsSpan, again HitsAgain) 
 	if s.OnFail == "delete" {
 		share = max(share, min(1, again.Unacked/max(1, span.Asked[1])))
 	}
+	if share == 0 { // of however many hits
+		return 3
+	}
 	copies := span.Hits[1] * share
 	return copies + 3*math.Sqrt(copies+1)
 }

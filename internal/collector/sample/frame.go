@@ -254,16 +254,13 @@ func (r Frames) CountsAll(from time.Time) bool {
 	return !a.ClosuresBlind && !b.ClosuresBlind && a.Closures == b.Closures && a.ClosureGaps == b.ClosureGaps && a.Gaps == b.Gaps
 }
 
-// Buried is about how many messages became dead letters since a time, as far as is read yet.
-func (r Frames) Buried(since time.Time) float64 {
-	if len(r) == 0 {
+// Buried is about how many messages became dead letters between two times, as far as is read yet; 0 where that is not counted.
+func (r Frames) Buried(from, to time.Time) float64 {
+	a, okA := r.Before(from)
+	b, okB := r.Before(to)
+	if !okA || !okB || !a.Whole || !b.Whole || a.DeadGaps != b.DeadGaps {
 		return 0
 	}
-	a, ok := r.Before(since)
-	if !ok {
-		a = &r[0]
-	}
-	b := &r[len(r)-1]
 	return max(0, b.Dead+b.DeadSettled-a.Dead-a.DeadSettled)
 }
 

@@ -90,7 +90,7 @@ func (h hits) undoneMarkers(span rate.HitsSpan, gain sample.Gain, died float64) 
 	s, hits := h.view.Scheme, span.Hits[1]
 	switch {
 	case s.Mark == "after" && !s.AcksEach: // what is returned with others asks again
-		return [2]float64{0, min(hits, max(died, gain.Redelivered+h.traffic.waitingAround(span.To)))}
+		return [2]float64{0, min(hits, max(died, min(gain.Redelivered+h.traffic.waitingAround(span.To), h.unacked(span, gain))))}
 	case s.Mark == "after":
 		return [2]float64{0, min(hits, died)}
 	case s.OnInFlight != "ack":

@@ -70,7 +70,7 @@ func TestHitsOnMarkersOfWorkThatIsNotDone(t *testing.T) {
 		most   float64
 	}{
 		"a marker after the work":                  {two, after, 3},
-		"the same where batches are returned":      {two, batch, 100},
+		"batches are returned, as many as unacked": {two, batch, 3},
 		"what is met comes back":                   {two, nack, 2 + 1},
 		"acked by several at once":                 {two, ack, 100},
 		"acked by one alone: those that came back": {one, ack, 2 + 1},

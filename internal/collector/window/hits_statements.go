@@ -33,15 +33,15 @@ func (h hits) unseen(span rate.HitsSpan, gain sample.Gain, died float64) float64
 	if span.OfServer || span.What != "INSERT" || h.view.Scheme.InsertFirst {
 		return 0
 	}
-	acked := gain.Acked
-	if math.IsInf(acked[1], 1) { // counts were lost, as many as channels took along
-		acked[1] = acked[0]
+	acked := (gain.Acked[0] + gain.Acked[1]) / 2
+	if math.IsInf(acked, 1) { // channels took counts along
+		acked = gain.Acked[0]
 	}
-	beyond := (acked[0]+acked[1]-span.Asked[0]-span.Asked[1])/2 - gain.Fetched
+	beyond := acked - (span.Asked[0]+span.Asked[1])/2 - gain.Fetched
 	if looks := span.Looks > 0 && 2*span.Looks >= span.Asked[1]; !looks && beyond <= h.askedAround(span.From)+few {
 		return 0
 	}
-	return max(0, acked[1]-span.Asked[0]) + h.askedAround(span.To) + died
+	return max(0, gain.Acked[1]-span.Asked[0]) + h.askedAround(span.To) + died
 }
 
 // comeAgain bounds what came again of a span's hits on rows. An insert that failed for another cause was not acked, and wrote no row. Where more rows

@@ -123,38 +123,45 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	return asks.Checked
 }
 
-// rejectedUnasked bounds from below the deliveries that were rejected before they asked the store, and so were not acked: the dead letters of the time that
-// neither work that failed, and gave its claim back, nor a claim that was left explains. What meets work in flight is returned, and not rejected.
+// rejectedUnasked is how many deliveries at least were rejected before they asked the store, and so were not acked: the dead letters of the time that
+// neither work that failed and gave its claim back, nor a claim that was left, nor what was in work when it began explains. It is 0 where that is not
+// counted, or messages become dead letters otherwise. What meets work in flight is returned, and not rejected.
 func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) float64 {
-	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() {
+	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() || r.Covered != r.To.Sub(r.From) {
 		return 0
 	}
-	left := max(0, r.Claims-(r.Acked-r.Sent)-r.GaveBack)
 	// What is counted of the newest dead letters comes late.
-	return max(0, p.Traffic.Frames.DeadLetteredLeast(r.From, r.To.Add(-3*sample.CounterLag))-r.GaveBack-left)
+	dead := p.Traffic.Frames.DeadLetteredLeast(r.From, r.To.Add(-3*sample.CounterLag))
+	return max(0, dead-r.GaveBack-max(0, claimsLeft(r))-p.inWork(r.From, v))
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:
-// no more are left than may be in work, have had their channel closed, have become dead letters, or wait in the queue to meet their own claim.
+// no more are left than are in work, had their channel closed, or became dead letters without a failure.
 func (p *Pipeline) unfinished(r *estimate.Residual, v View) float64 {
 	const few = 3 // claims that are read late
 	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" {
 		return 0
 	}
 	s := rate.Residual{Scheme: v.Scheme, Several: v.Several, Prefetch: p.Traffic.Prefetches.Since(r.From)}
-	working := func(at time.Time) float64 {
-		most := math.Inf(1)
-		if s.Trusted() {
-			most = p.Traffic.consumersMost(at)
-		}
-		return min(most, p.Traffic.unackedAround(at))
-	}
-	left := r.Claims - (r.Acked - r.Sent) - r.GaveBack
-	unacked := lostWith(p.Traffic.closedMost(*r), s.LostPerChannel()) + p.Traffic.Frames.Buried(r.From) + p.Traffic.depthAt(r.To)
-	if left <= max(working(r.From), working(r.To), unacked)+few {
+	closed := lostWith(p.Traffic.closedMost(*r), s.LostPerChannel())
+	dead := max(0, p.Traffic.Frames.Buried(r.From, r.To)-r.GaveBack)
+	left := claimsLeft(r)
+	if left <= max(p.inWork(r.From, v), p.inWork(r.To, v))+closed+dead+few {
 		return 0
 	}
-	return left + working(r.From)
+	return left + p.inWork(r.From, v)
+}
+
+// claimsLeft are the claims of the time that were neither completed nor given back in it, less those of before that were.
+func claimsLeft(r *estimate.Residual) float64 { return r.Claims - (r.Acked - r.Sent) - r.GaveBack }
+
+// inWork is the most deliveries that were in work at a time: one for each consumer that settles each before the next, else all that were unacked.
+func (p *Pipeline) inWork(at time.Time, v View) float64 {
+	most := math.Inf(1)
+	if (rate.Residual{Scheme: v.Scheme, Several: v.Several}).Trusted() {
+		most = p.Traffic.consumersMost(at)
+	}
+	return min(most, p.Traffic.unackedAround(at))
 }
 
 // refusal says why live counts can tell nothing of the pipeline, and what would help.

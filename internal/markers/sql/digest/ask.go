@@ -123,7 +123,7 @@ func (p *parser) looks(begin int) bool {
 	})
 }
 
-// compares reports whether a token is that of a comparison with one value or a list of them.
+// compares reports whether a token compares what is beside it with one value or a list, or may.
 func (p *parser) compares(i int) bool {
 	if i < 0 || i >= len(p.tokens) {
 		return false
