@@ -13,7 +13,7 @@ import (
 // queues without a name, and must never take a page that ends in its midst for a whole one.
 func FuzzQueues(f *testing.F) {
 	for _, version := range []string{"3.10.8", "3.10.8-stats-disabled", "4.2.9"} {
-		text, err := os.ReadFile("brokertest/testdata/" + version + "/queues.json")
+		text, err := os.ReadFile("../../lab/brokertest/testdata/" + version + "/queues.json")
 		if err != nil {
 			f.Fatal(err)
 		}
