@@ -41,8 +41,8 @@ func (h Hits) Rate() (low, likely, high float64, ok bool) {
 	return low, min(max(low, likely), high), high, true
 }
 
-// Apart are the ends of the rate; nil where there is none.
-func (h Hits) Apart() *[2]float64 {
+// Bounds are the ends of the rate; nil where there is none.
+func (h Hits) Bounds() *[2]float64 {
 	low, _, high, ok := h.Rate()
 	if !ok {
 		return nil

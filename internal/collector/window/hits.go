@@ -207,7 +207,7 @@ func (h hits) judge(span rate.HitsSpan, gain sample.Gain, w time.Duration) rate.
 	// Each message that was acked was asked for once, before it was.
 	met.Messages = [2]float64{gain.Acked[0], min(gain.Acked[1], max(gain.Acked[0], span.Asked[1]+waiting[0]))}
 	if f.Why = h.meetAcks(span, &met); f.Why != "" {
-		return rate.HitsResult{Rate: f, Apart: met.Apart()}
+		return rate.HitsResult{Rate: f, Apart: met.Bounds()}
 	}
 	out := rate.OfHits(f, met, rate.ProvenHits(h.view.Scheme, h.view.Stats.Health.Version) && !span.ByIDs)
 	out.Rate.Why = text.Reasons(out.Rate.Why, rate.UnseenWords(unseen))

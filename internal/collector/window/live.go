@@ -109,15 +109,12 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 // askedIn completes a residual by what the store counted of its consumers' questions, and reports whether these were checked.
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
-	r.Unasked, r.Fetched = asks.Unasked, asks.Fetched
+	r.Unasked, r.Fetched = max(0, asks.Unasked-p.rejectedUnasked(r, v)), asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
 	case asks.Checked && low > asks.Hits: // some asked nothing, or claimed, did nothing and were acked: these met no marker either
 		r.Unasked = max(r.Unasked+low-asks.Least, asks.Most)
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
-	}
-	if asks.Checked {
-		r.Unasked = max(0, r.Unasked-p.rejectedUnasked(r, v))
 	}
 	r.Unasked = max(r.Unasked, p.unfinished(r, v))
 	return asks.Checked
