@@ -20,8 +20,10 @@ type StoreEvents struct {
 	Claims      int64
 	Completions int64
 	Failures    int64
-	Expired     int64
-	Evicted     int64
+	// Retried are the claims of markers whose claim before was one of Failures, and not of GaveUp.
+	Retried int64
+	Expired int64
+	Evicted int64
 	// TellsEvicted is true where the server notifies of evictions, so that Evicted are all of them.
 	TellsEvicted bool
 	// Prolonged is how often a claim was written again, or its expiry set again, while the work went on.
@@ -63,8 +65,8 @@ type StoreEvents struct {
 
 // EventCounts are those of StoreEvents that are compared with what the broker counts, at one moment. Failures are without our own clears.
 type EventCounts struct {
-	Epoch                                        int64
-	Claims, Completions, Again, Failures, GaveUp int64
+	Epoch                                                 int64
+	Claims, Completions, Again, Failures, Retried, GaveUp int64
 	// Unclear are among Completions.
 	Unclear int64
 	// Late says that events may have been heard late around the moment: some of before it may count as of after it.
@@ -78,6 +80,7 @@ func (c EventCounts) Plus(o EventCounts) EventCounts {
 	c.Again += o.Again
 	c.Unclear += o.Unclear
 	c.Failures += o.Failures
+	c.Retried += o.Retried
 	c.GaveUp += o.GaveUp
 	return c
 }
@@ -85,7 +88,7 @@ func (c EventCounts) Plus(o EventCounts) EventCounts {
 // Minus is what was counted since others of the same epoch; its epoch is 0.
 func (c EventCounts) Minus(o EventCounts) EventCounts {
 	return EventCounts{Claims: c.Claims - o.Claims, Completions: c.Completions - o.Completions, Again: c.Again - o.Again, Unclear: c.Unclear - o.Unclear,
-		Failures: c.Failures - o.Failures, GaveUp: c.GaveUp - o.GaveUp}
+		Failures: c.Failures - o.Failures, Retried: c.Retried - o.Retried, GaveUp: c.GaveUp - o.GaveUp}
 }
 
 // WorkMet is what samples of the unacked messages met of the works that have ended since. Both sums are cumulative within one Epoch.

@@ -18,8 +18,9 @@ type Joint struct {
 	// Settled are the messages among Acked that are no duplicates, as the store knows them: work that was done, or given up. Again are those
 	// among them that are duplicates where consumers renew the marker of each.
 	Settled, Again float64
-	// Claims are the deliveries that began their work, Failed those that gave their claim back and are not known as given up. DeliveredUnsure and DeliveredOpen are to Delivered what Unsure and Open are to Acked.
-	Claims, Failed, DeliveredUnsure, DeliveredOpen float64
+	// Claims are the deliveries that began their work, Failed those that gave their claim back and are not known as given up, Retried those of Claims
+	// whose marker had been given back before. DeliveredUnsure and DeliveredOpen are to Delivered what Unsure and Open are to Acked.
+	Claims, Failed, Retried, DeliveredUnsure, DeliveredOpen float64
 	// Delivered are all deliveries, Fetched those of them that somebody fetched one by one, Redelivered those that had been delivered before. Closed are the channels that were closed and may have taken acks along,
 	// MayBeClosed how many more there may be until later readings tell.
 	Delivered, Fetched, Redelivered, Closed, MayBeClosed float64
@@ -39,9 +40,11 @@ type Residual struct {
 	// Delivered are all deliveries of the time. Fetched are those of them that somebody fetched one by one, as those do who move messages or take
 	// them away without asking the store: their acks may be of no duplicates.
 	Delivered, Fetched float64
-	// Claims are the deliveries that began their work, GaveBack those of them that gave their claim back, DeliveredUnsure how many more deliveries there
-	// may be.
-	Claims, GaveBack, DeliveredUnsure float64
+	// Claims are the deliveries that began their work, Retried those of them whose marker had been given back before, GaveBack those that gave their
+	// claim back, DeliveredUnsure how many more deliveries there may be.
+	Claims, Retried, GaveBack, DeliveredUnsure float64
+	// Failing are at most the messages that had given their claim back and waited to be tried again when the time began.
+	Failing float64
 	// Waiting bounds the acks that are on their way at one moment, on average.
 	Waiting float64
 	// Doubled are the times that work is known to have been done again without the store showing it: their acks look like those of
@@ -117,7 +120,7 @@ func ResidualUpTo(readings []Joint, window, reach time.Duration, unacked Unacked
 	steps := jointSteps(kept[first:])
 	for _, step := range steps {
 		if r.From.IsZero() {
-			r.From = step.from.At
+			r.From, r.Failing = step.from.At, step.from.Failed-step.from.Retried
 		}
 		if !step.follows {
 			r.openFrom += step.from.Open
@@ -134,6 +137,7 @@ func ResidualUpTo(readings []Joint, window, reach time.Duration, unacked Unacked
 		r.Delivered += step.to.Delivered - step.from.Delivered
 		r.Claims += step.to.Claims - step.from.Claims
 		r.GaveBack += step.to.Failed - step.from.Failed
+		r.Retried += step.to.Retried - step.from.Retried
 		r.DeliveredUnsure += step.to.DeliveredUnsure - step.from.DeliveredUnsure
 		r.Fetched += step.to.Fetched - step.from.Fetched
 		r.Redelivered += step.to.Redelivered - step.from.Redelivered

@@ -304,19 +304,22 @@ func (r Frames) DeadPublishedMost(from, to time.Time) float64 {
 	return n + max(0, late) + 3*math.Sqrt(max(0, late))
 }
 
-// DeadLetteredLeast bounds from below the messages that were dead-lettered between two times; 0 where nothing does.
+// DeadLetteredLeast bounds from below the messages that were dead-lettered between two times, of which the newest are not counted yet; 0 where nothing does.
 func (r Frames) DeadLetteredLeast(from, to time.Time) float64 {
-	a, okA := r.After(from)
-	b, okB := r.Before(to)
-	if !okA || !okB || !b.Began.After(a.Ended) || a.DeadGaps != b.DeadGaps {
+	a, ok := r.After(from)
+	if !ok {
 		return 0
 	}
-	_, most, ok1 := r.DeadLettered(a)
-	least, _, ok2 := r.DeadLettered(b)
-	if !ok1 || !ok2 {
+	_, most, ok := r.DeadLettered(a)
+	if !ok {
 		return 0
 	}
-	return max(0, least-most)
+	for i := sort.Search(len(r), func(i int) bool { return r[i].Ended.After(to) }) - 1; i >= 0 && r[i].Began.After(a.Ended); i-- {
+		if least, _, ok := r.DeadLettered(&r[i]); ok && a.DeadGaps == r[i].DeadGaps {
+			return max(0, least-most)
+		}
+	}
+	return 0
 }
 
 // WholeSince returns the frame before a time, or the first later one from which on all up to the last vouch for the dead letters; nil

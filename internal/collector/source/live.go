@@ -159,7 +159,7 @@ func (p *jointPair) join(now time.Time) {
 		j := next.Joint()
 		j.Calm = known && before == last
 		j.Run, j.Settled = p.run, float64(c.Completions+c.Again)
-		j.Again, j.Claims, j.Failed = float64(c.Again+c.Unclear), float64(c.Claims), float64(c.Failures)
+		j.Again, j.Claims, j.Failed, j.Retried = float64(c.Again+c.Unclear), float64(c.Claims), float64(c.Failures), float64(c.Retried)
 		if p.giveUp {
 			j.Settled += float64(c.GaveUp)
 			j.Failed -= float64(c.GaveUp)

@@ -13,13 +13,18 @@ func TestAcksThatAskNothingAreNoDuplicates(t *testing.T) {
 		shop   roundShop
 		widest float64 // half of the mean width of what is shown, in points
 	}{
-		"none of them":                    {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03}, 0.15},
-		"one in fifty":                    {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.02}, 1.1},
-		"one in ten":                      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1}, 5.5},
-		"one in ten, while some fail":     {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, fail: 0.02, ignored: 0.1}, 5.5},
-		"one in ten, with lost acks":      {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, lost: 0.003, ignored: 0.1}, 5.5},
-		"one in ten, in bursts":           {roundShop{perSecond: 60, burst: 2, rest: 8, consumers: 3, work: 0.02, copies: 0.03, ignored: 0.1}, 5.5},
-		"one in ten, acked a second late": {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1, late: 1}, 6},
+		"none of them":                                             {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03}, 0.15},
+		"one in fifty":                                             {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.02}, 1.1},
+		"one in ten":                                               {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1}, 5.5},
+		"one in ten, while some fail":                              {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, fail: 0.02, ignored: 0.1}, 5.5},
+		"one in ten, with lost acks":                               {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, lost: 0.003, ignored: 0.1}, 5.5},
+		"one in ten, in bursts":                                    {roundShop{perSecond: 60, burst: 2, rest: 8, consumers: 3, work: 0.02, copies: 0.03, ignored: 0.1}, 5.5},
+		"one in ten, acked a second late":                          {roundShop{perSecond: 14, consumers: 3, work: 0.03, copies: 0.03, ignored: 0.1, late: 1}, 6},
+		"none, while as many are rejected":                         {roundShop{perSecond: 8, consumers: 2, work: 0.02, copies: 0.02, lost: 0.002, fail: 0.005, refused: 0.01}, 0.5},
+		"one in a hundred, while some are rejected":                {roundShop{perSecond: 8, consumers: 2, work: 0.02, copies: 0.02, fail: 0.02, refused: 0.02, ignored: 0.01}, 1.5},
+		"one in fifty, while failures are rejected":                {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, ignored: 0.02}, 2.5},
+		"one in fifty, while failures are rejected and sent again": {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, sentAgain: 40, ignored: 0.02}, 2.5},
+		"one in fifty, while failures wait long":                   {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, tries: 3, delay: 30, ignored: 0.02}, 2.5},
 	} {
 		for _, of := range []dedup.Method{"", dedup.MethodLive, dedup.MethodStoreEvents, dedup.MethodStoreHits} {
 			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {

@@ -109,6 +109,9 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 // askedIn completes a residual by what the store counted of its consumers' questions, and reports whether these were checked.
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
+	if asks.Unasked == 0 && asks.Most > 0 && p.ignores(*r, v) { // chance may hide as many
+		asks.Unasked = asks.Most
+	}
 	r.Unasked, r.Fetched = max(0, asks.Unasked-p.rejectedUnasked(r, v)), asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
 	case asks.Checked && low > asks.Hits: // some asked nothing, or claimed, did nothing and were acked: these met no marker either
@@ -120,6 +123,19 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	return asks.Checked
 }
 
+// ignores reports whether deliveries asked nothing in the hour up to the end of a residual, by more than chance explains.
+func (p *Pipeline) ignores(r estimate.Residual, v View) bool {
+	asked := p.Store.Events.Epoch()
+	if len(asked) == 0 {
+		return false
+	}
+	if r.From = r.To.Add(-time.Hour); r.From.Before(asked[0].At) {
+		r.From = asked[0].At
+	}
+	r.Covered = r.To.Sub(r.From)
+	return rate.AsksOf(p.Traffic.Joints.Readings, asked, v.Scheme, r).Unasked > 0
+}
+
 // rejectedUnasked is how many deliveries at least were rejected before they asked the store, and so were not acked: the dead letters of the time that
 // neither work that failed and gave its claim back, nor a claim that was left, nor what was in work when it began explains. It is 0 where that is not
 // counted, or messages become dead letters otherwise. What meets work in flight is returned, and not rejected.
@@ -127,9 +143,9 @@ func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) float64 {
 	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() || r.Covered != r.To.Sub(r.From) {
 		return 0
 	}
-	// What is counted of the newest dead letters comes late.
-	dead := p.Traffic.Frames.DeadLetteredLeast(r.From, r.To.Add(-3*sample.CounterLag))
-	return max(0, dead-r.GaveBack-max(0, claimsLeft(r))-p.inWork(r.From, v))
+	dead := p.Traffic.Frames.DeadLetteredLeast(r.From, r.To)
+	retried := max(0, r.Retried-rate.TakenBetween(p.Traffic.Frames, r.From, r.To)-min(r.Failing, p.Traffic.waitingAround(r.From)))
+	return max(0, dead-max(0, r.GaveBack-retried)-max(0, claimsLeft(r))-p.inWork(r.From, v))
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:

@@ -34,13 +34,17 @@ type roundShop struct {
 	others float64
 	// ignored is how often a delivery is acked and the store is not asked.
 	ignored float64
+	// refused is how often a delivery is rejected for good before it asks, buried how often one whose work failed is. sentAgain is how many seconds after
+	// its death somebody sends such a message again; 0 for never.
+	refused, buried, sentAgain float64
 
-	r      *rand.Rand
-	queue  []coming
-	free   []float64 // when each consumer is
-	done   map[int]float64
-	failed map[int]int
-	counts roundCounts
+	r         *rand.Rand
+	queue     []coming
+	free      []float64 // when each consumer is
+	done      map[int]float64
+	failed    map[int]int
+	givenBack map[int]bool // the claim of the message was, and nobody claimed it since
+	counts    roundCounts
 }
 
 type coming struct {
@@ -51,7 +55,7 @@ type coming struct {
 
 // roundCounts are when each thing happened, in seconds.
 type roundCounts struct {
-	delivered, acked, redelivered, rejected, closed, asked, claimed, completed, failed, givenUp, duplicates times
+	delivered, acked, redelivered, rejected, closed, asked, claimed, completed, failed, retried, givenUp, duplicates, dead, taken times
 }
 
 type times []float64
@@ -71,7 +75,7 @@ func (s *roundShop) come(c coming) {
 // run is all that happens in so many seconds.
 func (s *roundShop) run(seconds float64) *roundCounts {
 	s.r, s.free, s.done = rand.New(rand.NewPCG(s.seed, 77)), make([]float64, s.consumers), map[int]float64{}
-	s.failed = map[int]int{}
+	s.failed, s.givenBack = map[int]int{}, map[int]bool{}
 	for id, t := 0, 0.0; t < seconds; t += s.r.ExpFloat64() / s.perSecond {
 		if s.rest > 0 && math.Mod(t, s.burst+s.rest) > s.burst {
 			continue
@@ -88,7 +92,7 @@ func (s *roundShop) run(seconds float64) *roundCounts {
 		s.take(next)
 	}
 	c := &s.counts
-	for _, t := range []times{c.delivered, c.acked, c.redelivered, c.rejected, c.closed, c.asked, c.claimed, c.completed, c.failed, c.givenUp, c.duplicates} {
+	for _, t := range []times{c.delivered, c.acked, c.redelivered, c.rejected, c.closed, c.asked, c.claimed, c.completed, c.failed, c.retried, c.givenUp, c.duplicates, c.dead, c.taken} {
 		sort.Float64s(t)
 	}
 	return c
@@ -107,6 +111,12 @@ func (s *roundShop) take(d coming) {
 	if s.ignored > 0 && s.r.Float64() < s.ignored {
 		s.free[k] = begin + ack
 		c.delivered, c.acked = append(c.delivered, d.at), append(c.acked, s.free[k]+late)
+		return
+	}
+	if s.refused > 0 && s.r.Float64() < s.refused {
+		s.free[k] = begin + ack
+		c.delivered = append(c.delivered, d.at)
+		s.die(d, s.free[k])
 		return
 	}
 	if c.delivered, c.asked = append(c.delivered, d.at), append(c.asked, begin); d.again {
@@ -130,18 +140,24 @@ func (s *roundShop) take(d coming) {
 	}
 	for n := 1; n < s.within && s.r.Float64() < s.fail; n++ {
 		again := begin + s.work*math.Exp(0.6*s.r.NormFloat64())
-		c.claimed, c.failed, c.asked, begin = append(c.claimed, begin), append(c.failed, again), append(c.asked, again+0.01), again+0.01
+		s.claim(d.id, begin)
+		s.fails(d.id, again)
+		c.asked, begin = append(c.asked, again+0.01), again+0.01
 	}
 	done = begin + s.work*math.Exp(0.6*s.r.NormFloat64())
-	c.claimed, s.free[k] = append(c.claimed, begin), done+ack
+	s.claim(d.id, begin)
+	s.free[k] = done + ack
 	x := s.r.Float64()
 	if x < s.fail {
-		c.failed = append(c.failed, done)
-		if s.tries > 0 {
+		s.fails(d.id, done)
+		switch {
+		case s.tries > 0:
 			s.giveBack(d, s.free[k], late)
-			return
+		case s.buried > 0 && s.r.Float64() < s.buried:
+			s.die(d, s.free[k])
+		default:
+			s.come(coming{done + 0.001, d.id, true})
 		}
-		s.come(coming{done + 0.001, d.id, true})
 		return
 	}
 	c.completed, s.done[d.id] = append(c.completed, done), done
@@ -152,6 +168,26 @@ func (s *roundShop) take(d coming) {
 		return
 	}
 	c.acked = append(c.acked, s.free[k]+late)
+}
+
+func (s *roundShop) claim(id int, at float64) {
+	if s.counts.claimed = append(s.counts.claimed, at); s.givenBack[id] {
+		s.counts.retried, s.givenBack[id] = append(s.counts.retried, at), false
+	}
+}
+
+func (s *roundShop) fails(id int, at float64) {
+	s.counts.failed, s.givenBack[id] = append(s.counts.failed, at), true
+}
+
+// die rejects a delivery for good.
+func (s *roundShop) die(d coming, at float64) {
+	c := &s.counts
+	c.rejected, c.dead = append(c.rejected, at), append(c.dead, at)
+	if s.sentAgain > 0 {
+		c.taken = append(c.taken, at+s.sentAgain)
+		s.come(coming{at: at + s.sentAgain, id: d.id})
+	}
 }
 
 // giveBack is what becomes of a delivery whose work failed: it is rejected into a queue from which it comes back as a new one, or was tried too often
@@ -220,7 +256,7 @@ func (s *roundReader) read(round, consumers float64) {
 		parked = s.givenUp.by(counted)
 	}
 	traffic.Frames.Add(sample.Frame{Began: roundAt(round - 0.05), Ended: now, DepthFrom: roundAt(round - 1), Whole: true, Acks: s.acked.by(counted), Deliveries: s.delivered.by(counted),
-		DeadPublished: parked, Redeliveries: s.redelivered.by(counted), Closures: s.closed.by(counted), Depth: unacked, Unacked: unacked, Consumers: consumers, ConsumersKnown: true})
+		Dead: s.dead.by(round-1) - s.taken.by(round-1), DeadSettled: s.taken.by(counted), DeadPublished: parked, Redeliveries: s.redelivered.by(counted), Closures: s.closed.by(counted), Depth: unacked, Unacked: unacked, Consumers: consumers, ConsumersKnown: true})
 	for ; s.readAt < round; s.readAt += roundsApart + 0.005*s.r.NormFloat64() {
 		asked := int64(s.asked.by(s.readAt) + math.Floor(s.others*s.readAt))
 		e := &dedup.StoreEvents{At: roundAt(s.readAt), Took: time.Millisecond, Listening: true, Epoch: 1, Since: roundAt(0), Asked: &asked, Command: "SETNX",
@@ -238,7 +274,7 @@ func (s *roundReader) readLive(now time.Time) {
 	for _, l := range s.pending {
 		j, at := l.Joint(), l.At.Sub(roundAt(0)).Seconds()
 		quiet := func(t times) bool { return t.by(at-took/2-calm) == t.by(at+took/2) }
-		j.Run, j.Settled, j.Claims, j.Failed, j.Calm = 1, s.completed.by(at), s.claimed.by(at), s.failed.by(at), quiet(s.completed) && quiet(s.claimed) && quiet(s.failed)
+		j.Run, j.Settled, j.Claims, j.Failed, j.Retried, j.Calm = 1, s.completed.by(at), s.claimed.by(at), s.failed.by(at), s.retried.by(at), quiet(s.completed) && quiet(s.claimed) && quiet(s.failed)
 		s.p.Traffic.Joints.Readings = append(s.p.Traffic.Joints.Readings, j)
 	}
 	s.pending = []sample.LiveReading{fresh}

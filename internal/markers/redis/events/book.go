@@ -79,6 +79,8 @@ type openClaim struct {
 	// expires: an expiry was set since.
 	expires bool
 	endless bool
+	// retries: the claim before it was given back by a failure, and the message was not given up.
+	retries bool
 	// older: its consumer may have begun before it was born, as our own actor wrote it back or it was prolonged.
 	older bool
 	// sampled is how many samples its meter had taken when it was born.
@@ -180,11 +182,16 @@ func (b *book) set(key, id string, at time.Time) error {
 		return nil
 	}
 	// Claims that were open before we listened, or ended without a completion, may be completed now.
-	sure := !at.Before(b.horizon) && !b.ended.has(key)
+	by, ended := b.ended.get(key)
+	sure := !at.Before(b.horizon) && !ended
 	if sure {
 		b.counts.Claims++
 	}
-	return b.claim(key, sure, at)
+	if err := b.claim(key, sure, at); err != nil {
+		return err
+	}
+	b.open[key].retries = ended && by == byOne && !b.retries.undone.has(id) // what was given up and comes again is no retry
+	return nil
 }
 
 // finish takes the completion of a claim.
@@ -241,9 +248,13 @@ func (b *book) claim(key string, sure bool, at time.Time) error {
 
 // decide counts a claim that was not counted when it was made.
 func (b *book) decide(c *openClaim) {
-	if !c.sure {
-		c.sure = true
-		b.counts.Claims++
+	if c.sure {
+		return
+	}
+	c.sure = true
+	b.counts.Claims++
+	if c.retries {
+		b.counts.Retried++
 	}
 }
 
@@ -322,7 +333,7 @@ func (b *book) ends(key, name string, at time.Time) {
 // totals returns the counts that are compared with those of the broker.
 func (b *book) totals() dedup.EventCounts {
 	return dedup.EventCounts{Epoch: b.epoch, Claims: b.counts.Claims, Completions: b.counts.Completions, Again: b.counts.Again, Unclear: b.counts.Unclear,
-		Failures: b.counts.Failures - b.counts.Cleared, GaveUp: b.retries.gaveUp}
+		Failures: b.counts.Failures - b.counts.Cleared, Retried: b.counts.Retried, GaveUp: b.retries.gaveUp}
 }
 
 // figures returns the counts as of now.

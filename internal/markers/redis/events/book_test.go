@@ -19,12 +19,12 @@ var (
 
 // bookCounts are the counts of a book that a truth is compared with.
 type bookCounts struct {
-	Claims, Completions, Failures, Expired, Evicted, Again, InFlight, Timed int64
+	Claims, Completions, Failures, Retried, Expired, Evicted, Again, InFlight, Timed int64
 }
 
 func countsOfBook(b *book) bookCounts {
 	f := b.figures()
-	return bookCounts{f.Claims, f.Completions, f.Failures, f.Expired, f.Evicted, f.Again, f.InFlight, f.Work.Count()}
+	return bookCounts{f.Claims, f.Completions, f.Failures, f.Retried, f.Expired, f.Evicted, f.Again, f.InFlight, f.Work.Count()}
 }
 
 // step is an event of a key, or with an answer what the server says of the claim that is open.
@@ -50,10 +50,15 @@ func TestABookTellsClaimsFromCompletions(t *testing.T) {
 		"a second set is the completion":       {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "expire", nil}, step{1, "a", "set", nil}, step{1, "a", "expire", nil}), bookCounts{Claims: 1, Completions: 1, Timed: 1}, nil},
 		"a third set is work done again":       {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "set", nil}, step{1, "a", "set", nil}), bookCounts{Claims: 1, Completions: 1, Again: 1, Timed: 1}, nil},
 		"a deleted claim is a failure":         {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "del", nil}), bookCounts{Claims: 1, Failures: 1}, nil},
-		"a deleted completion is none":         {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "set", nil}, step{1, "a", "del", nil}), bookCounts{Claims: 1, Completions: 1, Timed: 1}, nil},
-		"an expired claim was abandoned":       {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "expired", nil}), bookCounts{Claims: 1, Expired: 1}, nil},
-		"an expired completion is its end":     {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "set", nil}, step{1, "a", "expired", nil}), bookCounts{Claims: 1, Completions: 1, Timed: 1}, nil},
-		"an evicted claim is no failure":       {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "evicted", nil}), bookCounts{Claims: 1, Evicted: 1}, nil},
+		"a claim of what failed is a retry, once it is known to be a claim": {twoSteps,
+			steps(step{old, "a", "set", nil}, step{1, "a", "del", nil}, step{1, "a", "set", nil}, step{1, "a", "", says(foundClaim)}, step{1, "b", "set", nil}, step{1, "b", "del", nil}, step{1, "b", "set", nil}),
+			bookCounts{Claims: 3, Failures: 2, Retried: 1, InFlight: 2}, nil},
+		"a claim of what expired is none": {twoSteps,
+			steps(step{old, "a", "set", nil}, step{1, "a", "expired", nil}, step{1, "a", "set", nil}, step{1, "a", "", says(foundClaim)}), bookCounts{Claims: 2, Expired: 1, InFlight: 1}, nil},
+		"a deleted completion is none":     {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "set", nil}, step{1, "a", "del", nil}), bookCounts{Claims: 1, Completions: 1, Timed: 1}, nil},
+		"an expired claim was abandoned":   {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "expired", nil}), bookCounts{Claims: 1, Expired: 1}, nil},
+		"an expired completion is its end": {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "set", nil}, step{1, "a", "expired", nil}), bookCounts{Claims: 1, Completions: 1, Timed: 1}, nil},
+		"an evicted claim is no failure":   {twoSteps, steps(step{old, "a", "set", nil}, step{1, "a", "evicted", nil}), bookCounts{Claims: 1, Evicted: 1}, nil},
 		"a completion behind an expired claim is perhaps work done twice": {twoSteps,
 			steps(step{old, "a", "set", nil}, step{1, "a", "expired", nil}, step{1, "a", "set", nil}, step{1, "a", "", says(foundDone)}),
 			bookCounts{Claims: 1, Completions: 1, Expired: 1, Again: 1}, nil},
@@ -166,8 +171,11 @@ type model struct {
 	seen map[string]bool
 	// lost are keys whose claim ended although its consumer may still complete it.
 	lost map[string]bool
-	book *book
-	due  []doubt
+	// failed are keys whose last claim a failure gave back, doubtful those of which a claim ended in another way since their work was done: what
+	// becomes of these is not told.
+	failed, doubtful map[string]bool
+	book             *book
+	due              []doubt
 }
 
 func (m *model) tell(key, event string) {
@@ -183,7 +191,10 @@ func (m *model) do(command, key string) {
 	counts := bookCounts{}
 	switch state := m.state[key]; {
 	case command == "claim" && state == "":
-		m.state[key], counts.Claims = dedup.Processing, 1
+		if m.state[key], counts.Claims = dedup.Processing, 1; m.failed[key] && !m.doubtful[key] {
+			counts.Retried = 1
+		}
+		m.failed[key] = false
 		m.tell(key, "set")
 		m.tell(key, "expire")
 		m.seen[key] = m.book != nil
@@ -194,23 +205,23 @@ func (m *model) do(command, key string) {
 		}
 		m.tell(key, "set")
 		m.tell(key, "expire")
-		delete(m.lost, key)
+		m.forget(key)
 	case command == "complete late" && m.lost[key] && state == "":
 		m.state[key], counts.Completions, counts.Again = dedup.Done, 1, 1
 		m.tell(key, "set")
 		m.settle()
-		delete(m.lost, key)
+		m.forget(key)
 	case command == "complete late" && m.lost[key] && state == dedup.Done:
 		counts.Again = 1
 		m.tell(key, "set")
 		delete(m.lost, key)
 	case command == "fail" && state == dedup.Processing:
 		delete(m.state, key)
-		counts.Failures = 1
+		m.failed[key], counts.Failures = m.book != nil, 1
 		m.tell(key, "del")
 	case command == "expire" && state == dedup.Processing && m.seen[key]:
 		delete(m.state, key)
-		m.lost[key], counts.Expired = true, 1
+		m.lost[key], m.doubtful[key], counts.Expired = true, true, 1
 		m.tell(key, "expired")
 	case command == "expire" && state == dedup.Done:
 		m.settle() // it lives for hours
@@ -220,6 +231,7 @@ func (m *model) do(command, key string) {
 	case command == "evict" && state != "" && (state == dedup.Done || m.seen[key]):
 		m.settle()
 		m.lost[key] = state == dedup.Processing
+		m.doubtful[key] = m.doubtful[key] || m.lost[key]
 		delete(m.state, key)
 		counts.Evicted = 1
 		m.tell(key, "evicted")
@@ -228,10 +240,18 @@ func (m *model) do(command, key string) {
 		m.truth.Claims += counts.Claims
 		m.truth.Completions += counts.Completions
 		m.truth.Failures += counts.Failures
+		m.truth.Retried += counts.Retried
 		m.truth.Expired += counts.Expired
 		m.truth.Evicted += counts.Evicted
 		m.truth.Again += counts.Again
 		m.truth.Timed += counts.Timed
+	}
+}
+
+// forget is that the work of a key is done.
+func (m *model) forget(key string) {
+	for _, of := range []map[string]bool{m.lost, m.failed, m.doubtful} {
+		delete(of, key)
 	}
 }
 
@@ -275,7 +295,7 @@ func (m *model) open() int64 {
 func TestABookIsExactWhateverTheOrder(t *testing.T) {
 	commands := []string{"claim", "claim", "complete", "complete", "fail", "expire", "evict", "complete late", "pause", "ask", "answer", "settle", "listen"}
 	rapid.Check(t, func(t *rapid.T) {
-		m := &model{t: t, now: bookDay, state: map[string]dedup.State{}, seen: map[string]bool{}, lost: map[string]bool{}}
+		m := &model{t: t, now: bookDay, state: map[string]dedup.State{}, seen: map[string]bool{}, lost: map[string]bool{}, failed: map[string]bool{}, doubtful: map[string]bool{}}
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
 			switch command := rapid.SampledFrom(commands).Draw(t, "command"); {
 			case command == "pause":
@@ -283,6 +303,7 @@ func TestABookIsExactWhateverTheOrder(t *testing.T) {
 			case command == "listen" && m.book == nil:
 				m.book = newBook(twoSteps, m.now, 0)
 				clear(m.lost) // what ended before is not known
+				clear(m.doubtful)
 			case command == "ask" && m.book != nil:
 				m.ask()
 			case command == "answer" && m.book != nil:
