@@ -15,9 +15,9 @@ type Asks struct {
 	// Hits are the questions that met a marker, at most, Least at least. Claims that are counted late make them too few, so that they bound no
 	// duplicates. That more duplicates are counted shows that something else was acked, too.
 	Hits, Least float64
-	// Unasked are the deliveries that asked nothing, at most, once chance no longer explains them, Most as many in any case: messages that were
-	// moved or taken away by hand, or that are of no interest to their consumers.
-	Unasked, Most float64
+	// Unasked bound the deliveries that asked nothing, as far as chance explains them not: messages that were moved or taken away by hand, that are of no
+	// interest to their consumers, or that were rejected at once.
+	Unasked [2]float64
 	// Fetched are the deliveries that were fetched one by one since the store told how often it was asked.
 	Fetched float64
 	// Checked is true where each question was of a delivery, so that Unasked is known.
@@ -54,10 +54,8 @@ func AsksOf(readings []estimate.Joint, asked []sample.EventReading, s dedup.Sche
 	if !ok || less.Sent < -2*less.Band-askedApart || 2*less.Covered < r.Covered {
 		return out
 	}
-	out.Most = max(0, less.Sent+less.Band) * (1 + tail.Delivered/max(1, less.Acked))
-	if out.Fetched, out.Checked = tail.Fetched, true; less.Sent > less.Band || r.Fetched > 0 {
-		out.Unasked = out.Most
-	}
+	out.Unasked = [2]float64{max(0, less.Sent-less.Band), max(0, less.Sent+less.Band) * (1 + tail.Delivered/max(1, less.Acked))}
+	out.Fetched, out.Checked = tail.Fetched, true
 	return out
 }
 

@@ -3,6 +3,8 @@ package window
 import (
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 	"time"
 
 	"dedup-dashboard/internal/collector/estimate"
@@ -109,13 +111,14 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 // askedIn completes a residual by what the store counted of its consumers' questions, and reports whether these were checked.
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
-	if asks.Unasked == 0 && asks.Most > 0 && p.ignores(*r, v) { // chance may hide as many
-		asks.Unasked = asks.Most
+	if r.Fetched > 0 || p.ignores(r.To, v) {
+		rejected, _ := p.rejectedUnasked(r, v)
+		r.Unasked = max(0, asks.Unasked[1]-rejected)
 	}
-	r.Unasked, r.Fetched = max(0, asks.Unasked-p.rejectedUnasked(r, v)), asks.Fetched
+	r.Fetched = asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
 	case asks.Checked && low > asks.Hits: // some asked nothing, or claimed, did nothing and were acked: these met no marker either
-		r.Unasked = max(r.Unasked+low-asks.Least, asks.Most)
+		r.Unasked = max(r.Unasked+low-asks.Least, asks.Unasked[1])
 	case !asks.Checked && (v.Scheme.Unasked || low > asks.Hits): // and nobody knows how many
 		r.Unasked = r.Acked
 	}
@@ -123,29 +126,36 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	return asks.Checked
 }
 
-// ignores reports whether deliveries asked nothing in the hour up to the end of a residual, by more than chance explains.
-func (p *Pipeline) ignores(r estimate.Residual, v View) bool {
-	asked := p.Store.Events.Epoch()
-	if len(asked) == 0 {
+// ignores reports whether more deliveries asked nothing in the hour before a time than chance and rejections explain.
+func (p *Pipeline) ignores(to time.Time, v View) bool {
+	const late = 3 * sample.CounterLag // what is counted of dead letters comes late
+	joints, asked, frames := p.Traffic.Joints.Readings, p.Store.Events.Epoch(), p.Traffic.Frames
+	j := sort.Search(len(joints), func(j int) bool { return joints[j].At.After(to.Add(-late)) }) - 1
+	if j < 0 || len(asked) == 0 || len(frames) == 0 {
 		return false
 	}
-	if r.From = r.To.Add(-time.Hour); r.From.Before(asked[0].At) {
-		r.From = asked[0].At
-	}
-	r.Covered = r.To.Sub(r.From)
-	return rate.AsksOf(p.Traffic.Joints.Readings, asked, v.Scheme, r).Unasked > 0
+	since := slices.MaxFunc([]time.Time{to.Add(-time.Hour), asked[0].At, frames[0].Ended.Add(late)}, time.Time.Compare)
+	i := sort.Search(j, func(i int) bool { return joints[i].Run == joints[j].Run && !joints[i].At.Before(since) })
+	first, last := &joints[i], &joints[j]
+	hour := estimate.Residual{From: first.At, To: last.At, Covered: last.At.Sub(first.At), GaveBack: last.Failed - first.Failed, Retried: last.Retried - first.Retried}
+	_, rejected := p.rejectedUnasked(&hour, v)
+	return rate.AsksOf(joints, asked, v.Scheme, hour).Unasked[0] > rejected
 }
 
-// rejectedUnasked is how many deliveries at least were rejected before they asked the store, and so were not acked: the dead letters of the time that
+// rejectedUnasked bounds the deliveries that were rejected before they asked the store, and so were not acked: the dead letters of the time that
 // neither work that failed and gave its claim back, nor a claim that was left, nor what was in work when it began explains. It is 0 where that is not
 // counted, or messages become dead letters otherwise. What meets work in flight is returned, and not rejected.
-func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) float64 {
+func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) (least, most float64) {
 	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() || r.Covered != r.To.Sub(r.From) {
-		return 0
+		return 0, 0
 	}
-	dead := p.Traffic.Frames.DeadLetteredLeast(r.From, r.To)
-	retried := max(0, r.Retried-rate.TakenBetween(p.Traffic.Frames, r.From, r.To)-min(r.Failing, p.Traffic.waitingAround(r.From)))
-	return max(0, dead-max(0, r.GaveBack-retried)-max(0, claimsLeft(r))-p.inWork(r.From, v))
+	frames := p.Traffic.Frames
+	if most = frames.DeadLetteredMost(r.From, r.To); math.IsInf(most, 1) {
+		most = 0
+	}
+	retried := max(0, r.Retried-rate.TakenBetween(frames, r.From, r.To)-min(r.Failing, p.Traffic.waitingAround(r.From)))
+	failed := max(0, r.GaveBack-retried)
+	return max(0, frames.DeadLetteredLeast(r.From, r.To)-failed-max(0, claimsLeft(r))-p.inWork(r.From, v)), max(0, most-failed)
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:
