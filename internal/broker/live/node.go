@@ -66,6 +66,8 @@ type event struct {
 	// anyone is set where channels came and went without ever having had a row, so many.
 	anyone bool
 	unseen int64
+	// closed are all channels that the node closed.
+	closed int64
 }
 
 func (e *event) any() bool { return e.anyone || len(e.queues) > 0 }
@@ -175,7 +177,7 @@ func (n *node) commit(at time.Time) error {
 		appeared = all + unlisted
 	}
 	n.gone.unseen = max(0, min(opened-appeared, closed))
-	n.gone.anyone = n.gone.unseen > 0
+	n.gone.anyone, n.gone.closed = n.gone.unseen > 0, closed
 	n.recent = closed
 	late := closed - min(closed, n.early)
 	n.early = max(0, went-late)

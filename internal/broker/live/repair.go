@@ -30,8 +30,10 @@ type repair struct {
 	shared Counts
 	// unseen are channels that came and went without a row in segments that ended, and may have taken something.
 	unseen int64
-	quiet  int // readings since something went
-	turn   int
+	// closed are the channels that the node closed since the reading before the segment began, justClosed those of the last reading.
+	closed, justClosed int64
+	quiet              int // readings since something went
+	turn               int
 }
 
 // wants reports whether the counters of the node are worth reading though nothing has gone.
@@ -45,6 +47,8 @@ func (r *repair) observe(gone *event, before, after, sum *Counts) bool {
 		r.found(before, after, sum)
 		return !gone.any()
 	}
+	defer func() { r.justClosed = gone.closed }()
+	r.closed += gone.closed
 	if fell(&r.base.low, before) || fell(&r.base.low, after) || before != nil && fell(before, after) {
 		return false
 	}
@@ -58,7 +62,7 @@ func (r *repair) observe(gone *event, before, after, sum *Counts) bool {
 	case gone.any():
 		r.lose(gone)
 	case unseen:
-		r.lose(&event{anyone: true, unseen: math.MaxInt64})
+		r.lose(&event{anyone: true, unseen: math.MaxInt64, closed: gone.closed})
 	default:
 		r.quiet++
 	}
@@ -110,7 +114,7 @@ func (r *repair) lose(gone *event) {
 		r.suspects = r.suspects.with(gone)
 	default:
 		r.end()
-		r.suspects, r.start = *gone, r.now
+		r.suspects, r.start, r.closed = *gone, r.now, r.justClosed+gone.closed
 	}
 	for _, k := range repaired {
 		r.now.high[k] = Unbounded
@@ -127,7 +131,7 @@ func (r *repair) end() {
 	if r.suspects.anyone {
 		_, high := r.segment()
 		r.shared.add(&high)
-		r.unseen += min(r.suspects.unseen, r.taken())
+		r.unseen += min(r.suspects.unseen, r.closed, r.taken())
 	}
 }
 
@@ -139,7 +143,11 @@ func (r *repair) taken() int64 {
 
 // mayBeClosed bounds the channels that went in the segment that goes on, and held something of a queue only if they took more than is known.
 func (r *repair) mayBeClosed(t *tally) int64 {
-	return min(plus(r.suspects.queues[t], r.suspects.unseen), r.taken())
+	unseen := r.suspects.unseen
+	if r.quiet > 1 { // it is counted by now
+		unseen = min(unseen, r.closed)
+	}
+	return min(plus(r.suspects.queues[t], unseen), r.taken())
 }
 
 // segment returns what was lost in the segment that goes on.
