@@ -51,6 +51,16 @@ func unsureAcks(steps []jointStep, r Residual, each float64) float64 {
 // unsure is the most that there may be more than Acked.
 func (j *Joint) unsure() float64 { return j.Unsure + j.Open }
 
+// LastLoss is the index of the reading that last told of acks or channels that were lost and may be of these queues; 0 where none did.
+func LastLoss(readings []Joint) int {
+	for i := len(readings) - 1; i > 0; i-- {
+		if was, is := &readings[i-1], &readings[i]; is.Closed > was.Closed || is.unsure() > was.unsure() {
+			return i
+		}
+	}
+	return 0
+}
+
 // A loss is at most so many acks that went missing in the steps from begin to end. It was told of in step told.
 type loss struct {
 	begin, told, end int

@@ -35,6 +35,11 @@ func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
 	if rate.Narrow(fresh.Rate) {
 		return fresh
 	}
+	if t, ok := l.afterLosses(near); ok {
+		if shorter, _ := l.between(t, w, auto); shorter.Told && (!fresh.Told || shorter.Rate.High-shorter.Rate.Low < fresh.Rate.High-fresh.Rate.Low) {
+			fresh = shorter
+		}
+	}
 	far := l.ends(w, rate.QuietReach)
 	if far.last == near.last && !calmer {
 		return fresh
@@ -235,6 +240,19 @@ func (l live) ends(w, late time.Duration) liveEnds {
 		first, last = begin, end
 	}
 	return liveEnds{first, last, at(last).Sub(earliest)}
+}
+
+// afterLosses begins a window behind the last loss of acks or channels that may be of the pipeline, where most of it is left.
+func (l live) afterLosses(t liveEnds) (liveEnds, bool) {
+	if t.last <= t.first {
+		return t, false
+	}
+	window := l.traffic.Joints.Readings[t.first : t.last+1]
+	lost := estimate.LastLoss(window)
+	first, last := window[0].At, window[len(window)-1].At
+	left := last.Sub(window[lost].At)
+	t.first += lost
+	return t, lost > 0 && left >= longEnough && 3*left >= 2*last.Sub(first)
 }
 
 // residual is the residual between ends.

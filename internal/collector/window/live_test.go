@@ -170,3 +170,35 @@ func TestALongTimeBeginsWhereWhatWasUnackedIsKnown(t *testing.T) {
 		})
 	}
 }
+
+// TestAWindowBeginsAfterALossThatMayBeOfItsQueues: where a channel of nobody knows whom took acks along early in the window, the time after it tells more.
+func TestAWindowBeginsAfterALossThatMayBeOfItsQueues(t *testing.T) {
+	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		at             int
+		covered        time.Duration
+		narrow, traced bool
+	}{
+		"none":                {0, 225 * time.Second, true, false},
+		"early in the window": {30, 210 * time.Second, true, true},
+		"in its middle":       {120, 225 * time.Second, false, true},
+		"just now":            {238, 225 * time.Second, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scheme := dedup.Scheme{Kind: "redis-string", Preset: "redis-text-status", Mark: "before", OnInFlight: "nack", OnFail: "delete", DoneTTL: time.Hour, AcksEach: true}
+			p := &Pipeline{Config: dedup.Pipeline{Name: "orders"}, Store: &Store{}, Joined: true}
+			v := View{Now: now, Scheme: scheme, Stats: dedup.StoreStats{Events: &dedup.StoreEvents{Listening: true}}}
+			for i := range 241 {
+				j := estimate.Joint{At: now.Add(time.Duration(i-240) * time.Second), Acked: float64(4 * i), Settled: float64(4*i - i/10), Redelivered: float64(i / 5)}
+				if tt.traced && i >= tt.at {
+					j.Closed, j.Unsure = 10, 10
+				}
+				p.Traffic.Joints.Readings = append(p.Traffic.Joints.Readings, j)
+			}
+			f := p.live(v).estimate(240*time.Second, sample.Increase{}).Rate
+			if f.Covered.Round(5*time.Second) != tt.covered || f.High-f.Low < 0.012 != tt.narrow || f.Low > 0.025 || f.High < 0.025 {
+				t.Errorf("%v covered, %.4f to %.4f, want %v", f.Covered, f.Low, f.High, tt.covered)
+			}
+		})
+	}
+}
