@@ -30,10 +30,10 @@ type repair struct {
 	shared Counts
 	// unseen are channels that came and went without a row in segments that ended, and may have taken something.
 	unseen int64
-	// closed are the channels that the node closed since the reading before the segment began, justClosed those of the last reading.
-	closed, justClosed int64
-	quiet              int // readings since something went
-	turn               int
+	// closed are the channels that the node closed in the segment, with those of unchecked: since the answer before its counters were last read.
+	closed, unchecked int64
+	quiet             int // readings since something went
+	turn              int
 }
 
 // wants reports whether the counters of the node are worth reading though nothing has gone.
@@ -47,7 +47,6 @@ func (r *repair) observe(gone *event, before, after, sum *Counts) bool {
 		r.found(before, after, sum)
 		return !gone.any()
 	}
-	defer func() { r.justClosed = gone.closed }()
 	r.closed += gone.closed
 	if fell(&r.base.low, before) || fell(&r.base.low, after) || before != nil && fell(before, after) {
 		return false
@@ -69,6 +68,11 @@ func (r *repair) observe(gone *event, before, after, sum *Counts) bool {
 	for _, k := range repaired {
 		r.now.low[k] = max(r.now.low[k], low[k])
 		r.now.high[k] = max(r.now.low[k], min(r.now.high[k], high[k]))
+	}
+	if before == nil || after == nil {
+		r.unchecked += gone.closed
+	} else {
+		r.unchecked = gone.closed
 	}
 	return true
 }
@@ -114,7 +118,7 @@ func (r *repair) lose(gone *event) {
 		r.suspects = r.suspects.with(gone)
 	default:
 		r.end()
-		r.suspects, r.start, r.closed = *gone, r.now, r.justClosed+gone.closed
+		r.suspects, r.start, r.closed = *gone, r.now, r.unchecked+gone.closed
 	}
 	for _, k := range repaired {
 		r.now.high[k] = Unbounded

@@ -15,7 +15,7 @@ type Asks struct {
 	// Hits are the questions that met a marker, at most, Least at least. Claims that are counted late make them too few, so that they bound no
 	// duplicates. That more duplicates are counted shows that something else was acked, too.
 	Hits, Least float64
-	// Unasked bound the deliveries that asked nothing, as far as chance explains them not: messages that were moved or taken away by hand, that are of no
+	// Unasked are the deliveries that asked nothing, as few as chance allows and as many: messages that were moved or taken away by hand, that are of no
 	// interest to their consumers, or that were rejected at once.
 	Unasked [2]float64
 	// Fetched are the deliveries that were fetched one by one since the store told how often it was asked.

@@ -25,6 +25,7 @@ func TestAcksThatAskNothingAreNoDuplicates(t *testing.T) {
 		"one in fifty, while failures are rejected":                {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, ignored: 0.02}, 2.5},
 		"one in fifty, while failures are rejected and sent again": {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, sentAgain: 40, ignored: 0.02}, 2.5},
 		"one in fifty, while failures wait long":                   {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.02, fail: 0.04, buried: 0.5, tries: 3, delay: 30, ignored: 0.02}, 2.5},
+		"one in fifty, while poison and its copies are rejected":   {roundShop{perSecond: 14, consumers: 2, work: 0.02, copies: 0.1, poison: 0.05, ignored: 0.02}, 3},
 	} {
 		for _, of := range []dedup.Method{"", dedup.MethodLive, dedup.MethodStoreEvents, dedup.MethodStoreHits} {
 			for _, window := range []time.Duration{time.Minute, 5 * time.Minute} {

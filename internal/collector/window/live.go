@@ -36,7 +36,7 @@ func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
 		return fresh
 	}
 	if t, ok := l.afterLosses(near); ok {
-		if shorter, _ := l.between(t, w, auto); shorter.Told && (!fresh.Told || shorter.Rate.High-shorter.Rate.Low < fresh.Rate.High-fresh.Rate.Low) {
+		if shorter, _ := l.between(t, w, auto); shorter.Told && 2*(shorter.Rate.High-shorter.Rate.Low) < fresh.Rate.High-fresh.Rate.Low {
 			fresh = shorter
 		}
 	}
@@ -116,9 +116,8 @@ func (l live) judge(r estimate.Residual, ok bool, waiting estimate.Unacked, w ti
 // askedIn completes a residual by what the store counted of its consumers' questions, and reports whether these were checked.
 func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	asks := rate.AsksOf(p.Traffic.Joints.Readings, p.Store.Events.Epoch(), v.Scheme, *r)
-	if r.Fetched > 0 || p.ignores(r.To, v) {
-		rejected, _ := p.rejectedUnasked(r, v)
-		r.Unasked = max(0, asks.Unasked[1]-rejected)
+	if r.Fetched > 0 || v.ignores || r.Covered > ignoredFor && p.ignores(r.From, r.To, v) {
+		r.Unasked = max(0, asks.Unasked[1]-p.rejectedLeast(r, v))
 	}
 	r.Fetched = asks.Fetched
 	switch low, _, _ := r.Duplicates(0); {
@@ -131,36 +130,76 @@ func (p *Pipeline) askedIn(r *estimate.Residual, v View) (checked bool) {
 	return asks.Checked
 }
 
-// ignores reports whether more deliveries asked nothing in the hour before a time than chance and rejections explain.
-func (p *Pipeline) ignores(to time.Time, v View) bool {
+// ignoredFor is how long a time shows whether consumers ack deliveries without asking.
+const ignoredFor = time.Hour
+
+// ignores reports whether more deliveries asked nothing between two times than chance and rejections explain.
+func (p *Pipeline) ignores(from, to time.Time, v View) bool {
 	const late = 3 * sample.CounterLag // what is counted of dead letters comes late
-	joints, asked, frames := p.Traffic.Joints.Readings, p.Store.Events.Epoch(), p.Traffic.Frames
+	joints, frames := p.Traffic.Joints.Readings, p.Traffic.Frames
 	j := sort.Search(len(joints), func(j int) bool { return joints[j].At.After(to.Add(-late)) }) - 1
-	if j < 0 || len(asked) == 0 || len(frames) == 0 {
+	if p.Store == nil || j < 0 || len(frames) == 0 {
 		return false
 	}
-	since := slices.MaxFunc([]time.Time{to.Add(-time.Hour), asked[0].At, frames[0].Ended.Add(late)}, time.Time.Compare)
-	i := sort.Search(j, func(i int) bool { return joints[i].Run == joints[j].Run && !joints[i].At.Before(since) })
+	asked := p.Store.Events.Epoch()
+	if len(asked) == 0 {
+		return false
+	}
+	from = slices.MaxFunc([]time.Time{from, asked[0].At, frames[0].Ended.Add(late)}, time.Time.Compare)
+	i := sort.Search(j, func(i int) bool { return joints[i].Run == joints[j].Run && !joints[i].At.Before(from) })
 	first, last := &joints[i], &joints[j]
-	hour := estimate.Residual{From: first.At, To: last.At, Covered: last.At.Sub(first.At), GaveBack: last.Failed - first.Failed, Retried: last.Retried - first.Retried}
-	_, rejected := p.rejectedUnasked(&hour, v)
-	return rate.AsksOf(joints, asked, v.Scheme, hour).Unasked[0] > rejected
+	acked, settled := last.Acked-first.Acked, last.Settled-first.Settled
+	r := estimate.Residual{From: first.At, To: last.At, Covered: last.At.Sub(first.At), Acked: acked, Sent: acked - settled, Redelivered: last.Redelivered - first.Redelivered,
+		GaveBack: last.Failed - first.Failed, Retried: last.Retried - first.Retried}
+	return rate.AsksOf(joints, asked, v.Scheme, r).Unasked[0] > p.rejectedMost(&r, v)
 }
 
-// rejectedUnasked bounds the deliveries that were rejected before they asked the store, and so were not acked: the dead letters of the time that
-// neither work that failed and gave its claim back, nor a claim that was left, nor what was in work when it began explains. It is 0 where that is not
-// counted, or messages become dead letters otherwise. What meets work in flight is returned, and not rejected.
-func (p *Pipeline) rejectedUnasked(r *estimate.Residual, v View) (least, most float64) {
-	if v.Scheme.Mark != "before" || v.Scheme.OnFail != "delete" || v.Vanishing || v.limited() || v.diesUnaided() || r.Covered != r.To.Sub(r.From) {
-		return 0, 0
+// rejectedLeast is how many deliveries at least were rejected before they asked the store, and so were not acked: the dead letters of the time that
+// neither work that failed and gave its claim back, nor a claim that was left, nor what was in work when it began explains. What meets work in flight is
+// returned, and not rejected.
+func (p *Pipeline) rejectedLeast(r *estimate.Residual, v View) float64 {
+	if !p.rejectionsShow(r, v) || v.failuresAcked {
+		return 0
 	}
-	frames := p.Traffic.Frames
-	if most = frames.DeadLetteredMost(r.From, r.To); math.IsInf(most, 1) {
-		most = 0
+	return max(0, p.Traffic.Frames.DeadLetteredLeast(r.From, r.To)-p.buriedFailures(r)-max(0, claimsLeft(r))-p.inWork(r.From, v))
+}
+
+// rejectedMost is about how many were so at most; 0 where that does not show.
+func (p *Pipeline) rejectedMost(r *estimate.Residual, v View) float64 {
+	dead := p.Traffic.Frames.DeadLetteredMost(r.From, r.To)
+	if !p.rejectionsShow(r, v) || math.IsInf(dead, 1) {
+		return 0
 	}
-	retried := max(0, r.Retried-rate.TakenBetween(frames, r.From, r.To)-min(r.Failing, p.Traffic.waitingAround(r.From)))
-	failed := max(0, r.GaveBack-retried)
-	return max(0, frames.DeadLetteredLeast(r.From, r.To)-failed-max(0, claimsLeft(r))-p.inWork(r.From, v)), max(0, most-failed)
+	return max(0, dead-p.buriedFailures(r))
+}
+
+// rejectionsShow reports whether each message that becomes a dead letter was rejected.
+func (p *Pipeline) rejectionsShow(r *estimate.Residual, v View) bool {
+	return v.Scheme.Mark == "before" && v.Scheme.OnFail == "delete" && !v.Vanishing && !v.limited() && !v.diesUnaided() && r.Covered == r.To.Sub(r.From)
+}
+
+// buriedFailures bounds the deliveries whose work failed and that became dead letters: what was claimed again came back, unless it was a copy, or a dead letter
+// that was taken out.
+func (p *Pipeline) buriedFailures(r *estimate.Residual) float64 {
+	copies := r.GaveBack * min(1, (max(0, r.Sent)+r.Band)/max(1, r.Acked))
+	retried := r.Retried - p.retriedUncounted(r.To) - rate.TakenBetween(p.Traffic.Frames, r.From, r.To) - min(r.Failing, p.Traffic.waitingAround(r.From)) - copies
+	return r.GaveBack - max(0, min(retried, r.Redelivered))
+}
+
+// retriedUncounted are the claims of failures up to a time since when it is not counted yet how many dead letters were taken out.
+func (p *Pipeline) retriedUncounted(to time.Time) float64 {
+	joints, frames := p.Traffic.Joints.Readings, p.Traffic.Frames
+	if _, ok := frames.Counted(to); ok || len(frames) == 0 {
+		return 0
+	}
+	before := func(at time.Time) *estimate.Joint {
+		return &joints[max(0, sort.Search(len(joints), func(i int) bool { return joints[i].At.After(at) })-1)]
+	}
+	last, counted := before(to), before(frames[len(frames)-1].Began.Add(-2*sample.CounterLag))
+	if last.Run != counted.Run {
+		return math.Inf(1)
+	}
+	return max(0, last.Retried-counted.Retried)
 }
 
 // unfinished bounds the deliveries that claimed, neither finished nor gave their claim back, and may have been acked. It is 0 where none of them need be:
@@ -242,17 +281,18 @@ func (l live) ends(w, late time.Duration) liveEnds {
 	return liveEnds{first, last, at(last).Sub(earliest)}
 }
 
-// afterLosses begins a window behind the last loss of acks or channels that may be of the pipeline, where most of it is left.
+// afterLosses begins a window behind the last loss of acks or channels that may be of the pipeline, where most of it is left. Who lost a channel may
+// complete its work all the same, for as long as work takes.
 func (l live) afterLosses(t liveEnds) (liveEnds, bool) {
 	if t.last <= t.first {
 		return t, false
 	}
-	window := l.traffic.Joints.Readings[t.first : t.last+1]
-	lost := estimate.LastLoss(window)
-	first, last := window[0].At, window[len(window)-1].At
-	left := last.Sub(window[lost].At)
-	t.first += lost
-	return t, lost > 0 && left >= longEnough && 3*left >= 2*last.Sub(first)
+	readings := l.traffic.Joints.Readings
+	lost := estimate.LastLoss(readings[t.first : t.last+1])
+	begin := readings[t.first+lost].At.Add(l.p.Config.MaxProcessing)
+	whole, left := readings[t.last].At.Sub(readings[t.first].At), readings[t.last].At.Sub(begin)
+	t.first = sample.FirstSince(len(readings), func(i int) time.Time { return readings[i].At }, begin)
+	return t, lost > 0 && t.first < t.last && left >= longEnough && 2*left >= whole
 }
 
 // residual is the residual between ends.

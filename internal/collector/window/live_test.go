@@ -181,7 +181,7 @@ func TestAWindowBeginsAfterALossThatMayBeOfItsQueues(t *testing.T) {
 	}{
 		"none":                {0, 225 * time.Second, true, false},
 		"early in the window": {30, 210 * time.Second, true, true},
-		"in its middle":       {120, 225 * time.Second, false, true},
+		"in its second half":  {160, 225 * time.Second, false, true},
 		"just now":            {238, 225 * time.Second, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (p *Pipeline) Several(s dedup.Scheme) string {
 
 // Figures are those of one window: of each the best valid source.
 func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
-	v.failuresAcked = ackedFailures{p, v}.proven()
+	v.failuresAcked, v.ignores = ackedFailures{p, v}.proven(), p.ignores(v.Now.Add(-ignoredFor), v.Now, v)
 	w := gains.Window
 	c := counts{p, v, gains}
 	rep := c.reported()
@@ -188,7 +188,7 @@ func (p *Pipeline) LiveRate(v View, from, to time.Time) (dedup.Calibration, bool
 	if !ok || 2*r.Covered < to.Sub(from) || r.Acked == 0 {
 		return dedup.Calibration{}, false
 	}
-	v.failuresAcked = ackedFailures{p, v}.proven()
+	v.failuresAcked, v.ignores = ackedFailures{p, v}.proven(), p.ignores(to.Add(-ignoredFor), to, v)
 	r.Doubled, r.Failed = p.doubledUnseen(r.From), ackedFailures{p, v}.most(r.From, r.To)
 	p.askedIn(&r, v)
 	live := dedup.Calibration{Method: dedup.MethodLive, Window: r.Covered}

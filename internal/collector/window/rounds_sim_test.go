@@ -34,9 +34,9 @@ type roundShop struct {
 	others float64
 	// ignored is how often a delivery is acked and the store is not asked.
 	ignored float64
-	// refused is how often a delivery is rejected for good before it asks, buried how often one whose work failed is. sentAgain is how many seconds after
-	// its death somebody sends such a message again; 0 for never.
-	refused, buried, sentAgain float64
+	// refused is how often a delivery is rejected for good before it asks, buried how often one whose work failed is. Each sentAgain seconds somebody sends
+	// all such messages again; 0 for never. poison is how often a message fails and dies whenever it comes.
+	refused, buried, sentAgain, poison float64
 
 	r         *rand.Rand
 	queue     []coming
@@ -148,13 +148,18 @@ func (s *roundShop) take(d coming) {
 	s.claim(d.id, begin)
 	s.free[k] = done + ack
 	x := s.r.Float64()
+	if s.poison > 0 && rand.New(rand.NewPCG(s.seed, uint64(d.id))).Float64() < s.poison {
+		s.fails(d.id, done)
+		s.die(d, s.free[k])
+		return
+	}
 	if x < s.fail {
 		s.fails(d.id, done)
 		switch {
-		case s.tries > 0:
-			s.giveBack(d, s.free[k], late)
 		case s.buried > 0 && s.r.Float64() < s.buried:
 			s.die(d, s.free[k])
+		case s.tries > 0:
+			s.giveBack(d, s.free[k], late)
 		default:
 			s.come(coming{done + 0.001, d.id, true})
 		}
@@ -185,8 +190,9 @@ func (s *roundShop) die(d coming, at float64) {
 	c := &s.counts
 	c.rejected, c.dead = append(c.rejected, at), append(c.dead, at)
 	if s.sentAgain > 0 {
-		c.taken = append(c.taken, at+s.sentAgain)
-		s.come(coming{at: at + s.sentAgain, id: d.id})
+		again := (math.Floor(at/s.sentAgain) + 1) * s.sentAgain // all at once
+		c.taken = append(c.taken, again)
+		s.come(coming{at: again, id: d.id})
 	}
 }
 

@@ -31,6 +31,8 @@ type View struct {
 	DeadKnown bool
 	// failuresAcked: it is proven that consumers ack failures; see ackedFailures.
 	failuresAcked bool
+	// ignores: it is proven that deliveries are acked that did not ask the store.
+	ignores bool
 	// unasked is how many messages a second are acked without a question to the store, at most.
 	unasked float64
 	Live    LiveState

@@ -79,8 +79,8 @@ type openClaim struct {
 	// expires: an expiry was set since.
 	expires bool
 	endless bool
-	// retries: the claim before it was given back by a failure, and the message was not given up.
-	retries bool
+	// retried: the claim before it was given back by a failure, and the message was not given up.
+	retried bool
 	// older: its consumer may have begun before it was born, as our own actor wrote it back or it was prolonged.
 	older bool
 	// sampled is how many samples its meter had taken when it was born.
@@ -190,7 +190,7 @@ func (b *book) set(key, id string, at time.Time) error {
 	if err := b.claim(key, sure, at); err != nil {
 		return err
 	}
-	b.open[key].retries = ended && by == byOne && !b.retries.undone.has(id) // what was given up and comes again is no retry
+	b.open[key].retried = ended && by == byOne && !b.retries.undone.has(id) // what was given up and comes again is no retry
 	return nil
 }
 
@@ -253,7 +253,7 @@ func (b *book) decide(c *openClaim) {
 	}
 	c.sure = true
 	b.counts.Claims++
-	if c.retries {
+	if c.retried {
 		b.counts.Retried++
 	}
 }
