@@ -57,9 +57,9 @@ func tryLogAccount(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) 
 	says("", exitOK, "ack timeouts are not counted: broker main has no log section")
 	says(account("wrong-canary"), exitFailed, "PROBLEM log account ear: ", "check log.username and log.password")
 	printed := says(account("right"), exitFailed, "PROBLEM log account ear: the account of the broker's log lacks a permission: ", "broker main: its log cannot be followed")
-	command := regexp.MustCompile(`mend: rabbitmqctl set_permissions -p / 'ear' '(.+)' '(.+)' '(.+)' \(`).FindStringSubmatch(printed)
+	command := regexp.MustCompile(`fix: rabbitmqctl set_permissions -p / 'ear' '(.+)' '(.+)' '(.+)' \(`).FindStringSubmatch(printed)
 	if command == nil {
-		t.Fatalf("no command that mends it:\n%s", printed)
+		t.Fatalf("no command that fixes it:\n%s", printed)
 	}
 	if err := rabbit.PutPermissions(ctx, "/", "ear", servers.Permissions{Configure: command[1], Write: command[2], Read: command[3]}); err != nil {
 		t.Fatal(err)

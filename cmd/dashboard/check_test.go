@@ -78,7 +78,7 @@ func findDeadLetters(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ
 			"configuration: valid, 1 broker, 1 store, 2 pipelines\n",
 			`dead-letter queue "dead-by-argument": classic, 0 messages, 0 consumers; found by argument x-dead-letter-exchange of`,
 			`dead-letter queue "dead-by-policy": classic, 0 messages, 0 consumers; found by policy dead-letter-exchange of`,
-			"nothing needs mending\n",
+			"nothing needs fixing\n",
 		}},
 		{"one that is listed", "- {name: a, queues: [bare], dead_letter_queues: [dead-by-policy]}\n", exitOK, []string{
 			`dead-letter queue "dead-by-policy": classic, 0 messages, 0 consumers; listed in dead_letter_queues`, "NOTE dead_letter_exchange_none",
@@ -87,12 +87,12 @@ func findDeadLetters(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ
 			"dead-letter queues: none found", "NOTE dead_letter_exchange_none", "Set dead-letter-exchange in a policy",
 		}},
 		{"an exchange that does not exist", "- {name: a, queues: [astray], dead_letter_queues: auto}\n", exitFailed, []string{
-			"PROBLEM dead_letter_exchange_missing", "dead-letter queues: none found", "1 thing needs mending\n",
-			"dashboard: check found what needs mending: pipeline a: dead_letter_exchange_missing\n",
+			"PROBLEM dead_letter_exchange_missing", "dead-letter queues: none found", "1 thing needs fixing\n",
+			"dashboard: check found what needs fixing: pipeline a: dead_letter_exchange_missing\n",
 		}},
 		{"queues that do not exist", "- {name: a, queues: [gone], dead_letter_queues: [gone.dead]}\n- {name: b, queues: [lost]}\n", exitFailed, []string{
-			`PROBLEM queue "gone": not found in vhost "/"`, `PROBLEM dead-letter queue "gone.dead": not found`, "2 things need mending\n",
-			`check found what needs mending: pipeline a: queue "gone" not found, dead-letter queue "gone.dead" not found; pipeline b: queue "lost" not found` + "\n",
+			`PROBLEM queue "gone": not found in vhost "/"`, `PROBLEM dead-letter queue "gone.dead": not found`, "2 things need fixing\n",
+			`check found what needs fixing: pipeline a: queue "gone" not found, dead-letter queue "gone.dead" not found; pipeline b: queue "lost" not found` + "\n",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func serve(ctx context.Context, args []string, io streams) error {
 	return app.Run(ctx)
 }
 
-// checkCommand tries everything that a configuration names, read-only, and fails where something needs mending.
+// checkCommand tries everything that a configuration names, read-only, and fails where something needs fixing.
 func checkCommand(ctx context.Context, args []string, io streams) error {
 	cfg, err := loadConfig("check", args)
 	if err != nil {

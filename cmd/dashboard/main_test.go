@@ -91,7 +91,7 @@ func TestExitCodesAndMessages(t *testing.T) {
 		{"a configuration that does not exist", []string{"serve", "-config", "/nonexistent.yaml"}, "", exitUsage, "/nonexistent.yaml"},
 		{"a port in use", []string{"serve", "-config", writeConfig(t, busy.Addr().String(), t.TempDir())}, "", exitUsage, "address already in use"},
 		{"a data directory that is a file", []string{"serve", "-config", writeConfig(t, "127.0.0.1:0", file)}, "", exitUsage, "data_dir"},
-		{"check of servers that are down", []string{"check", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitFailed, "check found what needs mending"},
+		{"check of servers that are down", []string{"check", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitFailed, "check found what needs fixing"},
 		{"a flag that does not exist", []string{"serve", "-confg", "x"}, "", exitUsage, "flag provided but not defined: -confg; usage: dashboard serve -config FILE"},
 		{"an audit where none was written", []string{"audit", "verify", "-config", writeConfig(t, "127.0.0.1:0", t.TempDir())}, "", exitUsage, "audit.db"},
 		{"a password that is too short", []string{"hash-password"}, "short\n", exitUsage, "12"},

@@ -68,7 +68,7 @@ func followReadme(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) {
 
 	var out output
 	code := run(ctx, []string{"check", "-config", path}, streams{strings.NewReader(""), &out, &out})
-	for _, want := range []string{"configuration: valid, 1 broker, 1 store, 1 pipeline\n", "account watcher, tags monitoring", "done       3\n", `dead-letter queue "orders.dead"`, "nothing needs mending\n"} {
+	for _, want := range []string{"configuration: valid, 1 broker, 1 store, 1 pipeline\n", "account watcher, tags monitoring", "done       3\n", `dead-letter queue "orders.dead"`, "nothing needs fixing\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("check does not say %q", want)
 		}

@@ -169,7 +169,7 @@ func (f forgetful) User(ctx context.Context, name string) (auth.User, bool, erro
 
 // TestAPasswordThatWasChangedIsToldAlsoWithoutASession: the change stands, so that an error would have its owner type the old one for ever.
 func TestAPasswordThatWasChangedIsToldAlsoWithoutASession(t *testing.T) {
-	for name, spoil := range map[string]func(*testing.T, *site) (mend func()){
+	for name, spoil := range map[string]func(*testing.T, *site) (fix func()){
 		"the session cannot be stored": func(_ *testing.T, s *site) func() {
 			disk := &fullDisk{s.journal.Sessions(), true}
 			*s.sessions = *session.New(s.cfg.Sessions(), disk)
@@ -188,12 +188,12 @@ func TestAPasswordThatWasChangedIsToldAlsoWithoutASession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := withRoot(t)
 			cookie := s.signInAs("root")
-			mend := spoil(t, s)
+			fix := spoil(t, s)
 			res := s.do("POST", "/account/password", passwordForm(testPassword, freshPassword, freshPassword), "Cookie", cookie)
 			if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/login" {
 				t.Fatalf("%s to %s: %.600s", res.Status, res.Header.Get("Location"), s.body(res))
 			}
-			mend()
+			fix()
 			told := cookieNamed(t, res, "dedup_told")
 			res = s.do("GET", "/login", "", "Cookie", cookie+"; "+told.Name+"="+told.Value)
 			if page := s.body(res); res.StatusCode != http.StatusOK || !strings.Contains(page, "The password was changed. Sign in with the new one.") {

@@ -237,7 +237,7 @@ func night(t testing.TB) *site {
 	node := alertIn(t, "node_down", rule.OfBroker, "main", alerts.PhaseFiring, dedup.Severe, 5*time.Minute)
 	node.Silences = []string{"s1"}
 	dead := alertIn(t, "dead_letters", rule.OfPipeline, "inventory", alerts.PhaseRecovering, dedup.Warning, 2*time.Hour)
-	dead.Ack = &alerts.Ack{By: "bob", Note: "the gateway is mended", At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), Tier: dedup.Warning}
+	dead.Ack = &alerts.Ack{By: "bob", Note: "the gateway is fixed", At: now.Add(-time.Hour), Until: now.Add(3 * time.Hour), Tier: dedup.Warning}
 	stuck := alertIn(t, "stuck_markers", rule.OfPipeline, "orders", alerts.PhasePending, dedup.Normal, time.Minute)
 	stuck.State.Reached = [3]time.Time{now.Add(-time.Minute), now.Add(-time.Minute), {}}
 	blind := stale(alertIn(t, "lost_messages", rule.OfPipeline, "points", alerts.PhaseNormal, dedup.Normal, time.Hour), "no counters are reported")

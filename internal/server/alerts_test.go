@@ -101,7 +101,7 @@ func TestARowSaysTierValueCauseStepAndWhoAttends(t *testing.T) {
 		rateKey:    {"emergency", "Duplicate rate", "pipeline orders", "17.20 % of 12,345 messages in 15 m were duplicates, above the limit of 10 %.", "Likely cause: consumers of queue orders restart", "Look at the split and the events", "fires since"},
 		latencyKey: {"unknown (was severe)", "Broker main cannot be read: connection refused.", "Before that, 1 h ago: 17.20 %"},
 		nodeKey:    {"severe", "broker main", "Silenced until", "by ann: “the node is replaced”."},
-		deadKey:    {"warning", "recovering", "Acknowledged by bob", "“the gateway is mended”."},
+		deadKey:    {"warning", "recovering", "Acknowledged by bob", "“the gateway is fixed”."},
 		stuckKey:   {"normal", "pending severe", "pending since"},
 		blindKey:   {"unknown", "No counters are reported.", "no data since"},
 	} {

@@ -14,7 +14,7 @@ func TestALongTextOfAFindingIsFoldedAndAShortOneStandsOpen(t *testing.T) {
 	p.Findings = []dedup.Finding{{Kind: "odd", Tier: dedup.Severe, Text: "one name is odd", Evidence: long + "the end", Remedy: "rename it"}}
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	f := doc.Find("#status .problem")
-	if got := oneLine(f.Find(".claim")); got != "One name is odd." || f.Find(".claim details, .mend details").Length() != 0 {
+	if got := oneLine(f.Find(".claim")); got != "One name is odd." || f.Find(".claim details, .remedy details").Length() != 0 {
 		t.Errorf("what is short says %q", got)
 	}
 	fold := f.Find(".seen > details.fold:not([open])")

@@ -66,7 +66,7 @@ func TestAFindingIsAClaimItsEvidenceAndAMendEachPunctuated(t *testing.T) {
 	_, doc := pipelinePage(t, snap, "orders", "", demo.History{})
 	f := doc.Find("#status .problem")
 	for in, want := range map[string]string{
-		".claim": "2 markers are stuck: until somebody clears them.", ".seen": "Seen: msg:1, for example: name one.", ".mend": "Look for a consumer.",
+		".claim": "2 markers are stuck: until somebody clears them.", ".seen": "Seen: msg:1, for example: name one.", ".remedy": "Look for a consumer.",
 	} {
 		if got := oneLine(f.Find(in)); got != want {
 			t.Errorf("%s says %q, want %q", in, got, want)

@@ -49,18 +49,18 @@ func (f fate) crashes(id string, attempt int) bool {
 	return attempt == 1 && f.happens(f.config.Crash, "crash", id, 0)
 }
 
-// poisonous messages fail at every attempt, until somebody mends what makes them fail.
+// poisonous messages fail at every attempt, until somebody fixes what makes them fail.
 func (f fate) poisonous(id string) bool { return f.happens(f.config.Poison, "poison", id, 0) }
 
 func (f fate) fails(id string, attempt int) bool {
 	return f.happens(f.config.Failure, "fail", id, attempt)
 }
 
-// stillBroken is the share of requeued messages whose cause was not mended before they were sent again.
+// stillBroken is the share of requeued messages whose cause was not fixed before they were sent again.
 const stillBroken = 0.25
 
 // broken tells of a message that somebody requeued whether what killed it kills it again. What died of its age or of a
-// full queue, or lost its consumer, has nothing to mend.
+// full queue, or lost its consumer, has nothing to fix.
 func (f fate) broken(which copyID) bool {
 	ill := which.copy == inheritedCopy || f.rejected(which.id) || f.poisonous(which.id)
 	return ill && f.happens(stillBroken, "still broken", which.id, int(which.requeues))

@@ -1251,7 +1251,7 @@ func alertRow(r AlertRow) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if r.Step.Short != "" {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 109, "<p class=\"mend t-normal\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 109, "<p class=\"remedy t-normal\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // tryActing tries the account that may act on the dead letters of a pipeline, and takes and leaves nothing. Its error says what must
-// be mended before dead letters can be moved; it is nil when no acting account is configured.
+// be fixed before dead letters can be moved; it is nil when no acting account is configured.
 func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipeline, r broker.Report) error {
 	mover, err := amqp.OpenMover(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -43,5 +43,5 @@ func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipe
 		}
 		report(fmt.Sprintf("take messages from %q", t.Name), mover.MayTake(ctx, dedup.QueueRef{Vhost: p.Vhost, Name: t.Name}))
 	}
-	return mending(failed)
+	return toFix(failed)
 }

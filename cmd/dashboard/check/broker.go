@@ -20,7 +20,7 @@ func readBroker(ctx context.Context, cfg broker.Config) (broker.Report, error) {
 	return client.Check(ctx)
 }
 
-// printBroker reports what a broker tells this account. Its error says what must be mended before the broker can be watched.
+// printBroker reports what a broker tells this account. Its error says what must be fixed before the broker can be watched.
 func printBroker(w io.Writer, name string, r broker.Report) error {
 	info := r.Sample.Info
 	fmt.Fprintf(w, "\nbroker %s: RabbitMQ %s, cluster %s, node %s\n", name, info.Version, info.Cluster, info.Node)
@@ -39,12 +39,12 @@ func printBroker(w io.Writer, name string, r broker.Report) error {
 		} else {
 			failed = append(failed, p.Kind)
 		}
-		fmt.Fprintf(w, "  %s %s: %s\n    mend: %s\n", label, p.Kind, p.Text, p.Remedy)
+		fmt.Fprintf(w, "  %s %s: %s\n    fix: %s\n", label, p.Kind, p.Text, p.Remedy)
 	}
 	if err := printNodes(w, r.Sample); err != nil {
 		failed = append(failed, err.Error())
 	}
-	return mending(failed)
+	return toFix(failed)
 }
 
 // passing reports whether a problem of a broker is none of its configuration: one that passes, or queues that are hidden,

@@ -37,14 +37,14 @@ func Run(ctx context.Context, cfg *config.Config, out io.Writer, log *slog.Logge
 	c.checkPipelines(ctx)
 	printAlerts(out, cfg)
 	if len(c.failed) == 0 {
-		fmt.Fprintln(out, "\nnothing needs mending")
+		fmt.Fprintln(out, "\nnothing needs fixing")
 		return nil
 	}
-	fmt.Fprintf(out, "\n%s mending\n", needs(len(c.failed)))
-	return errors.New("check found what needs mending: " + strings.Join(c.failed, "; "))
+	fmt.Fprintf(out, "\n%s fixing\n", needs(len(c.failed)))
+	return errors.New("check found what needs fixing: " + strings.Join(c.failed, "; "))
 }
 
-// A checker goes through a configuration and keeps what needs mending.
+// A checker goes through a configuration and keeps what needs fixing.
 type checker struct {
 	cfg     *config.Config
 	out     io.Writer
@@ -123,8 +123,8 @@ func amount[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mending is the error of what failed; nil where nothing did.
-func mending(failed []string) error {
+// toFix is the error of what failed; nil where nothing did.
+func toFix(failed []string) error {
 	if len(failed) == 0 {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // printPipeline reports the queues of a pipeline, where their dead letters go, and what its broker does not show. Its error
-// says what must be mended before the pipeline can be watched.
+// says what must be fixed before the pipeline can be watched.
 func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 	fmt.Fprintf(w, "\npipeline %s\n", p.Name)
 	var failed []string
@@ -35,9 +35,9 @@ func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 			label = "PROBLEM"
 			failed = append(failed, f.Kind)
 		}
-		fmt.Fprintf(w, "  %s %s: %s\n    %s\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
+		fmt.Fprintf(w, "  %s %s: %s\n    %s\n    fix: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
 	}
-	return mending(failed)
+	return toFix(failed)
 }
 
 // printQueue reports one queue, and whether the broker shows it.

@@ -54,7 +54,7 @@ func newStoreReport(cfg markers.Config, r markers.Report) storeReport {
 func (c storeReport) inTable() bool { return c.cfg.Table != "" }
 
 // printStore reports what a store holds: its server, missing rights, markers by state and a sample of decoded markers. Its
-// error says what must be mended before the store can be watched.
+// error says what must be fixed before the store can be watched.
 func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	c := newStoreReport(cfg, r)
 	fmt.Fprintf(w, "\nstore %s: preset %s, %s\n", cfg.Name, orNone(cfg.Preset), orNone(r.Server))
@@ -67,7 +67,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 	}
 	for _, f := range r.Findings {
 		if f.Kind == "table_missing" || f.Kind == "column_missing" {
-			fmt.Fprintf(w, "  PROBLEM %s: %s\n    %s\n    mend: %s\n", f.Kind, f.Text, f.Evidence, f.Remedy)
+			fmt.Fprintf(w, "  PROBLEM %s: %s\n    %s\n    fix: %s\n", f.Kind, f.Text, f.Evidence, f.Remedy)
 			return errors.New(f.Kind)
 		}
 	}
@@ -86,7 +86,7 @@ func printStore(w io.Writer, cfg markers.Config, r markers.Report) error {
 			// The configuration describes the markers otherwise than they are.
 			label, err = "PROBLEM", errors.Join(err, errors.New(f.Kind))
 		}
-		fmt.Fprintf(w, "  %s %s: %s (%s)\n    mend: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
+		fmt.Fprintf(w, "  %s %s: %s (%s)\n    fix: %s\n", label, f.Kind, f.Text, f.Evidence, f.Remedy)
 	}
 	printSamples(w, c.samples)
 	return err
@@ -104,7 +104,7 @@ func printSharers(w io.Writer, cfg markers.Config, all []markers.Config) {
 		noun = "stores"
 	}
 	fmt.Fprintf(w, "  NOTE store events may not tell a duplicate rate while several are in use: the server counts the calls of %s together with those for %s %s\n", cfg.Ask, noun, strings.Join(sharers, ", "))
-	fmt.Fprintf(w, "    mend: give the store a Redis server of its own, or let its consumers ask with a command that nobody else uses there\n")
+	fmt.Fprintf(w, "    fix: give the store a Redis server of its own, or let its consumers ask with a command that nobody else uses there\n")
 }
 
 // printExtent says how much there is and how much of it was looked at.
@@ -186,7 +186,7 @@ func (c storeReport) printUnfit(w io.Writer) {
 	p := c.report.Pass
 	fmt.Fprintf(w, "  PROBLEM %s `match` (%q), but `id` (%q) fits none of them (e.g. %s)\n", matching(p.Misfits), c.cfg.Match, c.cfg.ID, p.Misfit)
 	if prefix, star := strings.CutSuffix(c.cfg.Match, "*"); star && prefix != "" && !strings.ContainsAny(prefix, `*?[\`) {
-		fmt.Fprintf(w, "    mend: if the id is what follows %q, leave id out in store %s, or write: id: %q\n", prefix, c.cfg.Name, "^"+regexp.QuoteMeta(prefix)+"(.+)$")
+		fmt.Fprintf(w, "    fix: if the id is what follows %q, leave id out in store %s, or write: id: %q\n", prefix, c.cfg.Name, "^"+regexp.QuoteMeta(prefix)+"(.+)$")
 	}
 }
 
@@ -212,7 +212,7 @@ func (c storeReport) printRemedy(w io.Writer) {
 		fmt.Fprintf(w, "    values seen in the samples: %s\n", strings.Join(seen, ", "))
 	}
 	if c.report.Fits != "" {
-		fmt.Fprintf(w, "    mend: preset %s decodes every sample; if your consumers work as it says (docs/stores.md), write in store %s, in place of what stands there:\n",
+		fmt.Fprintf(w, "    fix: preset %s decodes every sample; if your consumers work as it says (docs/stores.md), write in store %s, in place of what stands there:\n",
 			c.report.Fits, c.cfg.Name)
 		for _, line := range c.report.Remedy {
 			fmt.Fprintf(w, "      %s\n", line)
@@ -220,12 +220,12 @@ func (c storeReport) printRemedy(w io.Writer) {
 		return
 	}
 	if hint := c.cfg.Hint(c.report.Unmapped); hint != "" {
-		fmt.Fprintf(w, "    mend: %s\n", hint)
+		fmt.Fprintf(w, "    fix: %s\n", hint)
 	}
 	if len(c.report.Remedy) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "    mend: if these words mean what they seem to mean, write in store %s:\n", c.cfg.Name)
+	fmt.Fprintf(w, "    fix: if these words mean what they seem to mean, write in store %s:\n", c.cfg.Name)
 	for _, line := range c.report.Remedy {
 		fmt.Fprintf(w, "      %s\n", line)
 	}

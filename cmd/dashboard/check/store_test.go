@@ -86,9 +86,9 @@ func TestAWrongMappingIsToldFromTheSamplesWithTheLinesThatMendIt(t *testing.T) {
 	const day = 24 * time.Hour
 	java := func(s string) string { return "\xac\xed\x00\x05t\x00" + string(rune(len(s))) + s }
 	for _, tt := range []struct {
-		name, preset        string
-		processing, done    string
-		verdict, seen, mend string
+		name, preset       string
+		processing, done   string
+		verdict, seen, fix string
 	}{
 		{"other words", "redis-text-status", "in_progress", "completed", "the mapping is wrong: 20 of 20 samples cannot be decoded", `"completed" (18), "in_progress" (2)`, "states: {processing: [processing, in_progress], done: [done, completed]}"},
 		{"words that mean something by their life alone", "redis-text-status", "begonnen", "fertig", "the mapping is wrong", `"fertig" (18), "begonnen" (2)`, "states: {processing: [processing, begonnen], done: [done, fertig]}"},
@@ -110,7 +110,7 @@ func TestAWrongMappingIsToldFromTheSamplesWithTheLinesThatMendIt(t *testing.T) {
 			if err == nil {
 				t.Error("the check does not fail")
 			}
-			for _, want := range []string{"PROBLEM " + tt.verdict, "values seen in the samples: " + tt.seen, tt.mend, "30 assumed done from their expiry"} {
+			for _, want := range []string{"PROBLEM " + tt.verdict, "values seen in the samples: " + tt.seen, tt.fix, "30 assumed done from their expiry"} {
 				if !strings.Contains(printed, want) {
 					t.Errorf("does not say %q", want)
 				}
@@ -211,7 +211,7 @@ func TestStoresThatAreCountedTogetherAreNoted(t *testing.T) {
 		return markers.Config{Name: name, Kind: "redis-string", Mark: "before", OnFail: "delete", Ask: ask, Events: events, Redis: markers.Redis{URL: secret.New("redis://localhost:6379/0")}}
 	}
 	all := []markers.Config{store("orders", "SETNX", true), store("shipping", "SETNX", true), store("quiet", "SETNX", false), store("alone", "GET", true)}
-	for i, want := range []string{"may not tell a duplicate rate while several are in use: the server counts the calls of SETNX together with those for stores shipping, quiet\n    mend: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {
+	for i, want := range []string{"may not tell a duplicate rate while several are in use: the server counts the calls of SETNX together with those for stores shipping, quiet\n    fix: give the store a Redis server of its own", "for stores orders, quiet\n", "", ""} {
 		var out strings.Builder
 		printSharers(&out, all[i], all)
 		if got := out.String(); !strings.Contains(got, want) || want == "" && got != "" {

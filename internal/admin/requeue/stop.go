@@ -4,7 +4,7 @@ package requeue
 type Stop string
 
 // The reasons. After all but StopLimit and StopEmpty there may be more to move; after all but StopFragile Run may be called again
-// with the same name. It stops for the same reason again where that has not been mended.
+// with the same name. It stops for the same reason again where that has not been fixed.
 const (
 	// StopLimit: as many messages were taken as were ready when it began. StopEmpty: the queue has no more.
 	StopLimit Stop = "limit"

@@ -48,7 +48,7 @@ func deadLetterRules() []Rule {
 			Name: "dead_letters", Title: "Dead letters",
 			Limits:  Limits{Warning: Limit(1)},
 			Meaning: "Dead letters wait beyond those that somebody acknowledged.",
-			Step:    "Open the dead letters by reason, mend what made them die, then requeue them; acknowledge those that are to stay.",
+			Step:    "Open the dead letters by reason, fix what made them die, then requeue them; acknowledge those that are to stay.",
 		},
 		{
 			Name: "dead_letter_inflow", Title: "Dead-letter inflow",
@@ -106,7 +106,7 @@ func workRules() []Rule {
 			Name: "lost_messages", Title: "Lost messages", Timing: forAll(AtOnce),
 			Limits:  Limits{Severe: Limit(1), Emergency: Limit(10)},
 			Meaning: "In the last hour messages were acked although their work was not done: swallowed on a marker, given up, or failed and acked.",
-			Step:    "Take the ids from the lists of failed and given-up markers, mend the cause, clear the markers, and send the messages again.",
+			Step:    "Take the ids from the lists of failed and given-up markers, fix the cause, clear the markers, and send the messages again.",
 		},
 		{
 			Name: "double_effects", Title: "Double effects", Timing: forAll(AtOnce),
@@ -167,7 +167,7 @@ func hazardRules() []Rule {
 			Name: "findings", Title: "Findings", Findings: []string{EveryOtherFinding},
 			Timing:  forAll(time.Minute),
 			Meaning: "A hazard was found in a queue, a store or a scheme that no rule of its own tells of.",
-			Step:    "Open the findings of the pipeline: each says what to mend.",
+			Step:    "Open the findings of the pipeline: each says what to fix.",
 		},
 	}
 }
@@ -237,7 +237,7 @@ func selfRules() []Rule {
 			Name: "delivery_failed", Title: "Delivery failed", Measure: "deliveries_failed", Timing: forAll(AtOnce),
 			Limits:  Limits{Severe: Limit(1)},
 			Meaning: "Notifications were given up within the hour, or a channel has taken none since: it refused them, or took none for a day.",
-			Step:    "Read which channel and why, mend it, and send it a test.",
+			Step:    "Read which channel and why, fix it, and send it a test.",
 		},
 		{
 			Name: "delivery_in_part", Title: "Delivery in part", Measure: "receiver_faults", Unit: dedup.Seconds, Timing: forAll(AtOnce),

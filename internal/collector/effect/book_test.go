@@ -48,9 +48,9 @@ func TestNewDoubleEffectsAreToldFromOldOnes(t *testing.T) {
 		"a new key":                                        {[]string{"a b", "a b c"}, 1, 2, 3, "1"},
 		"a new key that is there again":                    {[]string{"a", "a c", "a c"}, 0, 1, 2, "1"},
 		"an old key that was done once more":               {[]string{"a b", "a b:3"}, 1, 1, 2, "1"},
-		"a key that was mended in part":                    {[]string{"a:3", "a:2"}, 0, 1, 1, "0"},
-		"a key that was mended counts as what happened":    {[]string{"a", "a c", "a"}, 0, 1, 1, "1"},
-		"a key that comes again after it was mended":       {[]string{"a", "", "a"}, 1, 0, 1, "1"},
+		"a key that was fixed in part":                     {[]string{"a:3", "a:2"}, 0, 1, 1, "0"},
+		"a key that was fixed counts as what happened":     {[]string{"a", "a c", "a"}, 0, 1, 1, "1"},
+		"a key that comes again after it was fixed":        {[]string{"a", "", "a"}, 1, 0, 1, "1"},
 		"a first answer that was cut":                      {[]string{"a +", "b +"}, 0, 1, 1, "≥0"},
 		"after a cut nobody knows what is new":             {[]string{"a +", "a b"}, 0, 2, 2, "≥0"},
 		"after a cut a count that rises is new":            {[]string{"a +", "a:3 +"}, 1, 0, 1, "≥1"},
@@ -224,7 +224,7 @@ func TestDoubleEffectsAreAnEmergencyForADay(t *testing.T) {
 	}
 	b.take(readEffects(later.Add(time.Hour), ""))
 	if f := finding.DoubleEffects(ptrTo(b.status(later)), later); f != nil {
-		t.Errorf("when all are mended: %+v", f)
+		t.Errorf("when all are fixed: %+v", f)
 	}
 	if finding.DoubleEffects(nil, t0) != nil || finding.DoubleEffects(&dedup.EffectCheck{}, t0) != nil {
 		t.Error("a finding without a run")

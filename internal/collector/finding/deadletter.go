@@ -25,7 +25,7 @@ func WaitingDeadLetters(depth, fresh, known int64, line *dedup.Baseline, queues 
 		Kind: "dead_letters_wait", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("%s %s%s", text.Counted(fresh, "dead letter"), text.Agree(fresh, "waits", "wait"), beside),
 		Evidence: evidence + ".",
-		Remedy:   "See why they died and mend that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
+		Remedy:   "See why they died and fix that; then requeue them. Acknowledge those that are known, so that only new ones are told of.",
 	}}
 }
 

@@ -26,7 +26,7 @@ func effectCases() []findingCase {
 			e.Total, e.Fresh, e.FreshKeys, e.Baseline = 3, 1, []string{hostile}, 2
 			e.Keys = []dedup.EffectKey{key(findingNow.Add(-time.Hour)), key(time.Time{}), key(time.Time{})}
 		}), dedup.Emergency, []string{"The work of 1 business key was done more than once: new in the last 24 h", "<b>", "2 keys were there at the first check"}},
-		{"double_effects", "are an emergency also when the new ones were mended", doubled(func(e *dedup.EffectCheck) { e.Fresh, e.FreshKeys = 1, []string{"a"} }), dedup.Emergency, nil},
+		{"double_effects", "are an emergency also when the new ones were fixed", doubled(func(e *dedup.EffectCheck) { e.Fresh, e.FreshKeys = 1, []string{"a"} }), dedup.Emergency, nil},
 		{"double_effects", "are a warning when all are of the first check", doubled(func(e *dedup.EffectCheck) { e.Total, e.Baseline, e.Keys = 1, 1, []dedup.EffectKey{key(time.Time{})} }), dedup.Warning,
 			[]string{"1 key was there at the first check"}},
 		{"double_effects", "say at least where the answer was cut", doubled(func(e *dedup.EffectCheck) { e.Total, e.AtLeast, e.Keys = 1, true, []dedup.EffectKey{key(time.Time{})} }), dedup.Warning,

@@ -111,6 +111,6 @@ func messagesGivenUp(p *dedup.Pass, g Growth, now time.Time, listed ...string) [
 		Text:     l.sentence(now) + ": acked without the work, " + fate,
 		Evidence: evidence,
 		Remedy: "The list gave-up of the pipeline's markers has them, up to 1,000, also as CSV. Look for the ids in the consumers' logs, " +
-			"mend what makes the work fail, then clear the retry counters and send the messages again.",
+			"fix what makes the work fail, then clear the retry counters and send the messages again.",
 	}}
 }

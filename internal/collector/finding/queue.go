@@ -45,24 +45,24 @@ func QueueNotFound(queue, broker string) string {
 // HiddenQueues finds that the broker counts more queues than it lists because the watching account has no permission. The
 // sample names what would show them; where it does not, a queue was deleted between the count and the list.
 func HiddenQueues(broker string, s *dedup.BrokerSample) []dedup.Finding {
-	var mends []string
+	var remedies []string
 	for _, p := range s.Problems {
 		if p.Kind == "permission_missing" {
-			mends = append(mends, text.Plain(p.Remedy, 250))
+			remedies = append(remedies, text.Plain(p.Remedy, 250))
 		}
 	}
 	hidden := -int64(len(s.Queues))
 	if s.QueuesTotal != nil {
 		hidden += *s.QueuesTotal
 	}
-	if hidden <= 0 || len(mends) == 0 {
+	if hidden <= 0 || len(remedies) == 0 {
 		return nil
 	}
 	return []dedup.Finding{{
 		Kind: "queue_hidden", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Broker %s hides %s of its %s from the watching account", text.Name(broker), text.Grouped(hidden), text.Counted(*s.QueuesTotal, "queue")),
 		Evidence: "The overview counts more queues than the list shows.",
-		Remedy:   strings.Join(mends, "; "),
+		Remedy:   strings.Join(remedies, "; "),
 	}}
 }
 

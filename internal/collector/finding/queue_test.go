@@ -26,12 +26,12 @@ func counts(listed int, total *int64, problems ...dedup.Problem) *dedup.BrokerSa
 	return &dedup.BrokerSample{Queues: make([]dedup.Queue, listed), QueuesTotal: total, Problems: problems}
 }
 
-// The mend is the one that the broker's client worked out, which names the vhost and the user and gives no right to read.
+// The fix is the one that the broker's client worked out, which names the vhost and the user and gives no right to read.
 func TestTheMendOfHiddenQueuesIsThatOfTheBroker(t *testing.T) {
 	got := HiddenQueues("main", counts(3, ptr(5), dedup.Problem{Kind: "stats_late", Remedy: "wait"},
 		dedup.Problem{Kind: "permission_missing", Remedy: "show a"}, dedup.Problem{Kind: "permission_missing", Remedy: "show b"}))
 	if len(got) != 1 || got[0].Remedy != "show a; show b" {
-		t.Errorf("found %+v, want the mends of both vhosts", got)
+		t.Errorf("found %+v, want the fixes of both vhosts", got)
 	}
 }
 

@@ -87,7 +87,7 @@ func expiresAtOnce(q *dedup.Queue) []dedup.Finding {
 
 // volatileDeadLetters finds a dead-letter queue that goes away by itself, with all that is in it.
 func volatileDeadLetters(q *dedup.Queue) []dedup.Finding {
-	why, mend := "", "Declare it durable, and neither auto-delete nor exclusive."
+	why, remedy := "", "Declare it durable, and neither auto-delete nor exclusive."
 	switch {
 	case q.AutoDelete:
 		why = "it is deleted with its last consumer (auto-delete): whoever only looks at it by a consumer deletes it"
@@ -101,7 +101,7 @@ func volatileDeadLetters(q *dedup.Queue) []dedup.Finding {
 	return []dedup.Finding{{
 		Kind: "dead_letter_queue_volatile", Tier: dedup.Warning,
 		Text:     fmt.Sprintf("Dead-letter queue %s goes away by itself, with every dead letter in it", text.Name(q.Name)),
-		Evidence: text.Capitalised(why) + ".", Remedy: mend,
+		Evidence: text.Capitalised(why) + ".", Remedy: remedy,
 	}}
 }
 

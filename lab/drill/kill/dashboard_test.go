@@ -134,7 +134,7 @@ func (d *dashboard) requeueAll() string {
 			d.site.t.Fatalf("the plan is refused: %s", guard.Text)
 		}
 	}
-	status, body := d.ask(http.MethodPost, "/api/v1/moves/"+plan.ID+"/start", map[string]any{"reason": "the cause is mended", "confirm": plan.Confirm})
+	status, body := d.ask(http.MethodPost, "/api/v1/moves/"+plan.ID+"/start", map[string]any{"reason": "the cause is fixed", "confirm": plan.Confirm})
 	var started struct{ Job string }
 	if err := json.Unmarshal([]byte(body), &started); err != nil || status != http.StatusAccepted {
 		d.site.t.Fatalf("start the job: status %d, %v: %.500s", status, err, body)

@@ -147,7 +147,7 @@ func (a *actor) unclearable(seen dedup.Sighting) string {
 		a.cfg.Transactional && a.cfg.Columns.Status == ""
 	switch {
 	case business:
-		return "a business row, not a marker: mend it where it is made"
+		return "a business row, not a marker: fix it where it is made"
 	case seen.Store != "" && seen.Store != a.cfg.Name:
 		return "it is a marker of the store " + codec.Printable(seen.Store)
 	case seen.Type != sqlstore.RowType:
