@@ -32,6 +32,7 @@ func liveView() View {
 }
 
 func liveOf(p *Pipeline, v View) rate.LiveResult {
+	v.ignores = p.ignores(v.Now.Add(-ignoredFor), v.Now, v)
 	return p.live(v).estimate(5*time.Minute, sample.Increase{})
 }
 
