@@ -269,6 +269,28 @@ func TestAChannelThatHadSettledAllThatItTookHeldNothing(t *testing.T) {
 	}
 }
 
+// TestAChannelThatDiedUnseenIsToldOfLater: the node's own counters are not read each time, and another channel may be closed until they are.
+func TestAChannelThatDiedUnseenIsToldOfLater(t *testing.T) {
+	n, died := nodeOf(t, "a"), 0
+	for i := 1; i <= 60; i++ {
+		totals, wanted := &Counts{}, n.wantsTotals()
+		if died == 0 && i > 40 && !wanted {
+			died = i
+		}
+		closed := 3
+		if died > 0 {
+			closed, *totals = 4, Counts{Delivered: 5, Acked: 4}
+		}
+		if !wanted {
+			totals = nil
+		}
+		take(t, n, int64(i), totals, totals, told(i, 9, closed))
+	}
+	if got := n.total(n.queues[ref("a")]); died == 0 || got.Closed+got.Unseen+got.MayBeClosed != 1 {
+		t.Errorf("died at %d: %d channels were closed, %d unseen, perhaps %d more, want 1", died, got.Closed, got.Unseen, got.MayBeClosed)
+	}
+}
+
 // TestAChannelMayBeClosedAlthoughItsRowIsStillThere: brokers clear rows away each few seconds. One that counted something since was open.
 func TestAChannelMayBeClosedAlthoughItsRowIsStillThere(t *testing.T) {
 	n := nodeOf(t, "a", "b")
