@@ -17,10 +17,12 @@ import (
 // sqlAdmin is the account of a private SQL server that may do everything.
 const sqlAdmin = "playground_admin"
 
-// MariaDB is a private MariaDB server on a free loopback port. Its methods must not be called at the same time, save
+// MariaDB is a private MariaDB server, or a MySQL where the root has no MariaDB, on a free loopback port. Its methods must not be called at the same time, save
 // Exec and those that return addresses.
 type MariaDB struct {
 	options  SQLOptions
+	root     root
+	program  string
 	port     int
 	password string
 	process  *Process
@@ -112,50 +114,66 @@ func (m *MariaDB) path(name string) string { return filepath.Join(m.options.Dir,
 
 // install writes the system tables, and the file that makes our account at every start.
 func (m *MariaDB) install(ctx context.Context) error {
-	program, err := findMariaDB("mariadb-install-db", "mysql_install_db")
-	if err != nil {
+	var err error
+	if m.root, err = rootOf(m.options.Root, "MARIADB"); err != nil {
 		return err
 	}
-	args := append([]string{"--no-defaults", "--datadir=" + m.path("data"), "--skip-test-db", "--skip-name-resolve",
-		"--auth-root-authentication-method=normal"}, asRoot()...)
+	cmd, lines := m.installer(ctx)
+	if cmd == nil {
+		return fmt.Errorf("mariadbd or mariadb-install-db is missing%s: install MariaDB (Debian and Ubuntu: apt-get install mariadb-server-core)", m.root.place())
+	}
 	if err := os.MkdirAll(m.path("tmp"), 0o700); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = m.environment()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%.3000s", filepath.Base(program), err, out)
+		return fmt.Errorf("install: %w\n%.3000s", err, out)
 	}
 	account := sqlAdmin + "@'127.0.0.1'"
-	lines := []string{
+	lines = append([]string{
 		"CREATE USER IF NOT EXISTS " + account + " IDENTIFIED BY '" + m.password + "';",
 		"GRANT ALL ON *.* TO " + account + " WITH GRANT OPTION;",
-		// The accounts without a password that every new server has.
-		"DELETE FROM mysql.global_priv WHERE User IN ('', 'root');",
-		"FLUSH PRIVILEGES;",
-	}
+	}, lines...)
 	if err := os.WriteFile(m.path("init.sql"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write its accounts: %w", err)
 	}
 	return nil
 }
 
+// installer finds the server and returns the command that writes its system tables, and the statements that take the accounts without a
+// password away which every new server has; no command where a program is missing.
+func (m *MariaDB) installer(ctx context.Context) (*exec.Cmd, []string) {
+	// The folder of the server is in the path of root alone.
+	program, ok := m.root.find("mariadbd", "/usr/sbin/mariadbd")
+	install, found := m.root.find("mariadb-install-db", "mysql_install_db")
+	if ok && found {
+		m.program = program
+		args := append([]string{"--no-defaults", "--datadir=" + m.path("data"), "--skip-test-db", "--skip-name-resolve",
+			"--auth-root-authentication-method=normal"}, asRoot()...)
+		return m.root.command(ctx, m.options.Dir, nil, install, args...),
+			[]string{"DELETE FROM mysql.global_priv WHERE User IN ('', 'root');", "FLUSH PRIVILEGES;"}
+	}
+	if m.program, ok = m.root.find("mysqld", "/usr/sbin/mysqld"); !ok {
+		return nil, nil
+	}
+	args := append([]string{"--no-defaults", "--initialize-insecure", "--datadir=" + m.path("data")}, asRoot()...)
+	return m.root.command(ctx, m.options.Dir, nil, m.program, args...), []string{"DROP USER IF EXISTS root@localhost;"}
+}
+
 // environment gives the server a folder of its own for what is temporary: each that starts deletes the temporary tables of all others
 // in the same one.
-func (m *MariaDB) environment() []string { return append(os.Environ(), "TMPDIR="+m.path("tmp")) }
+func (m *MariaDB) environment() []string {
+	return append(os.Environ(), "PATH="+m.root.path(), "TMPDIR="+m.path("tmp"))
+}
 
 func (m *MariaDB) boot(ctx context.Context) error {
-	program, err := findMariaDB("mariadbd", "mysqld")
-	if err != nil {
-		return fmt.Errorf("start MariaDB: %w", err)
-	}
 	logName := m.path("mariadb.log")
 	out, closeLog, err := output(logName, nil)
 	if err != nil {
 		return fmt.Errorf("start MariaDB: %w", err)
 	}
-	cmd := exec.Command(program, append(m.arguments(), m.options.Args...)...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = m.environment(), m.options.Dir, out, out
+	cmd := m.root.command(context.Background(), m.options.Dir, nil, m.program, append(m.arguments(), m.options.Args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = m.environment(), out, out
 	process, err := startServer("MariaDB", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start MariaDB: %w", err), closeLog())
@@ -178,7 +196,9 @@ func (m *MariaDB) arguments() []string {
 		"--init-file=" + m.path("init.sql"),
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci",
 		"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
-		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M", "--max-connections=200",
+		"--innodb-buffer-pool-size=64M", "--loose-innodb-log-file-size=32M", "--max-connections=200",
+		// MySQL opens a port for its other protocol.
+		"--loose-mysqlx=OFF",
 	}, asRoot()...)
 }
 
@@ -188,16 +208,4 @@ func asRoot() []string {
 		return []string{"--user=root"}
 	}
 	return nil
-}
-
-// findMariaDB finds a program by its name or its older name, also in the folder that only root has in its path.
-func findMariaDB(names ...string) (string, error) {
-	for _, name := range names {
-		for _, candidate := range []string{name, "/usr/sbin/" + name} {
-			if program, err := exec.LookPath(candidate); err == nil {
-				return program, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%s is missing: install MariaDB (Debian and Ubuntu: apt-get install mariadb-server-core)", names[0])
 }

@@ -20,6 +20,7 @@ import (
 // save Exec and those that return addresses.
 type Postgres struct {
 	options  SQLOptions
+	root     root
 	port     int
 	password string
 	account  *syscall.Credential // nil: our own
@@ -118,19 +119,18 @@ func (p *Postgres) path(name string) string { return filepath.Join(p.options.Dir
 
 // command prepares a program of PostgreSQL under the account that may run it.
 func (p *Postgres) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(p.programs, program), args...)
-	cmd.Dir = p.options.Dir
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TZ=UTC"}
-	if p.account != nil {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.account}
-	}
+	cmd := p.root.command(context.Background(), p.options.Dir, p.account, filepath.Join(p.programs, program), args...)
+	cmd.Env = []string{"PATH=" + p.root.path(), "LC_ALL=C.UTF-8", "TZ=UTC"}
 	return cmd
 }
 
 // install writes an empty cluster whose only account is ours, with a password.
 func (p *Postgres) install(ctx context.Context) error {
 	var err error
-	if p.programs, err = findPostgres(); err != nil {
+	if p.root, err = rootOf(p.options.Root, "POSTGRES"); err != nil {
+		return err
+	}
+	if p.programs, err = findPostgres(p.root); err != nil {
 		return err
 	}
 	if p.account, err = unprivileged(); err != nil {

@@ -4,23 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
-// findPostgres returns the folder of the server's programs. Debian keeps one for every major version, outside of the
-// path; the newest is taken.
-func findPostgres() (string, error) {
+// findPostgres returns the folder of the server's programs, as seen from within the root. Debian keeps one for every major version,
+// outside of the path; the newest is taken.
+func findPostgres(within root) (string, error) {
 	newest, folder := 0, ""
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	found, err := filepath.Glob(string(within) + "/usr/lib/postgresql/*/bin/postgres")
 	if err != nil {
 		return "", err
 	}
 	for _, program := range found {
-		bin := filepath.Dir(program)
+		bin := filepath.Dir(strings.TrimPrefix(program, string(within)))
 		if major, err := strconv.Atoi(filepath.Base(filepath.Dir(bin))); err == nil && major > newest {
 			newest, folder = major, bin
 		}
@@ -28,12 +28,14 @@ func findPostgres() (string, error) {
 	if folder != "" {
 		return folder, nil
 	}
-	program, err := exec.LookPath("postgres")
-	if err != nil {
-		return "", fmt.Errorf("install PostgreSQL (Debian and Ubuntu: apt-get install postgresql): %w", err)
+	program, ok := within.find("postgres")
+	if !ok {
+		return "", fmt.Errorf("postgres is missing%s: install PostgreSQL (Debian and Ubuntu: apt-get install postgresql)", within.place())
 	}
-	if program, err = filepath.EvalSymlinks(program); err != nil {
-		return "", err
+	if within == "" {
+		if program, err = filepath.EvalSymlinks(program); err != nil {
+			return "", err
+		}
 	}
 	return filepath.Dir(program), nil
 }

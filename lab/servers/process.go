@@ -25,11 +25,11 @@ type Process struct {
 }
 
 // StartProcess starts cmd in a process group of its own, so that a Ctrl-C in the terminal reaches only the parent,
-// which stops its children in order. Cmd must not have been started; the account and the root folder that it asks for are kept.
+// which stops its children in order. Cmd must not have been started; the account that it asks for is kept.
 func StartProcess(cmd *exec.Cmd) (*Process, error) {
 	attributes := childAttributes()
 	if cmd.SysProcAttr != nil {
-		attributes.Credential, attributes.Chroot = cmd.SysProcAttr.Credential, cmd.SysProcAttr.Chroot
+		attributes.Credential = cmd.SysProcAttr.Credential
 	}
 	cmd.SysProcAttr = attributes
 	// A grandchild may hold the output pipe open after the child has ended; Wait must not hang on it.

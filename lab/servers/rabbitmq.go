@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,8 +27,8 @@ const adminUser = "playground-admin"
 type RabbitMQOptions struct {
 	// Dir is the folder for everything that the broker writes: data, logs, cookie, configuration. It is created.
 	Dir string
-	// Root is a folder with another Debian, whose RabbitMQ is started instead of the machine's; empty takes the environment's
-	// RABBITMQ_ROOT. It needs root, /proc and /dev within it, and the broker's folder is then Dir within it.
+	// Root is the folder of another Debian, whose RabbitMQ is started instead of the machine's; empty takes the environment's
+	// RABBITMQ_ROOT. It needs root.
 	Root string
 	// Log, when not nil, also receives what the broker prints; the file rabbitmq.log in Dir always does.
 	Log io.Writer
@@ -47,6 +46,7 @@ type RabbitMQOptions struct {
 // except those that only read an address and those of the management API.
 type RabbitMQ struct {
 	options  RabbitMQOptions
+	root     root
 	ports    rabbitPorts
 	password string
 	programs rabbitPrograms
@@ -65,10 +65,11 @@ func StartRabbitMQ(ctx context.Context, options RabbitMQOptions) (*RabbitMQ, err
 		return nil, fmt.Errorf("start RabbitMQ: %w", err)
 	}
 	options.Dir = dir
-	if options.Root == "" {
-		options.Root = os.Getenv("RABBITMQ_ROOT")
+	within, err := rootOf(options.Root, "RABBITMQ")
+	if err != nil {
+		return nil, fmt.Errorf("start RabbitMQ: %w", err)
 	}
-	programs, err := findRabbitPrograms(options.Root)
+	programs, err := findRabbitPrograms(within)
 	if err != nil {
 		return nil, fmt.Errorf("start RabbitMQ: %w", err)
 	}
@@ -78,7 +79,7 @@ func StartRabbitMQ(ctx context.Context, options RabbitMQOptions) (*RabbitMQ, err
 			return nil, fmt.Errorf("start RabbitMQ: %w", err)
 		}
 		server := &RabbitMQ{
-			options: options, programs: programs, password: rand.Text(),
+			options: options, root: within, programs: programs, password: rand.Text(),
 			ports: rabbitPorts{amqp: ports[0], dist: ports[1], management: ports[2], prometheus: ports[3], epmd: ports[4]},
 		}
 		if err := server.writeFiles(); err != nil {
@@ -139,7 +140,7 @@ func (r *RabbitMQ) Restart(ctx context.Context) error {
 // Ctl runs rabbitmqctl against this broker and returns what it printed. It takes 1 to 3 s of a processor; the management API and
 // Eval are quicker where they can do the same.
 func (r *RabbitMQ) Ctl(ctx context.Context, args ...string) (string, error) {
-	cmd := r.command(exec.CommandContext(ctx, r.programs.ctl, args...))
+	cmd := r.command(ctx, r.programs.ctl, args...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return string(out), fmt.Errorf("rabbitmqctl %v: %w\n%s", args, err, out)
@@ -154,7 +155,7 @@ func (r *RabbitMQ) Eval(ctx context.Context, expressions string) (string, error)
 		return r.Ctl(ctx, "eval", expressions)
 	}
 	// A name drawn at random lets several call at once.
-	cmd := r.command(exec.CommandContext(ctx, r.programs.call, "-sname", nodeName, "-r", "-e"))
+	cmd := r.command(ctx, r.programs.call, "-sname", nodeName, "-r", "-e")
 	cmd.Stdin = strings.NewReader(expressions + "\n") // without which the full stop is not seen
 	out, err := cmd.CombinedOutput()
 	value, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "{ok, ")
@@ -165,7 +166,7 @@ func (r *RabbitMQ) Eval(ctx context.Context, expressions string) (string, error)
 }
 
 func (r *RabbitMQ) boot(ctx context.Context) error {
-	logName := r.outside("rabbitmq.log")
+	logName := r.path("rabbitmq.log")
 	out, closeLog, err := output(logName, r.options.Log)
 	if err != nil {
 		return fmt.Errorf("start RabbitMQ: %w", err)
@@ -176,7 +177,7 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 	if err := r.bootEPMD(ctx, out); err != nil {
 		return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())
 	}
-	cmd := r.command(exec.Command(r.programs.server))
+	cmd := r.command(context.Background(), r.programs.server)
 	cmd.Stdout, cmd.Stderr = out, out
 	r.node, err = startServer("RabbitMQ", cmd)
 	if err != nil {
@@ -193,7 +194,7 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 // bootEPMD starts Erlang's port mapper in the foreground as our own child: left to itself the broker would start one
 // as a daemon that outlives it.
 func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) error {
-	cmd := r.command(exec.Command(r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1"))
+	cmd := r.command(context.Background(), r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1")
 	cmd.Stdout, cmd.Stderr = out, out
 	var err error
 	if r.epmd, err = StartProcess(cmd); err != nil {

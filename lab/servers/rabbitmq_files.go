@@ -1,78 +1,49 @@
 package servers
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // rabbitPrograms are the programs of an installed RabbitMQ and of its Erlang; call is empty where erl_call is missing.
 type rabbitPrograms struct{ server, ctl, epmd, call string }
 
-// findRabbitPrograms prefers the package's own scripts over those in PATH: Debian's in PATH switch to the user
-// rabbitmq, who cannot write our folder. The programs of another root folder run within it.
-func findRabbitPrograms(root string) (rabbitPrograms, error) {
-	if root != "" {
-		return rabbitProgramsIn(root)
-	}
+// findRabbitPrograms prefers the package's own scripts over those in the path: Debian's in the path switch to the user rabbitmq, who
+// cannot write our folder.
+func findRabbitPrograms(within root) (rabbitPrograms, error) {
 	const advice = "(Debian and Ubuntu: apt-get install rabbitmq-server)"
-	var found rabbitPrograms
 	const debian = "/usr/lib/rabbitmq/bin/"
-	if _, err := os.Stat(debian + "rabbitmq-server"); err == nil {
-		found.server, found.ctl = debian+"rabbitmq-server", debian+"rabbitmqctl"
-	} else {
-		server, err := exec.LookPath("rabbitmq-server")
-		if err != nil {
-			return found, fmt.Errorf("install rabbitmq-server %s: %w", advice, err)
-		}
-		found.server, found.ctl = server, filepath.Join(filepath.Dir(server), "rabbitmqctl")
+	server, ok := within.find(debian+"rabbitmq-server", "rabbitmq-server")
+	if !ok {
+		return rabbitPrograms{}, fmt.Errorf("rabbitmq-server is missing%s: install it %s", within.place(), advice)
 	}
-	epmd, err := exec.LookPath("epmd")
-	if err != nil {
-		return found, fmt.Errorf("install Erlang, epmd is missing %s: %w", advice, err)
+	epmd, ok := within.find("epmd")
+	if !ok {
+		return rabbitPrograms{}, fmt.Errorf("Erlang's epmd is missing%s: install it %s", within.place(), advice)
 	}
-	found.epmd = epmd
-	found.call, _ = exec.LookPath("erl_call")
-	return found, nil
+	call, _ := within.find("erl_call")
+	return rabbitPrograms{server: server, ctl: filepath.Join(filepath.Dir(server), "rabbitmqctl"), epmd: epmd, call: call}, nil
 }
 
-// rabbitProgramsIn returns the programs of a Debian in a folder, as paths within it.
-func rabbitProgramsIn(root string) (rabbitPrograms, error) {
-	const scripts = "/usr/lib/rabbitmq/bin/"
-	if _, err := os.Stat(filepath.Join(root, scripts, "rabbitmq-server")); err != nil {
-		return rabbitPrograms{}, fmt.Errorf("the root folder has no RabbitMQ (mmdebstrap --include=rabbitmq-server makes one): %w", err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "proc", "self")); err != nil {
-		return rabbitPrograms{}, fmt.Errorf("run: mount --bind /proc %[1]s/proc; mount --bind /dev %[1]s/dev: %w", root, err)
-	}
-	found := rabbitPrograms{server: scripts + "rabbitmq-server", ctl: scripts + "rabbitmqctl", epmd: "/usr/bin/epmd"}
-	const call = "/usr/bin/erl_call"
-	if _, err := os.Stat(filepath.Join(root, call)); err == nil {
-		found.call = call
-	}
-	return found, nil
-}
-
-// command runs a program of the broker, in its root folder if it has one of its own.
-func (r *RabbitMQ) command(cmd *exec.Cmd) *exec.Cmd {
-	cmd.Env, cmd.Dir = r.environment(), r.options.Dir
-	if r.options.Root != "" {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: r.options.Root}
-	}
+// command is a program of the broker.
+func (r *RabbitMQ) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := r.root.command(ctx, r.options.Dir, nil, program, args...)
+	cmd.Env = r.environment()
 	return cmd
 }
 
 // writeFiles lays out an empty folder for the node: a database of an earlier server there has another password.
 func (r *RabbitMQ) writeFiles() error {
-	if err := os.RemoveAll(r.outside("mnesia")); err != nil {
+	if err := os.RemoveAll(r.path("mnesia")); err != nil {
 		return fmt.Errorf("clear the broker's folder: %w", err)
 	}
 	for _, dir := range []string{"mnesia", "log", "schema", "generated"} {
-		if err := os.MkdirAll(r.outside(dir), 0o700); err != nil {
+		if err := os.MkdirAll(r.path(dir), 0o700); err != nil {
 			return fmt.Errorf("make the broker's folder: %w", err)
 		}
 	}
@@ -86,17 +57,14 @@ func (r *RabbitMQ) writeFiles() error {
 		"enabled_plugins":   "[" + strings.Join(plugins, ",") + "].\n",
 	}
 	for name, text := range files {
-		if err := os.WriteFile(r.outside(name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(r.path(name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write the broker's configuration: %w", err)
 		}
 	}
 	return nil
 }
 
-// path is where the broker finds a file of its folder, outside is where we do: within its root folder.
 func (r *RabbitMQ) path(name string) string { return filepath.Join(r.options.Dir, name) }
-
-func (r *RabbitMQ) outside(name string) string { return filepath.Join(r.options.Root, r.path(name)) }
 
 func (r *RabbitMQ) configLines() []string {
 	lines := []string{
@@ -122,12 +90,8 @@ func (r *RabbitMQ) configLines() []string {
 
 // environment is built from nothing: RABBITMQ_ and ERL_ variables of the caller would reach the machine's own broker.
 func (r *RabbitMQ) environment() []string {
-	programs := os.Getenv("PATH")
-	if r.options.Root != "" {
-		programs = "/usr/sbin:/usr/bin:/sbin:/bin"
-	}
 	return []string{
-		"PATH=" + programs,
+		"PATH=" + r.root.path(),
 		"LANG=C.UTF-8", "LC_ALL=C.UTF-8",
 		"HOME=" + r.options.Dir, // the Erlang cookie is written here
 		"ERL_EPMD_PORT=" + strconv.Itoa(r.ports.epmd),

@@ -2,13 +2,13 @@ package servers
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,6 +22,9 @@ const bootAttempts = 4
 type RedisOptions struct {
 	// Dir is the folder for everything that the server writes; it is created.
 	Dir string
+	// Root is the folder of another Debian, whose Redis, or else Valkey, is started instead of the machine's; empty takes the
+	// environment's REDIS_ROOT. It needs root.
+	Root string
 	// Args are further arguments of redis-server, as "--maxmemory", "4mb". They win over our own: without them the
 	// server keeps nothing on disk.
 	Args []string
@@ -32,6 +35,8 @@ type RedisOptions struct {
 // Redis is a private Redis server on a free loopback port. Its methods must not be called at the same time.
 type Redis struct {
 	options RedisOptions
+	root    root
+	program string
 	port    int
 	process *Process
 	logFile func() error
@@ -47,12 +52,20 @@ func StartRedis(ctx context.Context, options RedisOptions) (*Redis, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("start Redis: make its folder: %w", err)
 	}
+	within, err := rootOf(options.Root, "REDIS")
+	if err != nil {
+		return nil, fmt.Errorf("start Redis: %w", err)
+	}
+	program, ok := within.find(cmp.Or(os.Getenv("REDIS_PROGRAM"), "redis-server"), "valkey-server")
+	if !ok {
+		return nil, fmt.Errorf("start Redis: redis-server is missing%s: install it (Debian and Ubuntu: apt-get install redis-server)", within.place())
+	}
 	for attempt := 1; ; attempt++ {
 		ports, err := freePorts(1)
 		if err != nil {
 			return nil, fmt.Errorf("start Redis: %w", err)
 		}
-		server := &Redis{options: options, port: ports[0]}
+		server := &Redis{options: options, root: within, program: program, port: ports[0]}
 		err = server.boot(ctx)
 		if err == nil {
 			return server, nil
@@ -95,10 +108,6 @@ func (r *Redis) Restart(ctx context.Context) error {
 }
 
 func (r *Redis) boot(ctx context.Context) error {
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return fmt.Errorf("start Redis: install redis-server (Debian and Ubuntu: apt-get install redis-server): %w", err)
-	}
 	logName := filepath.Join(r.options.Dir, "redis.log")
 	out, closeLog, err := output(logName, r.options.Log)
 	if err != nil {
@@ -106,8 +115,8 @@ func (r *Redis) boot(ctx context.Context) error {
 	}
 	args := []string{"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.options.Dir,
 		"--daemonize", "no", "--save", "", "--appendonly", "no", "--logfile", ""}
-	cmd := exec.Command(program, append(args, r.options.Args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = r.options.Dir, out, out
+	cmd := r.root.command(context.Background(), r.options.Dir, nil, r.program, append(args, r.options.Args...)...)
+	cmd.Stdout, cmd.Stderr = out, out
 	process, err := startServer("Redis", cmd)
 	if err != nil {
 		return errors.Join(fmt.Errorf("start Redis: %w", err), closeLog())

@@ -16,6 +16,9 @@ type SQLOptions struct {
 	// unprivileged account, which must be able to pass through the folders above: the folder of t.TempDir is too private,
 	// one that os.MkdirTemp makes under the system's temporary folder is not.
 	Dir string
+	// Root is the folder of another Debian, whose server is started instead of the machine's; empty takes the environment's MARIADB_ROOT
+	// or POSTGRES_ROOT. It needs root.
+	Root string
 	// Args are further arguments of the server. They win over our own.
 	Args []string
 }
