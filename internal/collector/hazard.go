@@ -42,6 +42,7 @@ func (m *maker) queueFindings(p *pipeline, v view) []dedup.Finding {
 	out = append(out, finding.AutoAckConsumers(p.subscribers())...)
 	listed := p.broker.listed()
 	out = append(out, p.dead.Findings(listed, sample.Info.Version)...)
+	out = append(out, topology.LimitDiscards(p.refs, p.broker.queues, sample.Info.Version, v.scheme.OnInFlight == "nack")...)
 	elsewhere := func() int { return p.dead.DiscardingElsewhere(listed) }
 	out = append(out, finding.DiscardedDeadLetters(p.Broker, p.broker.deathFigures(m.past, v.now), p.dead.Discarding(listed), elsewhere)...)
 	stuck := m.messages(p, v)

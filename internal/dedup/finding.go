@@ -34,7 +34,7 @@ const (
 func (f Finding) Harm() Harm {
 	switch f.Kind {
 	case "messages_given_up", "failed_and_acked", "dead_letter_exchange_missing", "dead_letter_route_missing",
-		"dead_letter_key_alone", "dead_letters_discarded", "dead_letter_cycle_cut", "dead_letter_stream", "dead_letter_queue_drops", "double_effects":
+		"dead_letter_key_alone", "dead_letters_discarded", "dead_letter_cycle_cut", "dead_letter_stream", "dead_letter_queue_drops", "delivery_limit_discards", "double_effects":
 		return HarmLost
 	case "head_blocked", "no_consumers", "looping", "backlog_growing", "queue_missing":
 		return HarmBlocked

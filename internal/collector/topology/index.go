@@ -206,6 +206,14 @@ func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
 	return byDefault, false, major(version) >= 4
 }
 
+// returnsUncounted reports whether a version counts only rejects and closed channels against the delivery limit, and nothing that a consumer
+// returns: 4.3 and later (rabbitmq-server issue 13885).
+func returnsUncounted(version string) bool {
+	_, rest, _ := strings.Cut(version, ".")
+	minor, err := strconv.Atoi(strings.SplitN(rest, ".", 2)[0])
+	return major(version) > 4 || major(version) == 4 && err == nil && minor >= 3
+}
+
 // major is the first number of a version; 0 when it has none.
 func major(version string) int {
 	head, _, _ := strings.Cut(version, ".")

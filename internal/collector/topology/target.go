@@ -84,6 +84,39 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
+// LimitDiscards finds source queues that delete a message for good once it was delivered often enough: quorum queues with a delivery limit
+// and without a dead-letter exchange. returned says that consumers return a message whose marker is in flight: one that is stuck then uses
+// the limit up. Since 4.3 what a consumer returns does not count.
+func LimitDiscards(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, version string, returned bool) []dedup.Finding {
+	var out []dedup.Finding
+	for _, ref := range refs {
+		q := queues[ref]
+		if q == nil {
+			continue
+		}
+		limit, set, ok := deliveryLimit(q, version)
+		if !ok || limit < 0 || deadLetterRoute(q).set {
+			continue
+		}
+		f := dedup.Finding{
+			Kind: "delivery_limit_discards", Tier: dedup.Warning,
+			Text: fmt.Sprintf("Queue %s deletes a message for good after %d failed %s: it has a delivery limit of %d and no dead-letter exchange",
+				text.Name(q.Name), limit+1, text.Agree(limit+1, "delivery", "deliveries"), limit),
+			Evidence: "Its argument or policy sets the limit.",
+			Remedy:   "Set dead-letter-exchange in a policy, and bind a queue to that exchange. Without one, set delivery-limit to -1.",
+		}
+		if !set {
+			f.Evidence = fmt.Sprintf("It is the limit that RabbitMQ %s gives every quorum queue.", text.Name(version))
+		}
+		if returned && !returnsUncounted(version) {
+			f.Tier = dedup.Severe
+			f.Evidence += " A message whose marker is stuck is returned each time, and gets there soon."
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
 func knownVersion(version string) string {
 	if version == "" {
 		return "3.10"
