@@ -25,7 +25,11 @@ func (c *Client) Queue(ctx context.Context, ref dedup.QueueRef) (dedup.Queue, er
 	if err != nil {
 		return dedup.Queue{}, err
 	}
-	return row.queue(), nil
+	queue := []dedup.Queue{row.queue()}
+	if queue[0].PolicyUnknown {
+		c.addPolicies(ctx, queue)
+	}
+	return queue[0], nil
 }
 
 // isNoObject reports whether the API itself, and not something else at its address, says that there is no such object.

@@ -61,7 +61,9 @@ func (r *queueRow) queue() dedup.Queue {
 		Type:     string(r.Type), State: string(r.State), Node: string(r.Node),
 		Durable: bool(r.Durable), AutoDelete: bool(r.AutoDelete), Exclusive: bool(r.Exclusive), OperatorPolicy: string(r.Operator),
 		Arguments: r.Arguments, Policy: r.Policy,
-		Messages: r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
+		// The policy comes with the statistics, which a queue that was just declared has not.
+		PolicyUnknown: r.Messages.value == nil && r.Policy == nil,
+		Messages:      r.Messages.value, Ready: r.Ready.value, Unacked: r.Unacked.value, Consumers: r.Consumers.value, Bytes: r.Bytes.value,
 		HeadTimestamp: r.head(), Entered: r.Backing.value.NextSeqID.value, Counters: r.Stats.value.counters(),
 	}
 	if q.Node == "" {

@@ -31,6 +31,9 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
+	if overview.StatsDisabled {
+		c.addPolicies(ctx, list.queues)
+	}
 	sample := dedup.BrokerSample{
 		At: started, Info: overview.info(), Queues: list.queues,
 		State:          dedup.BrokerState{Nodes: nodes, QueuesDown: list.down, QueuesMinority: list.minority},

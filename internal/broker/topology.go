@@ -18,13 +18,6 @@ type exchangeRow struct {
 	Policy    word  `json:"policy"`
 }
 
-// A policyRow is a policy with its whole definition.
-type policyRow struct {
-	Vhost      word  `json:"vhost"`
-	Name       word  `json:"name"`
-	Definition table `json:"definition"`
-}
-
 type bindingRow struct {
 	Vhost           word `json:"vhost"`
 	Source          word `json:"source"`
@@ -89,7 +82,7 @@ func (c *Client) exchanges(ctx context.Context) ([]dedup.Exchange, error) {
 	}
 	definitions := make(map[policyRef]table)
 	if slices.ContainsFunc(list, func(x exchangeRow) bool { return x.Policy != "" }) {
-		policies, err := collect(ctx, c.api, "policies", policyColumns, func(p *policyRow) policyRow { return *p })
+		policies, err := c.policies(ctx, "policies")
 		if err != nil {
 			return nil, err
 		}
@@ -110,7 +103,6 @@ type policyRef struct{ vhost, name word }
 // The columns that are asked for; the API does not page bindings and consumers.
 const (
 	exchangeColumns = "vhost,name,type,arguments,policy"
-	policyColumns   = "vhost,name,definition"
 	bindingColumns  = "vhost,source,destination,destination_type,routing_key"
 	consumerColumns = "queue,channel_details,consumer_tag,prefetch_count,ack_required"
 )

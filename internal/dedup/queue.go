@@ -29,6 +29,8 @@ type Queue struct {
 	Arguments  map[string]any
 	// Policy is the effective policy definition, operator policy merged in; nil when there is none.
 	Policy map[string]any
+	// PolicyUnknown: the broker does not tell the effective policy, as just after a declaration or with statistics disabled.
+	PolicyUnknown bool
 	// OperatorPolicy names the operator policy that applies, whose limits are merged into Policy; empty when there is none.
 	OperatorPolicy string
 	Messages       *int64

@@ -82,8 +82,8 @@ func untouchable(info BrokerInfo, q Queue) string {
 	case q.Exclusive:
 		return "it belongs to one connection, and no other may use it"
 	}
-	if info.StatsDisabled || q.Messages == nil {
-		return "the broker has no statistics of it, without which its policy is not known"
+	if q.PolicyUnknown {
+		return "the broker does not tell its policy"
 	}
 	switch q.State {
 	case "down", "stopped", "crashed", "terminated", "minority", "timeout":

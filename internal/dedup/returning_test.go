@@ -48,7 +48,8 @@ func TestReturningSaysWhetherMessagesMayBeTakenAndGivenBack(t *testing.T) {
 		"a classic queue with a single active consumer":   {"3.10.8", queue("classic", argument("x-single-active-consumer", true)), "", "single active consumer"},
 		"a classic queue with consumers":                  {"3.10.8", queue("classic", func(q *Queue) { q.Consumers = &few }), "", "90 consumers"},
 		"a classic queue of unknown consumers":            {"3.10.8", queue("classic", func(q *Queue) { q.Consumers = nil }), "", "is not known"},
-		"a classic queue without statistics":              {"3.10.8", queue("classic", func(q *Queue) { q.Messages = nil }), "no statistics", ""},
+		"a classic queue of unknown policy":               {"3.10.8", queue("classic", func(q *Queue) { q.PolicyUnknown = true }), "does not tell its policy", ""},
+		"a classic queue without statistics":              {"3.10.8", queue("classic", func(q *Queue) { q.Messages = nil }), "", "redelivered"},
 		"a classic queue of one connection":               {"3.10.8", queue("classic", func(q *Queue) { q.Exclusive = true }), "one connection", ""},
 		"a classic queue that is down":                    {"3.10.8", queue("classic", func(q *Queue) { q.State = "down" }), "it is down", ""},
 		"a quorum queue on 3.10 without a limit":          {"3.10.8", queue("quorum"), "", "end of the queue"},
@@ -80,9 +81,6 @@ func TestReturningSaysWhetherMessagesMayBeTakenAndGivenBack(t *testing.T) {
 				t.Errorf("effects %q", risk.Effects)
 			}
 		})
-	}
-	if Returning(BrokerInfo{Version: "3.10.8", StatsDisabled: true}, queue("classic")).Harmless {
-		t.Error("a policy counts as absent on a broker without statistics")
 	}
 }
 

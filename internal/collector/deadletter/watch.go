@@ -85,6 +85,7 @@ func (w *Watch) Refs() []dedup.QueueRef {
 func (w *Watch) Findings(b Broker, version string) []dedup.Finding {
 	var out []dedup.Finding
 	out = append(out, w.Found.Findings...)
+	out = append(out, topology.PolicyUnknown(w.sources, b.Queues)...)
 	out = append(out, topology.NoExchange(w.sources, b.Queues, len(w.pipeline.DeadLetterQueues) > 0)...)
 	for _, t := range w.Targets {
 		if q := b.Queues[t.QueueRef]; q != nil {

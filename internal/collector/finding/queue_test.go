@@ -53,6 +53,7 @@ func queueCases() []findingCase {
 	hidden := func(listed int, total *int64) []dedup.Finding {
 		return HiddenQueues(hostile, counts(listed, total, dedup.Problem{Kind: "permission_missing", Remedy: "run: show " + hostile}))
 	}
+	unknown := func(q *dedup.Queue) { q.PolicyUnknown = true }
 	fields := func(bad ...string) []dedup.Finding { return ReportUnreadable("orders", bad) }
 	return []findingCase{
 		{"queue_missing", "fires for a queue that is not listed", MissingQueues([]dedup.QueueRef{ref(a)}, listed(), hostile), dedup.Severe, []string{"not found on broker"}},
@@ -70,7 +71,11 @@ func queueCases() []findingCase {
 		{"dead_letter_exchange_none", "is a hint where dead-letter queues are listed", routeless(queue(a, nil), true), dedup.Normal, []string{"filled by the consumers"}},
 		{"dead_letter_exchange_none", "is silent about an argument", routeless(withArguments(a, dead), false), silent, nil},
 		{"dead_letter_exchange_none", "is silent about a policy", routeless(queue(a, func(q *dedup.Queue) { q.Policy = map[string]any{"dead-letter-exchange": ""} }), false), silent, nil},
+		{"dead_letter_exchange_none", "is silent about a queue of unknown policy", routeless(queue(a, unknown), false), silent, nil},
 		{"dead_letter_exchange_none", "is silent about a stream", routeless(queue(a, func(q *dedup.Queue) { q.Type = "stream" }), false), silent, nil},
+
+		{"queue_policy_unknown", "is a hint", topology.PolicyUnknown([]dedup.QueueRef{ref(a), ref("gone")}, listed(queue(a, unknown))), dedup.Normal, []string{"queue a<b>", "where its dead letters go is not known"}},
+		{"queue_policy_unknown", "is silent about a queue of known policy", topology.PolicyUnknown([]dedup.QueueRef{ref(a)}, listed(queue(a, nil))), silent, nil},
 
 		{"fan_out_shared_store", "fires for two queues of a fanout exchange", bound("fanout", "", "x"), dedup.Warning, []string{"share store orders", "exchange events<b>"}},
 		{"fan_out_shared_store", "fires for equal keys of a direct exchange", bound("direct", "k", "k"), dedup.Warning, nil},

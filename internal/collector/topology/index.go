@@ -57,7 +57,7 @@ func (ix *Index) HasExchange(vhost, name string) bool {
 // Discards reports whether what dies in a queue is discarded: it has no dead-letter exchange, or one that does not exist. Without an index every
 // exchange is taken to exist.
 func (ix *Index) Discards(q *dedup.Queue) bool {
-	if q == nil || q.Type == "stream" {
+	if q == nil || q.Type == "stream" || q.PolicyUnknown {
 		return false
 	}
 	r := deadLetterRoute(q)
@@ -187,10 +187,10 @@ func LosesMessages(q *dedup.Queue) bool {
 	return false
 }
 
-// deliveryLimit is the number of returns after which a quorum queue gives a message up; false when it never does. From 4.0 on
-// it is 20 unless it is set. Of argument and policy the lower one holds, but where one is negative the larger.
+// deliveryLimit is the number of returns after which a quorum queue gives a message up; false when it never does or that is not known.
+// From 4.0 on it is 20 unless it is set. Of argument and policy the lower one holds, but where one is negative the larger.
 func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
-	if q.Type != "quorum" {
+	if q.Type != "quorum" || q.PolicyUnknown {
 		return 0, false, false
 	}
 	argument, inArguments := wholeNumber(q.Arguments["x-delivery-limit"])
