@@ -58,7 +58,7 @@ func TestARealBrokerIsReadThroughItsLife(t *testing.T) {
 	t.Run("an alarm shows at once", func(t *testing.T) { b.alarm(t, watcher) })
 	t.Run("a wrong password is told from a missing tag", func(t *testing.T) {
 		_, err := client("watcher", "wrong").Sample(ctx)
-		checkFailure(t, err, WrongPassword, "Login failed")
+		checkFailure(t, err, WrongPassword, "login failed for user")
 		_, err = client("untagged", "right").Sample(ctx)
 		checkFailure(t, err, TagMissing, "Not management user")
 	})

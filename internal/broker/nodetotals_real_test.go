@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -96,6 +97,9 @@ func checkEntered(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ, c
 		}
 	}
 	takeInAllWays(ctx, t, channel, openChannel(t, rabbit, vhost))
+	version, err := rabbit.Version(ctx)
+	must(t, err)
+	told := strings.HasPrefix(version, "3.10.") // what the reduced list of queues of 3.13 and later leaves out
 	want := map[string]int64{"consumed": 9, "purged": 5, "lazy": 5, "urgent": 6, "bounded": 3, "dead": 3, "idle": 0}
 	for {
 		sample, err := client.Sample(ctx)
@@ -103,12 +107,16 @@ func checkEntered(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ, c
 			t.Fatal(err)
 		}
 		got := make(map[string]int64)
+		described := 0
 		for _, q := range sample.Queues {
+			if q.Vhost == vhost && q.Messages != nil {
+				described++
+			}
 			if q.Vhost == vhost && q.Entered != nil {
 				got[q.Name] = *q.Entered
 			}
 		}
-		if maps.Equal(got, want) {
+		if told && maps.Equal(got, want) || !told && described > len(want) && len(got) == 0 {
 			return
 		}
 		for queue, n := range got {

@@ -23,8 +23,9 @@ func refuseReturn(format string, args ...any) ReturnRisk {
 }
 
 // Returning says whether messages of a queue may be taken and given back, as a peek does with all and a selective move with those
-// that it leaves. Classic queues put them back where they were. A quorum queue counts each return against its delivery limit and
-// destroys the message beyond it; that was tried on RabbitMQ 3.10 alone, so on other versions a quorum queue is refused.
+// that it leaves. Classic queues put them back where they were. A quorum queue counts returns against its delivery limit and destroys the
+// message beyond it; so only one without a limit will do, and only on the versions on which that was tried: 3.10, where to have none takes no
+// limit at all, and 4, where it takes one below 0.
 func Returning(info BrokerInfo, q Queue) ReturnRisk {
 	if why := untouchable(info, q); why != "" {
 		return ReturnRisk{Why: why}
@@ -49,12 +50,10 @@ func MovesWhole(info BrokerInfo, q Queue) ReturnRisk {
 	if q.Type != "quorum" || known && !limited {
 		return ReturnRisk{Harmless: true}
 	}
-	major, _, _ := info.release()
 	switch {
 	case !known:
 		return refuseReturn("its delivery limit cannot be read, and a message that comes back after a failure could be destroyed by it")
-	case major >= 4:
-		// A dead letter brings the count of the queue where it died, and can be beyond this limit before it was ever taken.
+	case info.bringsCount():
 		return refuseReturn("its delivery limit is %d, and on RabbitMQ %s a dead letter can be at it already, so that the first failure destroys it; "+
 			"set delivery-limit to -1 by a policy", limit, info.Version)
 	case limit < MinDeliveryLimit:
@@ -65,6 +64,13 @@ func MovesWhole(info BrokerInfo, q Queue) ReturnRisk {
 	}
 	return ReturnRisk{Harmless: true, Effects: []string{fmt.Sprintf(
 		"A failure in mid-run gives back what is held, which counts against the delivery limit of %d.", limit)}}
+}
+
+// bringsCount reports whether a dead letter keeps the count of the quorum queue where it died, and can be beyond the limit of its dead-letter
+// queue before it was ever taken: seen on 4.3.6, and not on 3.10.8 and 4.0.5. Versions between were not tried.
+func (i BrokerInfo) bringsCount() bool {
+	major, minor, _ := i.release()
+	return major > 4 || major == 4 && minor >= 1
 }
 
 // untouchable says why messages cannot be taken from a queue at all; empty when they can.
@@ -96,13 +102,18 @@ func returningToQuorum(info BrokerInfo, q Queue) ReturnRisk {
 	limit, limited, known := DeliveryLimit(info, q)
 	major, minor, _ := info.release()
 	switch {
-	case major != 3 || minor != 10:
+	case major == 3 && minor != 10:
 		return refuseReturn("it is a quorum queue on RabbitMQ %s, where a return may count against a delivery limit and destroy the message; "+
-			"this was tried on 3.10 alone", info.Version)
+			"this was tried on 3.10 and on 4 alone", info.Version)
 	case !known:
 		return refuseReturn("its delivery limit cannot be read, and a return could destroy the message")
 	case limited && limit < 0:
 		return refuseReturn("its delivery limit is %d, which RabbitMQ %s takes as no return at all: the first one destroys the message", limit, info.Version)
+	case limited && info.bringsCount():
+		return refuseReturn("its delivery limit is %d: a message that comes back with a broken connection counts, and a dead letter brings the count of "+
+			"the queue where it died; beyond the limit the message is destroyed. Set delivery-limit to -1 by a policy", limit)
+	case limited && major >= 4:
+		return refuseReturn("its delivery limit is %d: each return counts, and beyond it the message is destroyed. Set delivery-limit to -1 by a policy", limit)
 	case limited:
 		return refuseReturn("its delivery limit is %d: each return counts, and beyond it the message is destroyed", limit)
 	case q.setting("single-active-consumer") == true:

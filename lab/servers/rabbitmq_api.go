@@ -25,6 +25,15 @@ type Policy struct {
 	ApplyTo    string         `json:"apply-to"`
 }
 
+// Version is the broker's version, as in "3.10.8".
+func (r *RabbitMQ) Version(ctx context.Context) (string, error) {
+	var overview struct {
+		Version string `json:"rabbitmq_version"`
+	}
+	err := r.API(ctx, http.MethodGet, "/api/overview", nil, &overview)
+	return overview.Version, err
+}
+
 // PutUser creates or replaces a user. Tags are separated by commas, as in "monitoring".
 func (r *RabbitMQ) PutUser(ctx context.Context, name, password, tags string) error {
 	body := map[string]string{"password": password, "tags": tags}

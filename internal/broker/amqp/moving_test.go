@@ -20,6 +20,8 @@ import (
 // movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.
 type movingBroker struct {
 	rabbit *servers.RabbitMQ
+	// version is the broker's.
+	version string
 	mover  *Mover
 	config broker.Config
 }
@@ -32,11 +34,13 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	defer cancel()
 	options.Dir = t.TempDir()
 	rabbit := serverstest.RabbitMQ(t, options)
+	version, err := rabbit.Version(ctx)
+	must(t, err)
 	must(t, rabbit.PutUser(ctx, "watcher", "right", "monitoring"))
 	must(t, rabbit.PutUser(ctx, "mover", actingPassword, ""))
 	must(t, rabbit.PutPermissions(ctx, "/", "watcher", nothing()))
 	must(t, rabbit.PutPermissions(ctx, "/", "mover", acting()))
-	b := &movingBroker{rabbit: rabbit, config: broker.Config{
+	b := &movingBroker{rabbit: rabbit, version: version, config: broker.Config{
 		Name: "main", ManagementURL: rabbit.ManagementURL(), Username: "watcher", Password: secret.New("right"), Timeout: 2 * time.Minute,
 		Act: broker.Act{AMQPURL: "amqp://" + rabbit.AMQPAddr() + "/", Username: "mover", Password: secret.New(actingPassword)},
 	}}
@@ -183,11 +187,15 @@ func (b *movingBroker) ends(t *testing.T) {
 	t.Run("a queue that deletes itself with its last consumer outlives a peek and a source", b.sparesAutoDelete)
 	t.Run("a peek that ends half-way leaves nothing behind", b.peekIsCutShort)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
+	t.Run("no dead letter is destroyed where the rules allow it to be given back", b.keepsWhatMayReturn)
 	t.Run("what is parked is kept", b.parks)
 	t.Run("a queue that does not answer keeps nobody beyond their time", b.suspended)
 	t.Run("permissions are tried without touching a message", b.triesRights)
 	t.Run("failures say what to fix and no password", b.explains)
 }
+
+// counts reports whether a quorum queue of the broker has a delivery limit unless it is told otherwise, which it has since 4.0.
+func (b *movingBroker) counts() bool { return !strings.HasPrefix(b.version, "3.") }
 
 // nothing is a permission row that lets an account see a vhost and do nothing in it.
 func nothing() servers.Permissions {

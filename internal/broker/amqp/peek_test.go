@@ -64,10 +64,17 @@ func (b *movingBroker) refusesPeeks(t *testing.T) {
 		"limit.dead":   {amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(-1)}, "takes as no return at all"},
 		"bounded.dead": {amqp.Table{"x-max-length": int32(10)}, "room for 10 more"},
 	}
+	unlimited := amqp.Table{"x-queue-type": "quorum"}
+	if b.counts() {
+		unlimited["x-delivery-limit"] = int32(-1)
+		limited := refused["limit.dead"]
+		limited.arguments, limited.why = amqp.Table{"x-queue-type": "quorum"}, "its delivery limit is 20"
+		refused["limit.dead"] = limited
+	}
 	for name, test := range refused {
 		declare(t, channel, name, test.arguments) // all at once: the broker describes new queues every 5 s
 	}
-	quorum := declare(t, channel, "peeked quorum.dead", amqp.Table{"x-queue-type": "quorum"})
+	quorum := declare(t, channel, "peeked quorum.dead", unlimited)
 	fill(t, channel, quorum.Name, "m", 3)
 	for name, test := range refused {
 		queue := dedup.QueueRef{Vhost: "/", Name: name}

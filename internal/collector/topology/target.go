@@ -73,12 +73,15 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 		Evidence: fmt.Sprintf("A message that is taken and given back, or held by a connection that closes, counts; above %d times the broker deletes it.", limit),
 		Remedy:   "Take the delivery limit away from the queue. Until then neither read it in the management UI nor let a consumer nack from it.",
 	}
+	if returnsUncounted(version) {
+		f.Evidence = fmt.Sprintf("A message that was held by a connection that closes counts, and a dead letter brings the count of the queue where it died; above %d the broker deletes it when it comes back.", limit)
+	}
 	switch {
 	case limit < 0:
 		f.Evidence = fmt.Sprintf("On RabbitMQ %s a limit of %d was seen to destroy a message at its first return.", text.Name(knownVersion(version)), limit)
 	case !set:
 		f.Tier = dedup.Normal
-		f.Evidence = fmt.Sprintf("It is the limit that RabbitMQ %s gives every quorum queue.", text.Name(version))
+		f.Evidence = fmt.Sprintf("It is the limit that RabbitMQ %s gives every quorum queue. ", text.Name(version)) + f.Evidence
 		f.Remedy = "Set delivery-limit to -1 for dead-letter queues in a policy."
 	}
 	return []dedup.Finding{f}
