@@ -201,7 +201,7 @@ func (b *realBroker) numbers(t *testing.T, watcher *Client) {
 		q, quorum := find(t, s.Queues, "orders"), find(t, s.Queues, "payments")
 		// Publishes and deliveries are collected each in their own time.
 		return count(q.Counters.Publish) > 2 && count(q.Counters.Ack) > 0 && count(q.Counters.Redeliver) > 0 && q.Unacked != nil && *q.Unacked == 1 &&
-			quorum.Messages != nil && quorum.State == "running"
+			s.ChannelsClosed != nil && quorum.Messages != nil && quorum.State == "running"
 	})
 	q := find(t, sample.Queues, "orders")
 	if *q.Counters.Publish != 3 || *q.Counters.Ack != 1 || *q.Counters.Redeliver != 1 || *q.Counters.Deliver+*q.Counters.Get != 3 || *q.Ready != 1 {
@@ -212,9 +212,6 @@ func (b *realBroker) numbers(t *testing.T, watcher *Client) {
 	}
 	if c := find(t, sample.Queues, "50%").Counters; c != (dedup.QueueCounters{}) {
 		t.Errorf("a queue without traffic has counters: %+v", c)
-	}
-	if sample.ChannelsClosed == nil {
-		t.Error("no channel churn")
 	}
 }
 

@@ -204,7 +204,12 @@ func grouped(n int) string { return strconv.Itoa(n) } // below 1,000
 
 // timeout lets a consumer hold a delivery. Only the channels of this test time out soon: those before need not be in time.
 func (d *deathbed) timeout(t *testing.T) {
-	_, err := d.rabbit.Eval(t.Context(), "application:set_env(rabbit, consumer_timeout, 2000).")
+	version, err := d.rabbit.Version(t.Context())
+	must(t, err)
+	if (dedup.BrokerInfo{Version: version}).TimeoutsNamed() {
+		return // what names its queue is of one pipeline, and no matter for this test
+	}
+	_, err = d.rabbit.Eval(t.Context(), "application:set_env(rabbit, consumer_timeout, 2000).")
 	must(t, err)
 	connection, err := amqp091.Dial(d.rabbit.AMQPURL(d.rabbit.Admin()))
 	must(t, err)

@@ -41,7 +41,7 @@ func (g *garden) die(t *testing.T, queue string, n int) {
 		must(t, g.channel.PublishWithContext(t.Context(), "", queue, false, false, amqp.Publishing{Body: []byte("letter"), DeliveryMode: amqp.Persistent}))
 	}
 	for range n {
-		must(t, refused(g.channel, queue))
+		must(t, refused(g, queue))
 	}
 }
 

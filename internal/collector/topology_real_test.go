@@ -29,7 +29,7 @@ func TestARealBrokerShowsItsOperatorPoliciesAndVolatileQueues(t *testing.T) {
 		must(t, err)
 		declared, err := g.client.Topology(t.Context())
 		must(t, err)
-		_, findings := topology.DeadLetters(pipeline, sample.Queues, declared)
+		_, findings := topology.DeadLetters(pipeline, &sample, declared)
 		kinds = nil
 		for _, f := range findings {
 			kinds = append(kinds, f.Kind)

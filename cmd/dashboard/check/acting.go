@@ -26,7 +26,7 @@ func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipe
 	defer mover.Close()
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	targets, _ := topology.DeadLetters(p, r.Sample.Queues, r.Topology)
+	targets, _ := topology.DeadLetters(p, &r.Sample, r.Topology)
 	var failed []string
 	report := func(done string, err error) {
 		if err == nil {

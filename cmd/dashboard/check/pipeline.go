@@ -20,7 +20,7 @@ func printPipeline(w io.Writer, p dedup.Pipeline, r broker.Report) error {
 			failed = append(failed, fmt.Sprintf("queue %q not found", name))
 		}
 	}
-	targets, findings := topology.DeadLetters(p, r.Sample.Queues, r.Topology)
+	targets, findings := topology.DeadLetters(p, &r.Sample, r.Topology)
 	for _, t := range targets {
 		if !printQueue(w, p, r, "dead-letter queue", t.Name, "; found by "+t.Found) {
 			failed = append(failed, fmt.Sprintf("dead-letter queue %q not found", t.Name))

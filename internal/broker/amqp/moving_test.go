@@ -22,8 +22,8 @@ type movingBroker struct {
 	rabbit *servers.RabbitMQ
 	// version is the broker's.
 	version string
-	mover  *Mover
-	config broker.Config
+	mover   *Mover
+	config  broker.Config
 }
 
 const actingPassword = "acting-secret-canary"

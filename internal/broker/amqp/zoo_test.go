@@ -89,9 +89,10 @@ func (b *movingBroker) movesZoo(t *testing.T) {
 	}
 	declare(t, channel, "side", nil)
 	declare(t, channel, "work.side", nil)
+	before := depth(t, channel, queue.Name)
 	result := b.run(t, b.mover, queue, len(zoo)+1, always("zoo"))
 	if int(result.Moved) != len(zoo) || result.Left != 1 || result.Reconnects != 0 {
-		t.Fatalf("%+v of %d shapes", result, len(zoo))
+		t.Fatalf("%+v of %d shapes; %d were ready before, %d are left and %d arrived", result, len(zoo), before, depth(t, channel, queue.Name), depth(t, channel, "zoo"))
 	}
 	t.Logf("%d shapes moved", len(zoo))
 	for _, side := range []string{"side", "work.side"} {

@@ -166,6 +166,11 @@ func TestALogThatCannotBeFollowedSaysWhyAndWhatToDo(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := config
 			tt.change(&c)
+			if c.Log == config.Log && !logsTimeouts(t, rabbit) {
+				// From 4.3 on the exchange is always there.
+				listen(t, c)("never listened", func(l dedup.BrokerLog) bool { return l.Listening && len(l.Heard) == 0 })
+				return
+			}
 			heard := listen(t, c)("never said why", func(l dedup.BrokerLog) bool { return strings.Contains(l.Why, tt.why) })
 			if heard.Listening || heard.Epoch != 0 || !strings.Contains(heard.Better, tt.better) {
 				t.Errorf("%+v", heard)

@@ -138,12 +138,15 @@ func cycleCases() []findingCase {
 	ring := yard{}.queue("x", "classic", "message-ttl", int64(9), "dead-letter-exchange", "", "dead-letter-routing-key", "y").
 		queue("y", "classic", "message-ttl", int64(9), "dead-letter-exchange", "", "dead-letter-routing-key", "x").
 		queue("a", "classic", "dead-letter-exchange", "", "dead-letter-routing-key", "x")
+	todaysRing := ring
+	todaysRing.version = "4.0.5"
 	return []findingCase{
 		{"dead_letter_cycle_cut", "fires for a source whose messages expire", loop("classic", "3.10.8", "message-ttl", int64(5)), dedup.Severe, []string{"A message that expires in queue a is dropped", "round a, a.wait"}},
 		{"dead_letter_cycle_cut", "fires for a bounded source", loop("classic", "3.10.8", "max-length", int64(5)), dedup.Severe, []string{"pushed out of a full queue"}},
 		{"dead_letter_cycle_cut", "fires for a delivery limit", loop("quorum", "3.10.8", "delivery-limit", int64(5)), dedup.Severe, []string{"reaches the delivery limit"}},
 		{"dead_letter_cycle_cut", "is a warning about the limit of every quorum queue of 4.x", loop("quorum", "4.2.9"), dedup.Warning, nil},
-		{"dead_letter_cycle_cut", "fires for a ring of delays without a consumer", ring.discover("a").Findings, dedup.Severe, []string{"round x, y never come out"}},
+		{"dead_letter_cycle_cut", "fires for a ring of delays without a consumer", ring.discover("a").Findings, dedup.Severe, []string{"round x, y never come out", "or go round for ever"}},
+		{"dead_letter_cycle_cut", "says that a ring drops them since RabbitMQ 4", todaysRing.discover("a").Findings, dedup.Severe, []string{"dropped after one round"}},
 		{"dead_letter_cycle_cut", "is silent where messages only ever get round by rejection", loop("quorum", "3.10.8"), silent, nil},
 		{"dead_letter_cycle_cut", "is silent where nothing goes round", sent(yard{}.queue("k", "classic"), "", "message-ttl", int64(5)), silent, nil},
 	}

@@ -6,33 +6,33 @@ import (
 	"dedup-dashboard/internal/dedup"
 )
 
-// DeadLetters says where the dead letters of a pipeline go, by the queues and the topology of its broker as they were just
-// read: the queues, each with how it was found, and what is wrong with the way there. It is what every round of the collector
+// DeadLetters says where the dead letters of a pipeline go, by the sample and the topology of its broker as they were just read: the queues, each with how it was found, and what is wrong with the way there. It is what every round of the collector
 // works with; a queue that does not exist is among them if the configuration lists it.
-func DeadLetters(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterQueue, []dedup.Finding) {
-	byRef := byReference(queues)
+func DeadLetters(p dedup.Pipeline, sample *dedup.BrokerSample, topology dedup.Topology) ([]dedup.DeadLetterQueue, []dedup.Finding) {
+	byRef, version := byReference(sample.Queues), sample.Info.Version
 	var known []dedup.QueueRef
 	for _, ref := range sourcesOf(p) {
 		if byRef[ref] != nil {
 			known = append(known, ref)
 		}
 	}
-	found := Discover(NewIndex(byRef, &topology, ""), sourcesOf(p), Pinned(p))
-	findings := append(found.Findings, NoExchange(known, byRef, len(p.DeadLetterQueues) > 0)...)
+	found := Discover(NewIndex(byRef, &topology, version), sourcesOf(p), Pinned(p))
+	findings := slices.Concat(found.Findings, PolicyUnknown(known, byRef), NoExchange(known, byRef, len(p.DeadLetterQueues) > 0),
+		LimitDiscards(known, byRef, version, false))
 	var out []dedup.DeadLetterQueue
 	for _, t := range Targets(p, found) {
 		out = append(out, dedup.DeadLetterQueue{QueueRef: t.QueueRef, Found: t.Found})
 		if q := byRef[t.QueueRef]; q != nil {
-			findings = append(findings, Drops(q)...)
+			findings = slices.Concat(findings, Drops(q), Limits(q, version))
 		}
 	}
 	return out, findings
 }
 
-// RoutesOf is the table of the ways that the dead letters of a pipeline take, by the queues and the topology of its broker
-// as they were just read, and how many ways it leaves out.
-func RoutesOf(p dedup.Pipeline, queues []dedup.Queue, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
-	return Routes(p, Discover(NewIndex(byReference(queues), &topology, ""), sourcesOf(p), Pinned(p)))
+// RoutesOf is the table of the ways that the dead letters of a pipeline take, by the sample and the topology of its broker as they were just
+// read, and how many ways it leaves out.
+func RoutesOf(p dedup.Pipeline, sample *dedup.BrokerSample, topology dedup.Topology) ([]dedup.DeadLetterRoute, int) {
+	return Routes(p, Discover(NewIndex(byReference(sample.Queues), &topology, sample.Info.Version), sourcesOf(p), Pinned(p)))
 }
 
 func byReference(queues []dedup.Queue) map[dedup.QueueRef]*dedup.Queue {

@@ -7,9 +7,9 @@ import (
 )
 
 // cutCycles finds loops of queues in which the broker drops messages: one that would enter a queue where it died before, when
-// none of its deaths since then was a rejection (rabbit_dead_letter:is_cycle of RabbitMQ 3.10). So what consumers reject survives
-// a round through a delay queue; what died by itself in every queue of the loop does not. As 3.10.8 does not keep the deaths in
-// order, a rejection before the loop was seen to save a message too: then it goes round for ever.
+// none of its deaths since then was a rejection (rabbit_dead_letter:is_cycle of RabbitMQ 3.10, mc:is_death_cycle of 4.0). So what consumers
+// reject survives a round through a delay queue; what died by itself in every queue of the loop does not. As 3.10.8 does not keep the deaths
+// in order, a rejection before the loop was seen to save a message too: then it goes round for ever. On 4.0.5 it is dropped.
 func (g *graph) cutCycles() []dedup.Finding {
 	dies := func(ref dedup.QueueRef) bool { return len(automaticDeaths(g.ix.queues[ref], g.ix.version)) > 0 }
 	reached := make(map[dedup.QueueRef]map[dedup.QueueRef]bool)
@@ -45,7 +45,7 @@ func (g *graph) cutIn(loop []dedup.QueueRef) dedup.Finding {
 	if i := slices.IndexFunc(loop, g.isSource); i >= 0 {
 		return cycleCut(loop, automaticDeaths(g.ix.queues[loop[i]], g.ix.version)[0].does, loop[i].Name, tier)
 	}
-	return cycleCut(loop, "", "", tier)
+	return g.ringCut(loop, tier)
 }
 
 // An automaticDeath is a way in which messages of a queue die without a consumer's doing.

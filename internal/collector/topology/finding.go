@@ -172,18 +172,28 @@ func rejectPublishCopies(q *dedup.Queue, r routing) []dedup.Finding {
 	return []dedup.Finding{f}
 }
 
-// cycleCut finds a loop in which the broker drops messages. queue is where the message dies, empty when it is any of the loop.
+// cycleCut finds a loop in which the broker drops messages that die in one of its queues.
 func cycleCut(members []dedup.QueueRef, does, queue string, tier dedup.Tier) dedup.Finding {
-	f := dedup.Finding{
+	return dedup.Finding{
 		Kind: "dead_letter_cycle_cut", Tier: tier, Drops: true,
 		Text:     fmt.Sprintf("A message that %s in queue %s is dropped when its dead letter comes round to it again", does, text.Name(queue)),
 		Evidence: fmt.Sprintf("Dead letters go round %s. The broker lets a message into a queue where it died before only if it was rejected on its way.", text.Names(dedup.QueueNames(members))),
 		Remedy:   "Send what is not rejected to a dead-letter queue that leads nowhere: a policy with another dead-letter exchange, without message-ttl, max-length and delivery limit on the queue of the loop.",
 	}
-	if queue == "" {
-		f.Text = fmt.Sprintf("Dead letters that go round %s never come out: they are dropped after one round, or go round for ever", text.Names(dedup.QueueNames(members)))
+}
+
+// ringCut finds a loop of queues that nobody consumes.
+func (g *graph) ringCut(members []dedup.QueueRef, tier dedup.Tier) dedup.Finding {
+	names := text.Names(dedup.QueueNames(members))
+	f := dedup.Finding{
+		Kind: "dead_letter_cycle_cut", Tier: tier, Drops: true,
+		Text:     fmt.Sprintf("Dead letters that go round %s never come out: they are dropped after one round", names),
+		Evidence: "The broker lets a message into a queue where it died before only if it was rejected since.",
+		Remedy:   "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed.",
+	}
+	if major(g.ix.version) < 4 {
+		f.Text += ", or go round for ever"
 		f.Evidence = "Tried on RabbitMQ 3.10.8: what was never rejected is dropped when it comes to the first of these queues again, and what a consumer rejected before goes round without end."
-		f.Remedy = "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed."
 	}
 	return f
 }

@@ -190,7 +190,7 @@ func LosesMessages(q *dedup.Queue) bool {
 // deliveryLimit is the number of returns after which a quorum queue gives a message up; false when it never does or that is not known.
 // From 4.0 on it is 20 unless it is set. Of argument and policy the lower one holds, but where one is negative the larger.
 func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
-	if q.Type != "quorum" || q.PolicyUnknown {
+	if q.Type != "quorum" {
 		return 0, false, false
 	}
 	argument, inArguments := wholeNumber(q.Arguments["x-delivery-limit"])
@@ -203,7 +203,7 @@ func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
 		return limit, true, true
 	}
 	const byDefault = 20
-	return byDefault, false, major(version) >= 4
+	return byDefault, false, major(version) >= 4 && !q.PolicyUnknown
 }
 
 // returnsUncounted reports whether a version counts only rejects and closed channels against the delivery limit, and nothing that a consumer

@@ -98,7 +98,7 @@ func LimitDiscards(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue
 			continue
 		}
 		limit, set, ok := deliveryLimit(q, version)
-		if !ok || limit < 0 || deadLetterRoute(q).set {
+		if !ok || limit < 0 || deadLetterRoute(q).set || q.PolicyUnknown {
 			continue
 		}
 		f := dedup.Finding{
