@@ -76,14 +76,14 @@ func (r root) path() string {
 }
 
 // enter mounts what a server needs besides its programs, for itself alone: nothing stays mounted when it has ended, however it ended. Its
-// folder has the same name within.
+// folder, and those of other tests, have the same names within.
 const enter = `set -e
 root=$1 dir=$2
 shift 2
 mount --rbind /proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --bind /etc/hosts "$root/etc/hosts"
-mount -t tmpfs none "$root/tmp"
+mount --rbind /tmp "$root/tmp"
 mkdir -p "$root$dir"
 mount --bind "$dir" "$root$dir"
 exec chroot "$root" env --chdir="$dir" "$@"`

@@ -64,7 +64,7 @@ func (s *session) identify(ctx context.Context) error {
 	}
 	i := client.ParseInfo(server.Val() + "\r\n" + replication.Val())
 	s.server, s.role = i["run_id"], i["role"]
-	if i["redis_mode"] == "cluster" {
+	if i.Mode() == "cluster" {
 		return refusedError("this Redis is a node of a Redis Cluster, whose markers cannot be changed")
 	}
 	return nil

@@ -171,7 +171,7 @@ func TestDoneMarkersThatOutliveTheirTTLAreNotDatedInTheFuture(t *testing.T) {
 	for _, f := range report.Findings {
 		kinds = append(kinds, f.Kind)
 	}
-	if !slices.Contains(kinds, "completions_undated") || !slices.Contains(kinds, "processing_outlives_ttl") || len(report.Samples) != 5 || !strings.HasPrefix(report.Server, "redis 7") || report.Coverage != 1 {
+	if !slices.Contains(kinds, "completions_undated") || !slices.Contains(kinds, "processing_outlives_ttl") || len(report.Samples) != 5 || !strings.Contains(report.Server, ", master") || report.Coverage != 1 {
 		t.Errorf("report %+v", report)
 	}
 	for _, m := range report.Samples {

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,6 +34,9 @@ func (i Info) Number(name string) *int64 {
 	}
 	return &n
 }
+
+// Mode is standalone, cluster or sentinel; Valkey calls it server_mode since 8.0.
+func (i Info) Mode() string { return cmp.Or(i["redis_mode"], i["server_mode"]) }
 
 // Version returns the name and version of the server; Valkey says 7.2.4 in redis_version for compatibility.
 func (i Info) Version() string {

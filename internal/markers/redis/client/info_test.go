@@ -5,6 +5,14 @@ import (
 	"time"
 )
 
+func TestTheModeHasTwoNames(t *testing.T) {
+	for text, want := range map[string]string{"redis_mode:cluster": "cluster", "server_mode:sentinel": "sentinel", "role:master": ""} {
+		if got := ParseInfo(text).Mode(); got != want {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
+
 func TestInfoIsReadWithoutInventingNumbers(t *testing.T) {
 	h := ParseInfo("# Server\r\nredis_version:7.2.4\r\nvalkey_version:8.1.0\r\nused_memory:12\r\nmaxmemory:0\r\nevicted_keys:x\r\nrole:master\r\n").Health()
 	if h.Version != "valkey 8.1.0" || h.Role != "master" || *h.MemoryUsed != 12 || h.MemoryMax != nil || h.EvictedKeys != nil {

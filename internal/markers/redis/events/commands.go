@@ -34,7 +34,7 @@ var writeCommands = []string{"set", "setnx", "setex", "psetex", "getset", "mset"
 
 // commandsOf reads an answer of INFO with the sections server, replication, cluster, stats, commandstats and keyspace.
 func commandsOf(i client.Info, ask string, db int) commandStats {
-	s := commandStats{identity: i.Identity(), cluster: i["cluster_enabled"] == "1", mode: i["redis_mode"]}
+	s := commandStats{identity: i.Identity(), cluster: i["cluster_enabled"] == "1", mode: i.Mode()}
 	s.asked = i.Calls(ask)
 	s.infos, s.resets, s.settings = i.Calls("info"), i.Calls("config|resetstat"), i.Calls("config|set")
 	s.known = s.infos > 0
