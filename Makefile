@@ -3,10 +3,8 @@
 GO ?= go
 # make run CONFIG=my.yaml runs the dashboard alone, on your own systems.
 CONFIG ?=
-# Further arguments of run and truth, as in make run ARGS='-set orders.resend=0.05' and make truth ARGS='-seeds 1'.
+# Further arguments of run, truth and matrix, as in make run ARGS='-set orders.resend=0.05' and make truth ARGS='-seeds 1'.
 ARGS ?=
-# The root folder of another Debian, as in make matrix ROOT=/opt/trixie.
-ROOT ?=
 
 .PHONY: run check test matrix bench truth build web generate check-format clean help
 
@@ -29,8 +27,9 @@ test: ## check format, generated code and rules, then run all tests on real serv
 	@scripts/setup test
 	@scripts/test
 
-matrix: ## run the tests of the live counts on the RabbitMQ of another Debian, whose root folder is ROOT
-	@scripts/matrix "$(ROOT)"
+matrix: ## run the tests that need a server on newer versions of each, and write docs/servers.md
+	@scripts/setup test
+	@scripts/matrix $(ARGS)
 
 bench: ## measure the figures of the product and compare each with its target
 	@scripts/setup bench

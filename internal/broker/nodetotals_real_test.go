@@ -100,6 +100,9 @@ func checkEntered(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ, c
 	version, err := rabbit.Version(ctx)
 	must(t, err)
 	told := strings.HasPrefix(version, "3.10.") // what the reduced list of queues of 3.13 and later leaves out
+	if !told {
+		t.Attr("without", "classic queues do not tell how many messages they took in")
+	}
 	want := map[string]int64{"consumed": 9, "purged": 5, "lazy": 5, "urgent": 6, "bounded": 3, "dead": 3, "idle": 0}
 	for {
 		sample, err := client.Sample(ctx)

@@ -66,6 +66,7 @@ func (b *movingBroker) refusesPeeks(t *testing.T) {
 	}
 	unlimited := amqp.Table{"x-queue-type": "quorum"}
 	if b.counts() {
+		t.Attr("without", "quorum dead-letter queues with a delivery limit are neither looked at nor picked from")
 		unlimited["x-delivery-limit"] = int32(-1)
 		limited := refused["limit.dead"]
 		limited.arguments, limited.why = amqp.Table{"x-queue-type": "quorum"}, "its delivery limit is 20"

@@ -93,7 +93,11 @@ func timeouts(l dedup.BrokerLog) int64 {
 func logsTimeouts(t *testing.T, rabbit *servers.RabbitMQ) bool {
 	version, err := rabbit.Version(t.Context())
 	must(t, err)
-	return dedup.BrokerInfo{Version: version}.TimeoutsLogged()
+	logged := dedup.BrokerInfo{Version: version}.TimeoutsLogged()
+	if !logged {
+		t.Attr("without", "no ack timeouts of classic queues, and no line in the log for those of quorum queues")
+	}
+	return logged
 }
 
 func TestARealAckTimeoutIsHeardAcrossARestart(t *testing.T) {
