@@ -197,8 +197,8 @@ func (m *MariaDB) arguments() []string {
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci",
 		"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
 		"--innodb-buffer-pool-size=64M", "--loose-innodb-log-file-size=32M", "--max-connections=200",
-		// MySQL opens a port for its other protocol.
-		"--loose-mysqlx=OFF",
+		// MySQL opens a port for its other protocol, and wants a folder for files that nobody reads here.
+		"--loose-mysqlx=OFF", "--secure-file-priv=" + m.options.Dir,
 	}, asRoot()...)
 }
 

@@ -366,7 +366,7 @@ func targetRefuses(t *testing.T, m *morgue) {
 	s.await(t, "the policy", func() bool {
 		q, err := m.watch.Queue(t.Context(), dedup.QueueRef{Vhost: "/", Name: s.name})
 		admintest.Must(t, err)
-		return q.Policy["max-length"] != nil
+		return q.Policy["max-length"] != nil && q.Ready != nil // how full it is comes later than the policy
 	})
 	p := s.planMove(t, move.Request{Do: admin.Requeue, Whole: true, Rate: -1})
 	if !slices.ContainsFunc(p.Guards, func(g move.Guard) bool {

@@ -13,11 +13,12 @@ import (
 // uncached has a session of MySQL 8 read the counter itself: its information_schema would tell one that is up to a day old.
 const uncached = "SET SESSION information_schema_stats_expiry = 0"
 
-// autoID reads the next id from information_schema, which tells the counter in memory.
+// autoID reads the next id from information_schema, which tells the counter in memory; of a table that no row was ever inserted into MySQL 9
+// tells none.
 // https://dev.mysql.com/doc/refman/8.0/en/innodb-auto-increment-handling.html
 func (d mysqlInserts) autoID(ctx context.Context, conn *sql.Conn, l *Layout, column dialect.Column) (autoID, error) {
 	a := autoID{identity: l.Table.Quoted(d),
-		next: "AUTO_INCREMENT, COALESCE(CREATE_TIME, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
+		next: "COALESCE(AUTO_INCREMENT, 1), COALESCE(CREATE_TIME, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
 		args: []any{l.Table.Schema, l.Table.Name}}
 	if !l.Server.MariaDB {
 		switch _, err := conn.ExecContext(ctx, uncached); {

@@ -254,7 +254,7 @@ func TestTwoActorsClearTheSameRowsEachOnce(t *testing.T) {
 		a := openDedup(t, driver)
 		const n = 500
 		fill := map[string]string{
-			"mysql":    fmt.Sprintf("INSERT INTO message_dedup (message_id, created_at, updated_at) SELECT CONCAT('m', seq), '2026-01-01', '2026-01-01' FROM seq_1_to_%d", n),
+			"mysql":    fmt.Sprintf("INSERT INTO message_dedup (message_id, created_at, updated_at) WITH RECURSIVE k(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM k WHERE i < %d) SELECT CONCAT('m', i), '2026-01-01', '2026-01-01' FROM k", n),
 			"postgres": fmt.Sprintf("INSERT INTO message_dedup (message_id, created_at, updated_at) SELECT 'm' || i, '2026-01-01', '2026-01-01' FROM generate_series(1, %d) i", n),
 		}
 		a.Exec(t, fill[driver])

@@ -131,7 +131,15 @@ func TestAnEffectCheckIsCutAtItsRows(t *testing.T) {
 		for _, query := range []string{many, many + " LIMIT 90000"} {
 			check := openEffects(t, d, query, nil)
 			if d.Driver == "mysql" {
-				d.Exec(t, "SET GLOBAL max_recursive_iterations = 200000")
+				var version string
+				if err := d.Admin.QueryRowContext(t.Context(), "SELECT VERSION()").Scan(&version); err != nil {
+					t.Fatal(err)
+				}
+				limit := "cte_max_recursion_depth"
+				if strings.Contains(version, "MariaDB") {
+					limit = "max_recursive_iterations"
+				}
+				d.Exec(t, "SET GLOBAL "+limit+" = 200000")
 			}
 			started := time.Now()
 			r := checked(t, check)
