@@ -2,11 +2,19 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/brokertest"
+	"dedup-dashboard/lab/servers"
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 // policyServer is a broker with statistics disabled and one queue of a type.
@@ -72,4 +80,62 @@ func TestAQueueThatWasJustDeclaredHasAnUnknownPolicy(t *testing.T) {
 	if !unknown(sample.Queues[0]) || unknown(sample.Queues[1]) {
 		t.Errorf("%+v", sample.Queues)
 	}
+}
+
+// TestARealBrokerWithoutStatisticsHasThePoliciesThatItHasWithThem compares what the lists of policies come to with what the broker itself says
+// applies to its queues, which rabbitmqctl tells in every mode.
+func TestARealBrokerWithoutStatisticsHasThePoliciesThatItHasWithThem(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Config: []string{"management_agent.disable_metrics_collector = true"}})
+	policy := func(list, name, pattern, applyTo string, priority int, definition map[string]any) {
+		body := map[string]any{"pattern": pattern, "apply-to": applyTo, "priority": priority, "definition": definition}
+		must(t, rabbit.API(ctx, http.MethodPut, "/api/"+list+"/%2F/"+name, body, nil))
+	}
+	policy("policies", "dlx", "^orders", "queues", 1, map[string]any{"dead-letter-exchange": "dlx", "expires": 900000})
+	policy("policies", "lower", "^orders", "all", 0, map[string]any{"dead-letter-exchange": "other"})
+	policy("policies", "limit", "^(orders|quorum)", "queues", 2, map[string]any{"delivery-limit": 50}) // classic queues refuse it
+	policy("operator-policies", "bound", "s$", "queues", 0, map[string]any{"max-length": 100, "expires": 800000})
+	queues := map[string]string{"orders": "classic", "orders.dead": "classic", "quorum": "quorum", "quorums": "quorum", "plain": "classic"}
+	for name, kind := range queues {
+		body := map[string]any{"durable": true, "arguments": map[string]any{"x-queue-type": kind}}
+		must(t, rabbit.API(ctx, http.MethodPut, "/api/queues/%2F/"+name, body, nil))
+	}
+	user, password := rabbit.Admin()
+	client, err := New(Config{Name: "main", ManagementURL: rabbit.ManagementURL(), Username: user, Password: secret.New(password), Timeout: time.Minute})
+	must(t, err)
+	defer client.Close()
+	sample, err := client.Sample(ctx)
+	must(t, err)
+	if len(sample.Queues) != len(queues) || !sample.Info.StatsDisabled {
+		t.Fatalf("%+v", sample)
+	}
+	for _, q := range sample.Queues {
+		told, err := rabbit.Eval(ctx, fmt.Sprintf(`{ok, Q} = rabbit_amqqueue:lookup(rabbit_misc:r(<<"/">>, queue, <<"%s">>)), [{_, D}] = rabbit_amqqueue:info(Q, [effective_policy_definition]), `+
+			`lists:sort(case D of '' -> []; undefined -> []; M when is_map(M) -> maps:to_list(M); L -> L end).`, q.Name))
+		must(t, err)
+		one, err := client.Queue(ctx, q.QueueRef)
+		must(t, err)
+		for _, q := range []dedup.Queue{q, one} {
+			if q.PolicyUnknown || erlang(q.Policy) != strings.Join(strings.Fields(told), "") {
+				t.Errorf("%s: %v (unknown %v), the broker says %s", q.Name, q.Policy, q.PolicyUnknown, told)
+			}
+		}
+	}
+}
+
+// erlang writes a definition as erl_call prints a sorted list of its pairs, without spaces.
+func erlang(definition map[string]any) string {
+	binary := func(text string) string {
+		return "#Bin<" + strings.ReplaceAll(strings.Trim(fmt.Sprint([]byte(text)), "[]"), " ", ",") + ">"
+	}
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(definition)) {
+		value := fmt.Sprint(definition[key])
+		if text, ok := definition[key].(string); ok {
+			value = binary(text)
+		}
+		pairs = append(pairs, "{"+binary(key)+","+value+"}")
+	}
+	return "[" + strings.Join(pairs, ",") + "]"
 }
