@@ -47,7 +47,7 @@ func (b book) table() string {
 }
 
 func (b book) family(out *strings.Builder, of []server, notes *[]string) {
-	fmt.Fprintf(out, "\n| |")
+	fmt.Fprintf(out, "\n| capability |")
 	for _, s := range of {
 		exact := ""
 		if r, ok := b.last(s.name, s.of.suites[0].capability); ok {

@@ -8,7 +8,7 @@ func TestAStrangerThatHasThePortIsNotTakenForOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(stranger.Kill)
-	ours := &Redis{options: RedisOptions{Dir: t.TempDir()}, port: stranger.port}
+	ours := &Redis{options: RedisOptions{Dir: t.TempDir()}, program: stranger.program, port: stranger.port}
 	if err := ours.boot(t.Context()); err == nil || !isPortConflict(err.Error()) {
 		t.Errorf("on the port of another server: %v, want a conflict, after which other ports are tried", err)
 	}
