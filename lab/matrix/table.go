@@ -75,7 +75,7 @@ func (b book) cell(server, capability string, notes *[]string) string {
 	case len(r.Failed) > 0:
 		return "**failed**: " + strings.Join(r.Failed, ", ")
 	}
-	text := fmt.Sprintf("works (%d tests)", r.Passed)
+	text := "works (" + counted(r.Passed) + ")"
 	for _, why := range r.Without {
 		i := slices.Index(*notes, why)
 		if i < 0 {
@@ -85,4 +85,11 @@ func (b book) cell(server, capability string, notes *[]string) string {
 		text += fmt.Sprintf(", but [%d]", i+1)
 	}
 	return text
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 test"
+	}
+	return fmt.Sprintf("%d tests", n)
 }
