@@ -12,12 +12,25 @@ import (
 
 // A policyRow is a policy or an operator policy.
 type policyRow struct {
-	Vhost      word  `json:"vhost"`
-	Name       word  `json:"name"`
-	Pattern    word  `json:"pattern"`
-	ApplyTo    word  `json:"apply-to"`
-	Priority   rank  `json:"priority"`
-	Definition table `json:"definition"`
+	Vhost      word    `json:"vhost"`
+	Name       word    `json:"name"`
+	Pattern    pattern `json:"pattern"`
+	ApplyTo    word    `json:"apply-to"`
+	Priority   rank    `json:"priority"`
+	Definition table   `json:"definition"`
+}
+
+// A pattern is a regular expression of Erlang; nil where Go cannot read it.
+type pattern struct{ *regexp.Regexp }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *pattern) UnmarshalJSON(text []byte) error {
+	var w word
+	if err := w.UnmarshalJSON(text); err != nil {
+		return err
+	}
+	p.Regexp, _ = regexp.Compile(string(w))
+	return nil
 }
 
 // A rank is a priority, which may be a fraction or below 0; what is no number counts as 0.
@@ -38,8 +51,8 @@ func (c *Client) policies(ctx context.Context, list string) ([]policyRow, error)
 	return collect(ctx, c.api, list, policyColumns, func(p *policyRow) policyRow { return *p })
 }
 
-// addPolicies gives queues their effective policies, for a broker with statistics disabled: before 4.2.5 its rows have none. Of a queue
-// of which it cannot tell, and of all where the policies cannot be read, the policy is unknown.
+// addPolicies gives queues their effective policies, for a broker with statistics disabled: before 4.2.5 its rows have none. The
+// policy is unknown where it is not sure which one governs the queue, and for all where the lists cannot be read.
 func (c *Client) addPolicies(ctx context.Context, queues []dedup.Queue) {
 	if !slices.ContainsFunc(queues, func(q dedup.Queue) bool { return q.Policy == nil }) {
 		return
@@ -72,15 +85,15 @@ func policyOf(q *dedup.Queue, all []policyRow) (found *policyRow, sure bool) {
 		if string(p.Vhost) != q.Vhost || !appliesTo(string(p.ApplyTo), q.Type) {
 			continue
 		}
-		pattern, err := regexp.Compile(string(p.Pattern))
-		if err == nil && !pattern.MatchString(q.Name) {
+		readable := p.Pattern.Regexp != nil
+		if readable && !p.Pattern.MatchString(q.Name) {
 			continue
 		}
 		fits, known := fitsType(p.Definition, q.Type)
 		if !fits {
 			continue
 		}
-		known = known && err == nil
+		known = known && readable
 		switch {
 		case found == nil || p.Priority > found.Priority:
 			found, sure = p, known

@@ -66,13 +66,6 @@ func MovesWhole(info BrokerInfo, q Queue) ReturnRisk {
 		"A failure in mid-run gives back what is held, which counts against the delivery limit of %d.", limit)}}
 }
 
-// bringsCount reports whether a dead letter keeps the count of the quorum queue where it died, and can be beyond the limit of its dead-letter
-// queue before it was ever taken: seen on 4.3.6, and not on 3.10.8 and 4.0.5. Versions between were not tried.
-func (i BrokerInfo) bringsCount() bool {
-	major, minor, _ := i.release()
-	return major > 4 || major == 4 && minor >= 1
-}
-
 // untouchable says why messages cannot be taken from a queue at all; empty when they can.
 func untouchable(info BrokerInfo, q Queue) string {
 	major, minor, ok := info.release()

@@ -8,55 +8,6 @@ import (
 	"dedup-dashboard/internal/text"
 )
 
-// NoExchange finds source queues whose rejected, expired and surplus messages vanish. listed says that the
-// configuration names dead-letter queues: then the consumers may move the messages there themselves.
-func NoExchange(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, listed bool) []dedup.Finding {
-	var without []dedup.QueueRef
-	for _, ref := range refs {
-		if q := queues[ref]; q != nil && q.Type != "stream" && !q.PolicyUnknown && !deadLetterRoute(q).set && !deadLetterRoute(q).keySet {
-			without = append(without, ref)
-		}
-	}
-	n := int64(len(without))
-	if n == 0 {
-		return nil
-	}
-	f := dedup.Finding{
-		Kind: "dead_letter_exchange_none", Tier: dedup.Warning,
-		Text: fmt.Sprintf("%s %s %s no dead-letter exchange: a message that is rejected or expires is lost",
-			text.Agree(n, "Queue", "Queues"), text.Names(dedup.QueueNames(without)), text.Agree(n, "has", "have")),
-		Evidence: "Neither the arguments nor the policy name one.",
-		Remedy:   "Set dead-letter-exchange in a policy, and bind a queue to that exchange.",
-	}
-	if listed {
-		f.Tier = dedup.Normal
-		f.Evidence = "Neither the arguments nor the policy name one; the dead-letter queues in the configuration may be filled by the consumers."
-	}
-	return []dedup.Finding{f}
-}
-
-// PolicyUnknown finds source queues of which the broker does not tell the policy: where their dead letters go, and what bounds them, is not
-// known then.
-func PolicyUnknown(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue) []dedup.Finding {
-	var unknown []dedup.QueueRef
-	for _, ref := range refs {
-		if q := queues[ref]; q != nil && q.PolicyUnknown {
-			unknown = append(unknown, ref)
-		}
-	}
-	n := int64(len(unknown))
-	if n == 0 {
-		return nil
-	}
-	return []dedup.Finding{{
-		Kind: "queue_policy_unknown", Tier: dedup.Normal,
-		Text: fmt.Sprintf("The broker does not tell the %s of %s %s: where %s dead letters go is not known", text.Agree(n, "policy", "policies"),
-			text.Agree(n, "queue", "queues"), text.Names(dedup.QueueNames(unknown)), text.Agree(n, "its", "their")),
-		Evidence: "A queue has no statistics when it was just declared, or while statistics are disabled on the broker. Its policies are read from the lists of policies then, unless they cannot be read or it cannot be told which one applies.",
-		Remedy:   "List the dead-letter queues in dead_letter_queues of the pipeline.",
-	}}
-}
-
 // FanOut finds queues that get copies of the same messages while their markers are in one store: the consumer that comes
 // second finds the marker of the first and skips its work. sharing are all queues whose markers are in the store.
 func FanOut(store string, ix *Index, own, sharing []dedup.QueueRef) []dedup.Finding {

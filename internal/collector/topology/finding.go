@@ -119,7 +119,7 @@ func (g *graph) streamTargets(q *dedup.Queue, r routing) []dedup.Finding {
 			others++
 		}
 	}
-	if len(streams) == 0 || r.kept || major(g.ix.version) >= 4 {
+	if len(streams) == 0 || r.kept || (dedup.BrokerInfo{Version: g.ix.version}).Since(4, 0) {
 		return nil
 	}
 	f := dedup.Finding{
@@ -191,7 +191,7 @@ func (g *graph) ringCut(members []dedup.QueueRef, tier dedup.Tier) dedup.Finding
 		Evidence: "The broker lets a message into a queue where it died before only if it was rejected since.",
 		Remedy:   "Let the last of these queues lead to a queue without a dead-letter exchange, or back to the queue that is consumed.",
 	}
-	if major(g.ix.version) < 4 {
+	if !(dedup.BrokerInfo{Version: g.ix.version}).Since(4, 0) {
 		f.Text += ", or go round for ever"
 		f.Evidence = "Tried on RabbitMQ 3.10.8: what was never rejected is dropped when it comes to the first of these queues again, and what a consumer rejected before goes round without end."
 	}

@@ -1,9 +1,6 @@
 package topology
 
 import (
-	"strconv"
-	"strings"
-
 	"dedup-dashboard/internal/dedup"
 )
 
@@ -203,23 +200,5 @@ func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
 		return limit, true, true
 	}
 	const byDefault = 20
-	return byDefault, false, major(version) >= 4 && !q.PolicyUnknown
-}
-
-// returnsUncounted reports whether a version counts only rejects and closed channels against the delivery limit, and nothing that a consumer
-// returns: 4.3 and later (rabbitmq-server issue 13885).
-func returnsUncounted(version string) bool {
-	_, rest, _ := strings.Cut(version, ".")
-	minor, err := strconv.Atoi(strings.SplitN(rest, ".", 2)[0])
-	return major(version) > 4 || major(version) == 4 && err == nil && minor >= 3
-}
-
-// major is the first number of a version; 0 when it has none.
-func major(version string) int {
-	head, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(head)
-	if err != nil {
-		return 0
-	}
-	return n
+	return byDefault, false, dedup.BrokerInfo{Version: version}.Since(4, 0) && !q.PolicyUnknown
 }

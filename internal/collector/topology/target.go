@@ -63,8 +63,9 @@ func lossAtBound(q *dedup.Queue, bound string) []string {
 // Limits finds quorum dead-letter queues with a delivery limit: each message that is taken and given back counts
 // against it, and is destroyed above it.
 func Limits(q *dedup.Queue, version string) []dedup.Finding {
+	broker := dedup.BrokerInfo{Version: version}
 	limit, set, ok := deliveryLimit(q, version)
-	if !ok || deadLetterRoute(q).set || (limit < 0 && major(version) >= 4) {
+	if !ok || deadLetterRoute(q).set || (limit < 0 && broker.Since(4, 0)) {
 		return nil
 	}
 	f := dedup.Finding{
@@ -73,7 +74,7 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 		Evidence: fmt.Sprintf("A message that is taken and given back, or held by a connection that closes, counts; above %d times the broker deletes it.", limit),
 		Remedy:   "Take the delivery limit away from the queue. Until then neither read it in the management UI nor let a consumer nack from it.",
 	}
-	if returnsUncounted(version) {
+	if broker.ReturnsUncounted() {
 		f.Evidence = fmt.Sprintf("A message that was held by a connection that closes counts, and a dead letter brings the count of the queue where it died; above %d the broker deletes it when it comes back.", limit)
 	}
 	switch {
@@ -85,39 +86,6 @@ func Limits(q *dedup.Queue, version string) []dedup.Finding {
 		f.Remedy = "Set delivery-limit to -1 for dead-letter queues in a policy."
 	}
 	return []dedup.Finding{f}
-}
-
-// LimitDiscards finds source queues that delete a message for good once it was delivered often enough: quorum queues with a delivery limit
-// and without a dead-letter exchange. returned says that consumers return a message whose marker is in flight: one that is stuck then uses
-// the limit up. Since 4.3 what a consumer returns does not count.
-func LimitDiscards(refs []dedup.QueueRef, queues map[dedup.QueueRef]*dedup.Queue, version string, returned bool) []dedup.Finding {
-	var out []dedup.Finding
-	for _, ref := range refs {
-		q := queues[ref]
-		if q == nil {
-			continue
-		}
-		limit, set, ok := deliveryLimit(q, version)
-		if !ok || limit < 0 || deadLetterRoute(q).set || q.PolicyUnknown {
-			continue
-		}
-		f := dedup.Finding{
-			Kind: "delivery_limit_discards", Tier: dedup.Warning,
-			Text: fmt.Sprintf("Queue %s deletes a message for good after %d failed %s: it has a delivery limit of %d and no dead-letter exchange",
-				text.Name(q.Name), limit+1, text.Agree(limit+1, "delivery", "deliveries"), limit),
-			Evidence: "Its argument or policy sets the limit.",
-			Remedy:   "Set dead-letter-exchange in a policy, and bind a queue to that exchange. Without one, set delivery-limit to -1.",
-		}
-		if !set {
-			f.Evidence = fmt.Sprintf("It is the limit that RabbitMQ %s gives every quorum queue.", text.Name(version))
-		}
-		if returned && !returnsUncounted(version) {
-			f.Tier = dedup.Severe
-			f.Evidence += " A message whose marker is stuck is returned each time, and gets there soon."
-		}
-		out = append(out, f)
-	}
-	return out
 }
 
 func knownVersion(version string) string {
