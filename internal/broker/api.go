@@ -3,7 +3,7 @@ package broker
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,8 +27,10 @@ const (
 
 // An api sends single requests to the management API of one broker; its callers take turns.
 type api struct {
-	name     string
-	root     *url.URL
+	name string
+	// roots are the nodes' addresses, and at is the one that is asked: that which answered last.
+	roots    []*url.URL
+	at       int
 	user     string
 	password secret.Secret
 	timeout  time.Duration
@@ -39,43 +41,73 @@ type api struct {
 }
 
 // newHTTP returns a client that follows no redirect and asks no proxy.
-func newHTTP(roots *x509.CertPool) *http.Client {
+func newHTTP(secured *tls.Config) *http.Client {
 	return &http.Client{
-		Transport:     outbound.Transport(roots),
+		Transport:     outbound.Transport(secured),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
+
+// root is the address that is asked.
+func (a *api) root() *url.URL { return a.roots[a.at] }
 
 // A streamed decodes itself piece by piece, so that a large answer is never in memory as a whole.
 type streamed interface {
 	decode(*json.Decoder) error
 }
 
-// get reads one resource into v. The path is what apiPath returns.
+// get reads one resource into v. The path is what apiPath returns. A node that gives no whole answer is not asked again before the others; where it gave
+// none at all, and that at once, the next one is asked now.
 func (a *api) get(ctx context.Context, path string, query url.Values, v any) error {
+	for left := len(a.roots) - 1; ; left-- {
+		begun, err := a.getOnce(ctx, path, query, v)
+		if len(a.roots) == 1 || !IsAway(err) {
+			return err
+		}
+		a.at = (a.at + 1) % len(a.roots)
+		switch {
+		case left == 0:
+			return a.allAway(err)
+		case begun || KindOf(err) == Timeout || ctx.Err() != nil:
+			return err
+		}
+	}
+}
+
+// allAway says that no node answers.
+func (a *api) allAway(last error) error {
+	var e *Error
+	if errors.As(last, &e) {
+		e.Text = fmt.Sprintf("none of the %d nodes in management_urls answers; the last one: %s", len(a.roots), e.Text)
+	}
+	return last
+}
+
+// getOnce is get from the node that is asked. It reports whether an answer began.
+func (a *api) getOnce(ctx context.Context, path string, query url.Values, v any) (begun bool, err error) {
 	started := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
 	request, name, err := a.request(ctx, path, query)
 	if err != nil {
-		return err
+		return false, err
 	}
 	answer, err := a.http.Do(request)
 	if err != nil {
-		return a.connectError(name, time.Since(started), OrEnd(ctx, err))
+		return false, a.connectError(name, time.Since(started), OrEnd(ctx, err))
 	}
 	defer answer.Body.Close()
 	a.noteDate(started, answer)
 	if answer.StatusCode != http.StatusOK {
-		return a.statusError(name, answer)
+		return true, a.statusError(name, answer)
 	}
 	if err := a.notJSON(name, answer); err != nil {
-		return err
+		return true, err
 	}
 	if err := decode(outbound.Limited(answer.Body, a.limit), v); err != nil {
-		return a.bodyError(name, time.Since(started), OrEnd(ctx, err))
+		return true, a.bodyError(name, time.Since(started), OrEnd(ctx, err))
 	}
-	return nil
+	return true, nil
 }
 
 // noteDate remembers the broker's clock as its answer shows it, beside ours when the request was made.
@@ -133,8 +165,8 @@ func OrEnd(ctx context.Context, err error) error {
 
 // request builds a request and its name for errors.
 func (a *api) request(ctx context.Context, path string, query url.Values) (*http.Request, string, error) {
-	target := *a.root
-	escaped := strings.TrimRight(a.root.EscapedPath(), "/") + "/api/" + path
+	target := *a.root()
+	escaped := strings.TrimRight(target.EscapedPath(), "/") + "/api/" + path
 	unescaped, err := url.PathUnescape(escaped)
 	if err != nil {
 		return nil, "", fmt.Errorf("broker %s: build the path %s: %w", a.name, Quote(escaped), err)

@@ -3,8 +3,10 @@ package broker
 import (
 	"context"
 	"fmt"
+	"net/url"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/text"
 )
 
 // A Client reads the management API of one broker. Its methods may be called at the same time but take turns: the
@@ -27,21 +29,25 @@ func New(config Config) (*Client, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", config.Name, err)
 	}
-	root, err := parseRoot(config.ManagementURL)
-	if err != nil {
-		return nil, fmt.Errorf("broker %s: management_url: %w", config.Name, err)
+	var roots []*url.URL
+	for _, address := range config.Management() {
+		root, err := parseRoot(address)
+		if err != nil {
+			return nil, fmt.Errorf("broker %s: management_url: %w", config.Name, err)
+		}
+		roots = append(roots, root)
 	}
-	roots, err := config.Roots()
+	secured, err := config.TLS()
 	if err != nil {
-		return nil, fmt.Errorf("broker %s: ca_file: %w", config.Name, err)
+		return nil, fmt.Errorf("broker %s: %w", config.Name, err)
 	}
 	prometheus, err := config.prometheus()
 	if err != nil {
 		return nil, err
 	}
-	client := newHTTP(roots)
+	client := newHTTP(secured)
 	requests := &api{
-		name: config.Name, root: root, user: config.Username, password: config.Password,
+		name: config.Name, roots: roots, user: config.Username, password: config.Password,
 		timeout: config.timeout(), limit: maxBody, http: client,
 	}
 	return &Client{
@@ -60,8 +66,8 @@ func (c *Client) ReadLog(log LogReader) { c.log = log }
 // Name returns the configured name of the broker.
 func (c *Client) Name() string { return c.api.name }
 
-// Place names the management API that is read.
-func (c *Client) Place() string { return c.api.root.String() }
+// Place names the management API that is read, by all its addresses.
+func (c *Client) Place() string { return text.Joined(c.api.roots, " ", (*url.URL).String) }
 
 // Close drops idle connections. The client stays usable.
 func (c *Client) Close() { c.api.http.CloseIdleConnections() }

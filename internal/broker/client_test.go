@@ -221,8 +221,17 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 		"a negative timeout": {func(c *Config) { c.Timeout = -1 }, []string{"timeout: must be between 0s (which means 10s) and 5m0s"}},
 		"no such CA file":    {func(c *Config) { c.CAFile = notPEM + ".gone" }, []string{"ca_file: cannot be read"}},
 		"a CA file of prose": {func(c *Config) { c.CAFile = notPEM }, []string{"holds no certificate in PEM form"}},
-		"nothing":            {func(*Config) {}, nil},
-		"a path prefix":      {func(c *Config) { c.ManagementURL = "https://h/rabbit/" }, nil},
+		"one key and list":   {func(c *Config) { c.ManagementURLs = []string{"http://a"} }, []string{"management_urls: give either this list or management_url, not both"}},
+		"a bad second node":  {func(c *Config) { c.ManagementURL, c.ManagementURLs = "", []string{"http://a", "http://u:hidden@b"} }, []string{"management_urls[1]: must not hold a user or password"}},
+		"a node twice":       {func(c *Config) { c.ManagementURL, c.ManagementURLs = "", []string{"http://a", "http://a"} }, []string{"management_urls[1]: this node is listed twice"}},
+		"AMQP nodes": {func(c *Config) {
+			c.Act = Act{AMQPURLs: []string{"amqp://a", "http://b"}, Username: "m", Password: secret.New("p")}
+		}, []string{"act.amqp_urls[1]: must be amqp:// or amqps://"}},
+		"half a certificate":     {func(c *Config) { c.CertFile = notPEM }, []string{"cert_file: needs key_file"}},
+		"a certificate of prose": {func(c *Config) { c.CertFile, c.KeyFile = notPEM, notPEM }, []string{"cert_file: the certificate and its key cannot be read"}},
+		"several nodes":          {func(c *Config) { c.ManagementURL, c.ManagementURLs = "", []string{"http://a", "https://b/rabbit"} }, nil},
+		"nothing":                {func(*Config) {}, nil},
+		"a path prefix":          {func(c *Config) { c.ManagementURL = "https://h/rabbit/" }, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -238,6 +247,37 @@ func TestConfigReportsAllProblemsAtOnce(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheNextNodeIsAskedWhereOneDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	one, two := brokertest.NewServer(t, brokertest.V310), brokertest.NewServer(t, brokertest.V310)
+	client := newClient(t, "", within(300*time.Millisecond), func(c *Config) { c.ManagementURLs = []string{"http://127.0.0.1:1", one.URL, two.URL} })
+	sample := func(server *brokertest.Server, why string) {
+		t.Helper()
+		before := len(server.Requests())
+		if _, err := client.Sample(t.Context()); err != nil {
+			t.Errorf("%s: %v", why, err)
+		}
+		if len(server.Requests()) == before {
+			t.Errorf("%s: it was not asked", why)
+		}
+	}
+	sample(one, "nothing listens at the first")
+	sample(one, "the second goes on")
+	one.Fail("overview", 0, brokertest.Hang())
+	if _, err := client.Sample(t.Context()); KindOf(err) != Timeout || !strings.Contains(err.Error(), strings.TrimPrefix(one.URL, "http://")) {
+		t.Errorf("a slow cluster is not asked again at once: %v", err)
+	}
+	sample(two, "the second hangs")
+	two.Fail("queues", 0, brokertest.Status(401, "not_authorised", "Not management user"))
+	if _, err := client.Sample(t.Context()); KindOf(err) != TagMissing {
+		t.Errorf("a refusal is an answer: %v", err)
+	}
+	gone := newClient(t, "", func(c *Config) { c.ManagementURLs = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} })
+	if _, err := gone.Sample(t.Context()); KindOf(err) != Refused || !strings.Contains(err.Error(), "none of the 2 nodes in management_urls answers; the last one: 127.0.0.1:2: ") {
+		t.Errorf("none answers: %v", err)
 	}
 }
 

@@ -16,6 +16,8 @@ const dateLag = 2 * time.Second
 type connectionRow struct {
 	Name        word   `json:"name"`
 	ConnectedAt number `json:"connected_at"` // milliseconds since 1970 by the clock of the connection's node
+	Vhost       word   `json:"vhost"`
+	Protocol    word   `json:"protocol"`
 }
 
 // connections reads the names of the open connections, and when each was opened at the earliest. The list without
@@ -32,11 +34,14 @@ func (c *Client) connections(ctx context.Context) ([]dedup.Connection, error) {
 			open[name] = i
 			all = append(all, dedup.Connection{Name: name})
 		}
+		if row.Protocol != "" {
+			all[i].Vhost, all[i].Protocol = string(row.Vhost), string(row.Protocol)
+		}
 		if ms := row.ConnectedAt.value; ms != nil && *ms > 0 && !c.api.date.IsZero() {
 			all[i].Opened = time.UnixMilli(*ms).Add(c.api.asked.Sub(c.api.date.Add(dateLag)))
 		}
 	}
-	for _, query := range []url.Values{{"columns": {"name"}, "disable_stats": {"true"}}, {"columns": {"name,connected_at"}}} {
+	for _, query := range []url.Values{{"columns": {"name"}, "disable_stats": {"true"}}, {"columns": {"name,connected_at,vhost,protocol"}}} {
 		if err := c.api.getTwice(ctx, APIPath("connections"), query, &rows[connectionRow]{each: add}); err != nil {
 			if withholdsConsumers(err) || hasStatus(err, http.StatusNotFound) {
 				return nil, nil

@@ -82,12 +82,12 @@ func (c Config) prometheus() (roots []*url.URL, err error) {
 
 // Prometheus returns the roots of the Prometheus endpoints, and an HTTP client of their own to read them with.
 func (c Config) Prometheus() (*http.Client, []*url.URL, error) {
-	authorities, err := c.Roots()
+	secured, err := c.TLS()
 	if err != nil {
-		return nil, nil, fmt.Errorf("broker %s: ca_file: %w", c.Name, err)
+		return nil, nil, fmt.Errorf("broker %s: %w", c.Name, err)
 	}
 	roots, err := c.prometheus()
-	return newHTTP(authorities), roots, err
+	return newHTTP(secured), roots, err
 }
 
 // A scraper reads the Prometheus endpoints of a broker's nodes.

@@ -113,6 +113,15 @@ func isPageOutOfRange(err error) bool {
 	return errors.As(err, &e) && e.word == "page_out_of_range"
 }
 
+// IsAway reports whether a node gave no answer, so that another one may.
+func IsAway(err error) bool {
+	switch KindOf(err) {
+	case Unresolved, Timeout, Refused, Interrupted, Unreachable, Truncated:
+		return true
+	}
+	return false
+}
+
 func hasStatus(err error, status int) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == status
@@ -121,6 +130,9 @@ func hasStatus(err error, status int) bool {
 // failure completes an error of one request.
 func (a *api) failure(request string, e Error) error {
 	e.Broker, e.Request = a.name, request
+	if len(a.roots) > 1 {
+		e.Text = a.root().Host + ": " + e.Text
+	}
 	return &e
 }
 
@@ -136,22 +148,22 @@ func (a *api) connectError(request string, took time.Duration, err error) error 
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = Canceled, "given up"
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		e.Kind, e.Text = Unresolved, "the host "+Quote(a.root.Hostname())+" cannot be resolved"
+		e.Kind, e.Text = Unresolved, "the host "+Quote(a.root().Hostname())+" cannot be resolved"
 		e.Remedy = "check management_url and the name service"
 	case IsTimeout(err):
 		return a.timeoutError(request, took, err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Kind, e.Text = Refused, "connection refused by "+a.root.Host
+		e.Kind, e.Text = Refused, "connection refused by "+a.root().Host
 		e.Remedy = "start RabbitMQ or correct management_url; if AMQP answers but this does not, run: rabbitmq-plugins enable rabbitmq_management"
 	case IsTLS(err):
 		e.Kind, e.Text, e.Remedy = TLS, "TLS: "+Quote(err.Error()), TLSRemedy(err)
 	case strings.Contains(err.Error(), "malformed HTTP"):
 		e.Kind, e.Text, e.Remedy = NotManagement, "it does not speak HTTP", notHTTPRemedy(err)
 	case IsCut(err):
-		e.Kind, e.Text = Interrupted, "the connection to "+a.root.Host+" ended before the answer"
+		e.Kind, e.Text = Interrupted, "the connection to "+a.root().Host+" ended before the answer"
 		e.Remedy = "RabbitMQ may be restarting; if this stays, check management_url and what stands between"
 	default:
-		e.Kind, e.Text = Unreachable, a.root.Host+" cannot be reached: "+Quote(err.Error())
+		e.Kind, e.Text = Unreachable, a.root().Host+" cannot be reached: "+Quote(err.Error())
 		e.Remedy = "check management_url, the route and the firewall"
 	}
 	return a.failure(request, e)
@@ -219,6 +231,8 @@ func TLSRemedy(err error) string {
 		return "set ca_file to the PEM file of the authority that signed the broker's certificate"
 	case errors.As(err, &host):
 		return "use a host name in management_url that the certificate names"
+	case strings.Contains(err.Error(), "certificate required"), strings.Contains(err.Error(), "bad certificate"), strings.Contains(err.Error(), "handshake failure"):
+		return "the broker asks for a client certificate: set cert_file and key_file"
 	case errors.As(err, &header), strings.Contains(err.Error(), "HTTP response"):
 		return "this port does not speak TLS: use http:// in management_url, or the TLS port (often 15671)"
 	default:

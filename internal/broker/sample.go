@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -22,7 +23,7 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	if err != nil {
 		return dedup.BrokerSample{}, err
 	}
-	nodes, nodesErr := c.readNodes(ctx)
+	asked := c.api.at
 	list, err := c.queues.pages(ctx, queuesQuery(overview))
 	if err != nil {
 		return dedup.BrokerSample{}, err
@@ -30,6 +31,15 @@ func (c *Client) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	whole, err := c.queues.findMoved(ctx, list, queuesQuery(overview))
 	if err != nil {
 		return dedup.BrokerSample{}, err
+	}
+	nodes, nodesErr := c.readNodes(ctx) // after the queues: a node that comes back meanwhile is told of
+	if err := ctx.Err(); err != nil {
+		return dedup.BrokerSample{}, fmt.Errorf("broker %s: %w", c.api.name, err)
+	}
+	if c.api.at != asked { // what was read is another node's
+		if overview, err = c.readOverview(ctx); err != nil {
+			return dedup.BrokerSample{}, err
+		}
 	}
 	if overview.StatsDisabled {
 		c.addPolicies(ctx, list.queues)

@@ -183,8 +183,8 @@ func TestPagesAreReadInSequenceAndMovedQueuesOnce(t *testing.T) {
 		t.Errorf("%d queues, want 998", len(sample.Queues))
 	}
 	want := []string{
-		"/api/overview", "/api/nodes", "/api/health/checks/alarms",
-		"/api/queues?page=1&page_size=500", "/api/queues?page=2&page_size=500", "/api/queues?page=3&page_size=500", "/api/vhosts?columns=name%2Ctracing",
+		"/api/overview", "/api/queues?page=1&page_size=500", "/api/queues?page=2&page_size=500", "/api/queues?page=3&page_size=500",
+		"/api/nodes", "/api/health/checks/alarms", "/api/vhosts?columns=name%2Ctracing",
 	}
 	if diff := cmp.Diff(want, server.Requests()); diff != "" {
 		t.Error(diff)

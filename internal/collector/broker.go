@@ -35,10 +35,15 @@ type brokerWatch struct {
 	consumers map[dedup.QueueRef][]dedup.Consumer
 	links     sample.Links
 	node      string
-	moved     bool
-	closed    sample.Counter
-	closures  *counter.Tally
-	owners    sample.ClosureBook
+	// running are the nodes that the newest list had running; for joining more readings, and for a while after joined, what a node counted may come
+	// back with it. by is of the newest reading.
+	running  map[string]bool
+	joining  int
+	joined   time.Time
+	by       sample.Witness
+	closed   sample.Counter
+	closures *counter.Tally
+	owners   sample.ClosureBook
 	// closureGaps counts the times at which closed channels may not have been counted.
 	closureGaps float64
 	deaths      deadletter.Deaths
@@ -48,6 +53,7 @@ type brokerWatch struct {
 	burst  event.Burst
 	alarms map[string]bool
 	events event.Log
+	modern consumer.Modern
 	// shared are the dead-letter queues whose messages may be of several.
 	shared deadletter.Sharing
 }
@@ -61,8 +67,7 @@ func (b *brokerWatch) observe() (*source.BrokerReading, bool) {
 	fresh := count != b.observed
 	if fresh {
 		b.observed = count
-		b.moved = b.node != "" && b.node != sample.Info.Node
-		b.node = sample.Info.Node
+		b.noteNodes(&sample.BrokerSample)
 		anew := b.countClosures(&sample.BrokerSample)
 		for _, list := range b.read.ChannelLists() {
 			if !anew || list.At.After(sample.At) {
@@ -72,16 +77,48 @@ func (b *brokerWatch) observe() (*source.BrokerReading, bool) {
 		b.noteAlarms(&sample.BrokerSample)
 		b.deaths.Observe(&sample.BrokerSample)
 		b.timeouts.Note(&sample.BrokerSample, &b.events)
-		b.loss.Observe(&sample.BrokerSample, sample.Counting(), b.moved)
+		b.loss.Observe(&sample.BrokerSample, sample.Counting(), b.by)
 	}
 	b.reindex(&sample, count)
 	return &sample, fresh
 }
 
+// joinReadings and joinTime are for how many readings, and how long at least, the counts of a node that came back may still be on their way: lists are
+// cached, for longer where they take longer, and the nodes are read after them.
+const (
+	joinReadings = 3
+	joinTime     = 2 * sample.CounterLag
+)
+
+// noteNodes notes who tells the counters of a sample.
+func (b *brokerWatch) noteNodes(s *dedup.BrokerSample) {
+	b.by = sample.SameNodes
+	if b.node != "" && b.node != s.Info.Node {
+		b.by = sample.AnotherNode
+	}
+	b.node = s.Info.Node
+	if s.State.Nodes != nil {
+		was := b.running
+		b.running = make(map[string]bool)
+		for _, n := range s.State.Nodes {
+			if n.Running {
+				b.running[n.Name] = true
+				if was != nil && !was[n.Name] {
+					b.joining, b.joined = joinReadings, s.At
+				}
+			}
+		}
+	}
+	if b.joining > 0 || s.At.Before(b.joined.Add(joinTime)) {
+		b.joining--
+		b.by = sample.Rejoined
+	}
+}
+
 // countClosures takes the broker's count of closed channels, and reports whether it was begun anew.
 func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 	was := b.closed
-	st := b.closed.Observe(s.ChannelsClosed)
+	st := b.closed.ObserveFrom(s.ChannelsClosed, b.by)
 	if b.closed.Known() {
 		b.closures.Take(st)
 	}
@@ -89,8 +126,8 @@ func (b *brokerWatch) countClosures(s *dedup.BrokerSample) (anew bool) {
 		b.owners.Restart()
 		b.closureGaps++
 	}
-	if was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
-		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted", text.Name(b.read.Name())))
+	if st.Dropped && b.by != sample.Rejoined && was.State == sample.Counting && s.ChannelsClosed != nil && *s.ChannelsClosed < was.Raw {
+		b.events.Add(s.At, "broker_restart", fmt.Sprintf("Broker %s began to count anew: a node was restarted, or is away", text.Name(b.read.Name())))
 	}
 	b.noteClosures(max(0, st.Delta), s.At)
 	return st.Dropped
@@ -113,6 +150,9 @@ func (b *brokerWatch) noteClosures(n int64, at time.Time) {
 }
 
 func (b *brokerWatch) noteAlarms(s *dedup.BrokerSample) {
+	if s.State.Nodes == nil {
+		return // they could not be read
+	}
 	now := make(map[string]bool)
 	for _, n := range s.State.Nodes {
 		for what, on := range map[string]bool{
@@ -165,6 +205,10 @@ func (b *brokerWatch) reindex(s *source.BrokerReading, count uint64) {
 	}
 	if fresh {
 		b.links.Take(&read.Topology)
+		b.modern.Take(&read.Topology, s.Info)
+	}
+	if b.modern.Unsure {
+		b.read.WantNews(s.At)
 	}
 	b.index = topology.NewIndex(b.queues, &read.Topology, s.Info.Version)
 	b.consumers = make(map[dedup.QueueRef][]dedup.Consumer)

@@ -45,13 +45,17 @@ func (p punctual) Sample(ctx context.Context) (dedup.BrokerSample, error) {
 	return s, err
 }
 
-func newDeathbed(t *testing.T) *deathbed {
+func newDeathbed(t *testing.T, change ...func(*servers.RabbitMQOptions)) *deathbed {
 	t.Helper()
 	ctx := t.Context()
 	dir, log := filepath.Join(t.TempDir(), "rabbitmq"), slog.New(slog.DiscardHandler)
 	must(t, os.MkdirAll(dir, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "advanced.config"), []byte("[{rabbit, [{channel_tick_interval, 500}, {core_metrics_gc_interval, 1000}]}].\n"), 0o600))
-	rabbit := serverstest.RabbitMQ(t, servers.RabbitMQOptions{Dir: dir, Prometheus: true, Config: []string{"log.exchange = true", "log.exchange.level = warning"}})
+	options := servers.RabbitMQOptions{Dir: dir, Prometheus: true, Config: []string{"log.exchange = true", "log.exchange.level = warning"}}
+	for _, c := range change {
+		c(&options)
+	}
+	rabbit := serverstest.RabbitMQ(t, options)
 	must(t, rabbit.PutUser(ctx, "logreader", "right", ""))
 	must(t, rabbit.PutPermissions(ctx, "/", "logreader", servers.Permissions{Configure: `^amq\.gen-`, Write: `^amq\.gen-`, Read: `^(amq\.gen-.*|amq\.rabbitmq\.log)$`}))
 	must(t, rabbit.API(ctx, http.MethodPut, "/api/queues/%2F/orders", map[string]any{"durable": true}, nil))

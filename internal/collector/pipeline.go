@@ -71,7 +71,7 @@ func (p *pipeline) acked(some bool, at time.Time) {
 // absorbSample takes one sample of the broker: counters, depths, dead letters.
 func (p *pipeline) absorbSample(s *source.BrokerReading) {
 	b, f := p.broker, sample.Frame{Began: s.At, Ended: s.At.Add(s.Took)}
-	dropped, acked := p.counts.Observe(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, Moved: b.moved, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
+	dropped, acked := p.counts.Observe(&f, queue.Reading{At: s.At, Queues: b.queues, Complete: b.complete, By: b.by, Counting: s.Counting(), Later: len(p.counted.Traffic.Frames) > 0})
 	p.acked(acked, s.At)
 	p.consumers.Note(int64(f.Consumers), f.ConsumersKnown, s.At)
 	if !s.Late() {

@@ -12,7 +12,7 @@ import (
 // listed is what the newest readings tell of the broker's queues.
 func (b *brokerWatch) listed() deadletter.Broker {
 	t, _ := b.read.Topology.Get()
-	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, At: b.at, Live: b.live, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, Moved: b.moved, Shared: b.shared}
+	return deadletter.Broker{Name: b.read.Name(), Queues: b.queues, At: b.at, Live: b.live, Complete: b.complete, Born: b.born, Index: b.index, Unread: t.Err, By: b.by, Shared: b.shared}
 }
 
 // sharedQueues are the shared dead-letter queues of all brokers, for the snapshot that has their pipelines.

@@ -33,7 +33,7 @@ func (p *pipeline) scheme() dedup.Scheme {
 func (m *maker) see(p *pipeline, v view) window.View {
 	read, _ := p.broker.read.Sample.Get()
 	seen := window.View{
-		Now: v.now, BrokerDown: v.brokerDown, StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
+		Now: v.now, BrokerDown: v.brokerDown, Uncounted: p.uncounted(), StoreDown: v.storeDown, ReportDown: v.reportDown, Scheme: v.scheme, Stats: v.stats,
 		Several: p.counted.Several(v.scheme), Info: read.Info, CountsAcks: p.counts.Acks.Open, CountsDeliveries: p.counts.Deliveries.Open,
 		Capacity: p.subscribers().Capacity(p.refs, p.broker.queues), Vanishing: queue.Vanishing(p.refs, p.broker.queues), DeadKnown: p.dead.Found.Complete,
 		Reports: window.Reports{Known: p.report != nil, Present: p.reported.present, Dropped: p.reported.dropped, Duplicates: p.reported.duplicates()},
@@ -52,6 +52,14 @@ func (m *maker) see(p *pipeline, v view) window.View {
 		seen.Sharers = m.sharers(p.store)
 	}
 	return seen
+}
+
+// uncounted says why the broker counts nothing of the pipeline's consumers; empty where it does.
+func (p *pipeline) uncounted() string {
+	if p.broker.modern.On(p.refs) {
+		return "consumers speak AMQP 1.0, whose messages RabbitMQ does not count by queue"
+	}
+	return ""
 }
 
 // window computes the figures of one pipeline over one span.

@@ -160,6 +160,8 @@ type Connection struct {
 	Name string
 	// Opened is the earliest time, by our clock, at which it can have been opened; zero when not known.
 	Opened time.Time
+	// Vhost and Protocol, as "AMQP 0-9-1" or "AMQP 1-0", are empty for a connection's first seconds.
+	Vhost, Protocol string
 }
 
 // An Exchange is one exchange of a broker.

@@ -103,6 +103,24 @@ type Redis struct {
 	KeyFile  string `yaml:"key_file"`
 	// ServerName is the name that the server's certificate must carry; empty means the host of the URL.
 	ServerName string `yaml:"server_name"`
+	// Sentinel finds the server by its Sentinels; the host of the URL is then of no use.
+	Sentinel Sentinel `yaml:"sentinel"`
+}
+
+// Sentinel says which Sentinels know where a primary is, so that fail-overs are followed.
+type Sentinel struct {
+	// Master is the name that the Sentinels monitor it by.
+	Master string `yaml:"master"`
+	// Addresses are host:port of each Sentinel.
+	Addresses []string `yaml:"addresses"`
+	// Username and Password are those of the Sentinels, empty where they ask for none.
+	Username string        `yaml:"username"`
+	Password secret.Secret `yaml:"password"`
+}
+
+// IsZero reports whether no Sentinels are asked.
+func (s Sentinel) IsZero() bool {
+	return s.Master == "" && len(s.Addresses) == 0 && s.Username == "" && s.Password.IsZero()
 }
 
 // Fields names the fields of a hash that is a marker. No other field is read by a pass; Time and Owner may be empty.
@@ -184,6 +202,9 @@ func (c Config) WithDefaults() Config {
 	c.Sweep.Duty, c.Sweep.Count, c.Sweep.Every = cmp.Or(c.Sweep.Duty, d.Duty), cmp.Or(c.Sweep.Count, d.Count), cmp.Or(c.Sweep.Every, d.Every)
 	c.Key.Codec, c.Value.Codec = cmp.Or(c.Key.Codec, codec.Raw), cmp.Or(c.Value.Codec, codec.Raw)
 	c.Value.TimeUnit = cmp.Or(c.Value.TimeUnit, codec.Millis)
+	if c.Act.Redis.Sentinel.IsZero() { // whoever acts has another account at the same servers
+		c.Act.Redis.Sentinel = c.Redis.Sentinel
+	}
 	return c
 }
 

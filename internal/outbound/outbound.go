@@ -42,10 +42,10 @@ func Roots(file string) (*x509.CertPool, error) {
 
 // Transport returns a transport that trusts these authorities. It ignores the proxy settings of the environment, so that credentials never
 // travel through a proxy that was meant for the web.
-func Transport(roots *x509.CertPool) *http.Transport {
+func Transport(secured *tls.Config) *http.Transport {
 	return &http.Transport{
 		DialContext:            (&net.Dialer{Timeout: connectTimeout}).DialContext,
-		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:        secured,
 		TLSHandshakeTimeout:    connectTimeout,
 		MaxIdleConnsPerHost:    1,
 		IdleConnTimeout:        90 * time.Second,

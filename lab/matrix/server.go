@@ -39,7 +39,7 @@ func servers() []server {
 		{"measurement by tracing", []string{"./internal/broker/trace"}, ""},
 		{"looks at dead letters, moves", []string{"./internal/broker/amqp"}, ""},
 		{"requeue jobs", []string{"./internal/admin/jobs"}, ""},
-		{"dead-letter routes and hazards", []string{"./internal/collector"}, "DeadLetters|ARealBroker|Topology|Operator"},
+		{"dead-letter routes and hazards", []string{"./internal/collector"}, "DeadLetters|ARealBroker|Topology|Operator|ComesBack|AMQP10"},
 		{"ledger of every scheme", []string{"./lab/schemes"}, ""},
 	}}
 	cache := &family{"Redis", []suite{

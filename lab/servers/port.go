@@ -49,7 +49,7 @@ func portIsFree(port int) bool {
 // isPortConflict tells whether a server's log says that its port was taken.
 func isPortConflict(log string) bool {
 	low := strings.ToLower(log)
-	return strings.Contains(low, "eaddrinuse") || strings.Contains(low, "address already in use")
+	return strings.Contains(low, "eaddrinuse") || strings.Contains(low, "address already in use") || strings.Contains(low, "could_not_start_listener")
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

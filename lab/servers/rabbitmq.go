@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// nodeName is the name of every private node: each has a port mapper of its own.
+// nodeName is the name of every private node that is no member of a cluster: each has a port mapper of its own.
 const nodeName = "private@localhost"
 
 // adminUser is the broker's first user; its password is drawn anew for every server.
@@ -40,17 +40,20 @@ type RabbitMQOptions struct {
 	Plugins []string
 	// Config are further lines of rabbitmq.conf.
 	Config []string
+	// ErlangArgs are further arguments of the Erlang machine, as in "-kernel net_ticktime 8".
+	ErlangArgs string
 }
 
 // RabbitMQ is a private one-node broker with the management plugin. Its methods must not be called at the same time,
 // except those that only read an address and those of the management API.
 type RabbitMQ struct {
 	options  RabbitMQOptions
+	name     string
 	root     root
 	ports    rabbitPorts
 	password string
 	programs rabbitPrograms
-	epmd     *Process
+	epmd     *Process // nil for the member of a cluster, which has one for all
 	node     *Process
 	logFile  func() error
 }
@@ -60,39 +63,48 @@ type rabbitPorts struct{ amqp, dist, management, prometheus, epmd int }
 // StartRabbitMQ starts a private broker and returns when its management API says that AMQP is listening, which takes
 // 5 to 15 s on an idle machine.
 func StartRabbitMQ(ctx context.Context, options RabbitMQOptions) (*RabbitMQ, error) {
-	dir, err := filepath.Abs(options.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("start RabbitMQ: %w", err)
-	}
-	options.Dir = dir
-	within, err := rootOf(options.Root, "RABBITMQ")
-	if err != nil {
-		return nil, fmt.Errorf("start RabbitMQ: %w", err)
-	}
-	programs, err := findRabbitPrograms(within)
-	if err != nil {
-		return nil, fmt.Errorf("start RabbitMQ: %w", err)
-	}
 	for attempt := 1; ; attempt++ {
-		ports, err := freePorts(5)
+		ports, err := freePorts(portsOfNode)
 		if err != nil {
 			return nil, fmt.Errorf("start RabbitMQ: %w", err)
 		}
-		server := &RabbitMQ{
-			options: options, root: within, programs: programs, password: rand.Text(),
-			ports: rabbitPorts{amqp: ports[0], dist: ports[1], management: ports[2], prometheus: ports[3], epmd: ports[4]},
+		server, err := newRabbitMQ(options, ports)
+		if err != nil {
+			return nil, fmt.Errorf("start RabbitMQ: %w", err)
 		}
 		if err := server.writeFiles(); err != nil {
 			return nil, fmt.Errorf("start RabbitMQ: %w", err)
 		}
-		err = server.boot(ctx)
-		if err == nil {
+		if err = server.boot(ctx); err == nil {
 			return server, nil
 		}
 		if attempt == bootAttempts || !isPortConflict(err.Error()) {
 			return nil, err
 		}
 	}
+}
+
+// portsOfNode is how many ports a node takes.
+const portsOfNode = 5
+
+// newRabbitMQ returns a broker on some ports, which is not started.
+func newRabbitMQ(options RabbitMQOptions, ports []int) (*RabbitMQ, error) {
+	var err error
+	if options.Dir, err = filepath.Abs(options.Dir); err != nil {
+		return nil, err
+	}
+	within, err := rootOf(options.Root, "RABBITMQ")
+	if err != nil {
+		return nil, err
+	}
+	programs, err := findRabbitPrograms(within)
+	if err != nil {
+		return nil, err
+	}
+	return &RabbitMQ{
+		options: options, name: nodeName, root: within, programs: programs, password: rand.Text(),
+		ports: rabbitPorts{amqp: ports[0], dist: ports[1], management: ports[2], prometheus: ports[3], epmd: ports[4]},
+	}, nil
 }
 
 // ManagementURL is the root of the management API, without a path.
@@ -119,13 +131,19 @@ func (r *RabbitMQ) PID() int { return r.node.PID() }
 func (r *RabbitMQ) Stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	return errors.Join(r.node.Stop(ctx), r.epmd.Stop(ctx), r.logFile())
+	err := r.node.Stop(ctx)
+	if r.epmd != nil {
+		err = errors.Join(err, r.epmd.Stop(ctx))
+	}
+	return errors.Join(err, r.logFile())
 }
 
 // Kill ends the broker and its port mapper at once, as a crash of the machine would.
 func (r *RabbitMQ) Kill() {
 	r.node.Kill()
-	r.epmd.Kill()
+	if r.epmd != nil {
+		r.epmd.Kill()
+	}
 	_ = r.logFile()
 }
 
@@ -155,7 +173,7 @@ func (r *RabbitMQ) Eval(ctx context.Context, expressions string) (string, error)
 		return r.Ctl(ctx, "eval", expressions)
 	}
 	// A name drawn at random lets several call at once.
-	cmd := r.command(ctx, r.programs.call, "-sname", nodeName, "-r", "-e")
+	cmd := r.command(ctx, r.programs.call, "-sname", r.name, "-r", "-e")
 	cmd.Stdin = strings.NewReader(expressions + "\n") // without which the full stop is not seen
 	out, err := cmd.CombinedOutput()
 	value, ok := strings.CutPrefix(strings.TrimSpace(string(out)), "{ok, ")
@@ -174,14 +192,18 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 	r.logFile = closeLog
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	if err := r.bootEPMD(ctx, out); err != nil {
-		return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())
+	if r.name == nodeName {
+		if r.epmd, err = r.bootEPMD(ctx, out); err != nil {
+			return errors.Join(fmt.Errorf("start RabbitMQ: %w\nits log ends with:\n%s", err, tail(logName)), closeLog())
+		}
 	}
 	cmd := r.command(context.Background(), r.programs.server)
 	cmd.Stdout, cmd.Stderr = out, out
 	r.node, err = startServer("RabbitMQ", cmd)
 	if err != nil {
-		r.epmd.Kill()
+		if r.epmd != nil {
+			r.epmd.Kill()
+		}
 		return errors.Join(fmt.Errorf("start RabbitMQ: %w", err), closeLog())
 	}
 	if err := poll(ctx, r.node, r.isListening); err != nil {
@@ -193,12 +215,12 @@ func (r *RabbitMQ) boot(ctx context.Context) error {
 
 // bootEPMD starts Erlang's port mapper in the foreground as our own child: left to itself the broker would start one
 // as a daemon that outlives it.
-func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) error {
+func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) (*Process, error) {
 	cmd := r.command(context.Background(), r.programs.epmd, "-port", strconv.Itoa(r.ports.epmd), "-address", "127.0.0.1")
 	cmd.Stdout, cmd.Stderr = out, out
-	var err error
-	if r.epmd, err = StartProcess(cmd); err != nil {
-		return err
+	mapper, err := StartProcess(cmd)
+	if err != nil {
+		return nil, err
 	}
 	answers := func(ctx context.Context) error {
 		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", loopback(r.ports.epmd))
@@ -207,11 +229,11 @@ func (r *RabbitMQ) bootEPMD(ctx context.Context, out io.Writer) error {
 		}
 		return connection.Close()
 	}
-	if err := poll(ctx, r.epmd, answers); err != nil {
-		r.epmd.Kill()
-		return fmt.Errorf("start epmd on port %d: %w", r.ports.epmd, err)
+	if err := poll(ctx, mapper, answers); err != nil {
+		mapper.Kill()
+		return nil, fmt.Errorf("start epmd on port %d: %w", r.ports.epmd, err)
 	}
-	return nil
+	return mapper, nil
 }
 
 func (r *RabbitMQ) isListening(ctx context.Context) error {

@@ -97,7 +97,7 @@ func (r *RabbitMQ) environment() []string {
 		"ERL_EPMD_PORT=" + strconv.Itoa(r.ports.epmd),
 		"ERL_EPMD_ADDRESS=127.0.0.1",
 		"ERL_CRASH_DUMP_SECONDS=0",
-		"RABBITMQ_NODENAME=" + nodeName,
+		"RABBITMQ_NODENAME=" + r.name,
 		"RABBITMQ_DIST_PORT=" + strconv.Itoa(r.ports.dist),
 		"RABBITMQ_CTL_DIST_PORT_MIN=0", "RABBITMQ_CTL_DIST_PORT_MAX=0",
 		"RABBITMQ_CONF_ENV_FILE=" + r.path("rabbitmq-env.conf"),
@@ -111,7 +111,7 @@ func (r *RabbitMQ) environment() []string {
 		"RABBITMQ_LOG_BASE=" + r.path("log"),
 		// Left to itself each node binds its first thread to the first processor, and several nodes wait there for each other.
 		"RABBITMQ_SCHEDULER_BIND_TYPE=u",
-		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1}",
+		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1} " + r.options.ErlangArgs,
 		// Makes the start script replace itself by the Erlang machine, so that our process id is the broker's.
 		"RUNNING_UNDER_SYSTEMD=true",
 	}

@@ -30,6 +30,8 @@ type RedisOptions struct {
 	Args []string
 	// Log, when not nil, also receives what the server prints; the file redis.log in Dir always does.
 	Log io.Writer
+	// sentinel is the configuration of a Sentinel, which is started instead.
+	sentinel string
 }
 
 // Redis is a private Redis server on a free loopback port. Its methods must not be called at the same time.
@@ -113,8 +115,15 @@ func (r *Redis) boot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start Redis: %w", err)
 	}
-	args := []string{"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.options.Dir,
-		"--daemonize", "no", "--save", "", "--appendonly", "no", "--logfile", ""}
+	var args []string
+	if r.options.sentinel != "" {
+		args = append(args, r.options.sentinel, "--sentinel")
+	}
+	args = append(args, "--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.options.Dir,
+		"--daemonize", "no", "--logfile", "")
+	if r.options.sentinel == "" {
+		args = append(args, "--save", "", "--appendonly", "no")
+	}
 	cmd := r.root.command(context.Background(), r.options.Dir, nil, r.program, append(args, r.options.Args...)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	process, err := startServer("Redis", cmd)

@@ -23,6 +23,8 @@ type Options struct {
 	Dashboard string
 	// Listen is the wanted loopback address of the dashboard.
 	Listen string
+	// RabbitMQRoot is the folder of another Debian whose RabbitMQ is started; empty: the machine's.
+	RabbitMQRoot string
 	// Config is what the shop does, Duration for how long; 0 means until the context ends.
 	Config   Config
 	Duration time.Duration
@@ -112,7 +114,7 @@ func (g *ground) startServers(ctx context.Context) error {
 	if g.stores, err = startStores(ctx, g.options.Config, &g.access, g.folder); err != nil {
 		return err
 	}
-	g.broker, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: g.folder.file("rabbitmq"), Prometheus: true})
+	g.broker, err = servers.StartRabbitMQ(ctx, servers.RabbitMQOptions{Dir: g.folder.file("rabbitmq"), Root: g.options.RabbitMQRoot, Prometheus: true})
 	if err != nil {
 		return err
 	}

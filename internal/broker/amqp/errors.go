@@ -15,28 +15,29 @@ import (
 )
 
 // dialError explains why no AMQP connection came about.
-func (m *Mover) dialError(what string, err error) error {
-	e := broker.Error{Broker: m.Name, Request: what, Err: err}
+func (l *Link) dialError(err error) error {
+	e := broker.Error{Broker: l.mover.Name, Request: l.what, Err: err}
+	address := l.node.address
 	var dns *net.DNSError
 	switch {
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = broker.Canceled, "given up"
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		e.Kind, e.Text = broker.Unresolved, "the host of "+m.address+" cannot be resolved"
+		e.Kind, e.Text = broker.Unresolved, "the host of "+address+" cannot be resolved"
 		e.Remedy = "check act.amqp_url and the name service"
 	case broker.IsTimeout(err):
-		e.Kind, e.Text = broker.Timeout, m.address+" does not answer"
+		e.Kind, e.Text = broker.Timeout, address+" does not answer"
 		e.Remedy = "check act.amqp_url; a firewall may drop packets"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Kind, e.Text = broker.Refused, "connection refused by "+m.address
+		e.Kind, e.Text = broker.Refused, "connection refused by "+address
 		e.Remedy = "start RabbitMQ or correct act.amqp_url, which needs the AMQP port, usually 5672, or 5671 with TLS"
 	case broker.IsTLS(err):
 		e.Kind, e.Text, e.Remedy = broker.TLS, "TLS: "+broker.Quote(err.Error()), amqpTLSRemedy(err)
 	case broker.IsCut(err):
-		e.Kind, e.Text = broker.Interrupted, m.address+" ended the connection before it was set up"
+		e.Kind, e.Text = broker.Interrupted, address+" ended the connection before it was set up"
 		e.Remedy = "RabbitMQ may be restarting; if this stays, check act.amqp_url: the port of AMQP with TLS needs amqps://"
 	default:
-		e.Kind, e.Text = broker.Unreachable, m.address+" cannot be reached: "+broker.Quote(err.Error())
+		e.Kind, e.Text = broker.Unreachable, address+" cannot be reached: "+broker.Quote(err.Error())
 		e.Remedy = "check act.amqp_url, the route and the firewall"
 	}
 	return &e
@@ -46,9 +47,9 @@ func amqpTLSRemedy(err error) string {
 	return strings.NewReplacer("management_url", "act.amqp_url", "http://", "amqp://", "15671", "5671").Replace(broker.TLSRemedy(err))
 }
 
-// amqpError explains an error of the AMQP library: a reply of the broker, the end of a connection, or a failed write.
-func (m *Mover) amqpError(what string, err error) error {
-	e := broker.Error{Broker: m.Name, Request: what, Err: err}
+// explain explains an error of the AMQP library: a reply of the broker, the end of a connection, or a failed write.
+func (l *Link) explain(err error) error {
+	e, m, address := broker.Error{Broker: l.mover.Name, Request: l.what, Err: err}, l.mover, l.node.address
 	var reply *amqp.Error
 	switch {
 	case err == nil:
@@ -56,25 +57,25 @@ func (m *Mover) amqpError(what string, err error) error {
 	case errors.Is(err, context.Canceled):
 		e.Kind, e.Text = broker.Canceled, "given up"
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Kind, e.Text = broker.Timeout, m.address+" does not answer in time"
+		e.Kind, e.Text = broker.Timeout, address+" does not answer in time"
 		e.Remedy = "the broker may be in alarm or overloaded"
 	case errors.Is(err, amqp.ErrCredentials):
 		e.Kind, e.Text = broker.WrongPassword, "the login of "+broker.Quote(m.act.Username)+" failed"
 		e.Remedy = "check act.username and act.password; the account guest may log in from the broker's own machine alone"
 	case errors.As(err, &reply):
-		m.explainReply(&e, reply)
+		l.explainReply(&e, reply)
 	case broker.IsTimeout(err):
 		e.Kind, e.Text = broker.Timeout, "the broker has read nothing for "+writeTimeout.String()
 		e.Remedy = "it may be in alarm (memory or disk): see rabbitmqctl status"
 	default:
-		e.Kind, e.Text = broker.Interrupted, "the connection to "+m.address+" ended: "+broker.Quote(err.Error())
+		e.Kind, e.Text = broker.Interrupted, "the connection to "+address+" ended: "+broker.Quote(err.Error())
 		e.Remedy = "RabbitMQ may be restarting"
 	}
 	return &e
 }
 
 // explainReply turns a reply code of AMQP 0-9-1 into words. What the broker wrote is quoted: it may repeat foreign names.
-func (m *Mover) explainReply(e *broker.Error, reply *amqp.Error) {
+func (l *Link) explainReply(e *broker.Error, reply *amqp.Error) {
 	said := broker.Quote(reply.Reason)
 	switch {
 	case reply.Code == amqp.NotFound && strings.Contains(reply.Reason, "no queue"):
@@ -88,7 +89,7 @@ func (m *Mover) explainReply(e *broker.Error, reply *amqp.Error) {
 	case reply.Code == amqp.NotAllowed && strings.Contains(reply.Reason, "not found"):
 		e.Kind, e.Text, e.Remedy = broker.NoVhost, "there is no such vhost: "+said, "check the vhost of the pipeline"
 	case reply.Code == amqp.AccessRefused || reply.Code == amqp.NotAllowed:
-		e.Kind, e.Text = broker.NoPermission, "the account "+broker.Quote(m.act.Username)+" lacks a permission: "+said
+		e.Kind, e.Text = broker.NoPermission, "the account "+broker.Quote(l.mover.act.Username)+" lacks a permission: "+said
 		e.Remedy = "it needs " + neededPermission(reply.Reason)
 	case reply.Code == amqp.NotImplemented:
 		e.Kind, e.Text = broker.NotPossible, "this kind of queue cannot do it: "+said
@@ -97,6 +98,8 @@ func (m *Mover) explainReply(e *broker.Error, reply *amqp.Error) {
 	case reply.Code == amqp.PreconditionFailed && strings.Contains(reply.Reason, "message size"):
 		e.Kind, e.Text = broker.Declined, "a message is larger than the broker takes (max_message_size): "+said
 		e.Remedy = "raise max_message_size, or leave the message where it is"
+	case !reply.Server && strings.Contains(reply.Reason, "tls: "): // it took our side of the handshake, and refused afterwards
+		e.Kind, e.Text, e.Remedy = broker.TLS, "TLS: "+said, amqpTLSRemedy(reply)
 	case reply.Server:
 		e.Kind, e.Text = broker.Declined, fmt.Sprintf("the broker ended it with code %d: %s", reply.Code, said)
 	case errors.Is(reply, amqp.ErrSyntax) || reply.Reason == amqp.ErrSyntax.Error() || reply.Reason == amqp.ErrFrameTooLarge.Error():
@@ -106,7 +109,7 @@ func (m *Mover) explainReply(e *broker.Error, reply *amqp.Error) {
 		e.Kind, e.Text = broker.Timeout, "the broker was silent, or read nothing, for too long"
 		e.Remedy = "it may be in alarm (memory or disk) or overloaded, or the network lost the connection"
 	default:
-		e.Kind, e.Text = broker.Interrupted, "the connection to "+m.address+" ended: "+said
+		e.Kind, e.Text = broker.Interrupted, "the connection to "+l.node.address+" ended: "+said
 		e.Remedy = "RabbitMQ may be restarting"
 	}
 }

@@ -20,6 +20,7 @@ const closeTimeout = 3 * time.Second
 // A Link is one AMQP connection of the acting account with one channel. It is never recovered: delivery tags and confirms mean nothing on the next one.
 type Link struct {
 	mover   *Mover
+	node    node
 	what    string // for errors: what the link was opened for
 	socket  net.Conn
 	wire    *wire
@@ -38,35 +39,57 @@ func (m *Mover) open(ctx context.Context, vhost, purpose, what string) (*Link, e
 	return m.openThrough(ctx, vhost, purpose, what, func(conn net.Conn) net.Conn { return conn })
 }
 
-// openThrough is open with something between the AMQP library and the network, which reads what comes.
+// openThrough is open with something between the AMQP library and the network, which reads what comes. Where a node takes no connection the next
+// one is tried.
 func (m *Mover) openThrough(ctx context.Context, vhost, purpose, what string, through func(net.Conn) net.Conn) (*Link, error) {
-	l := &Link{mover: m, what: what}
+	first := int(m.last.Load())
+	for tried := 0; ; tried++ {
+		at := (first + tried) % len(m.nodes)
+		l := &Link{mover: m, node: m.nodes[at], what: what}
+		err := l.connect(ctx, vhost, purpose, through)
+		if err == nil {
+			m.last.Store(int64(at))
+			return l, nil
+		}
+		if !broker.IsAway(err) || len(m.nodes) == 1 {
+			return nil, err
+		}
+		m.last.Store(int64((at + 1) % len(m.nodes))) // who comes after us, perhaps with little time, begins behind it
+		if tried == len(m.nodes)-1 || ctx.Err() != nil {
+			return nil, err
+		}
+		m.Log.Info("the next node is tried", "broker", m.Name, "err", err)
+	}
+}
+
+// connect connects to the link's node.
+func (l *Link) connect(ctx context.Context, vhost, purpose string, through func(net.Conn) net.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
-	raw, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", m.address)
+	raw, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", l.node.address)
 	if err != nil {
-		return nil, m.dialError(what, broker.OrEnd(ctx, err))
+		return l.dialError(broker.OrEnd(ctx, err))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = raw.Close() })
 	defer stop()
 	l.socket = raw
-	if m.tls != nil {
-		secured := tls.Client(raw, m.tls.Clone())
+	if l.node.tls != nil {
+		secured := tls.Client(raw, l.node.tls.Clone())
 		if err := secured.HandshakeContext(ctx); err != nil {
 			_ = raw.Close()
-			return nil, m.dialError(what, broker.OrEnd(ctx, err))
+			return l.dialError(broker.OrEnd(ctx, err))
 		}
 		l.socket = secured
 	}
 	if err := l.handshake(vhost, purpose, through(l.socket)); err != nil {
 		_ = raw.Close()
-		return nil, m.amqpError(what, broker.OrEnd(ctx, err))
+		return l.explain(broker.OrEnd(ctx, err))
 	}
 	if !stop() { // the connection is being closed under us
 		l.Abort()
-		return nil, m.amqpError(what, ctx.Err())
+		return l.explain(ctx.Err())
 	}
-	return l, nil
+	return nil
 }
 
 // OpenBriefly connects for requests that end with their context: the AMQP library waits for an answer for as long as the connection
@@ -153,7 +176,7 @@ func (l *Link) reason(err error) error {
 }
 
 // Fail explains a failure of the link, or of a request that it carried.
-func (l *Link) Fail(err error) error { return l.mover.amqpError(l.what, l.reason(err)) }
+func (l *Link) Fail(err error) error { return l.explain(l.reason(err)) }
 
 // Close ends the link in order, or at once if the broker does not answer.
 func (l *Link) Close() error {

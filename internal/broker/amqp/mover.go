@@ -7,51 +7,71 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"sync/atomic"
 )
 
 // A Mover moves messages of one broker by AMQP, with the account that may act. Each of its connections is opened when it is needed
 // and belongs to whoever asked for it. Its methods may be called at the same time.
 type Mover struct {
-	Name    string
-	act     broker.Act
-	address string
-	tls     *tls.Config // nil without TLS
+	Name string
+	act  broker.Act
+	// nodes are where to connect, tried in this order from the one that took the last connection.
+	nodes []node
+	last  atomic.Int64
 	// watch reads what AMQP does not tell: the type and the policy of a queue.
 	watch *broker.Client
 	Log   *slog.Logger
 }
 
+// A node is one that AMQP connects to; tls is nil where it does so in the clear.
+type node struct {
+	address string
+	tls     *tls.Config
+}
+
 // OpenMover returns a mover for the configured broker, or nil when no acting account is configured. It connects to nothing; its
 // errors are those of Validate.
 func OpenMover(config broker.Config, log *slog.Logger) (*Mover, error) {
-	if config.Act == (broker.Act{}) {
+	if config.Act.IsZero() {
 		return nil, nil
 	}
 	watch, err := broker.New(config)
 	if err != nil {
 		return nil, err
 	}
-	target, err := url.Parse(config.Act.AMQPURL)
+	secured, err := config.TLS()
 	if err != nil {
-		return nil, fmt.Errorf("broker %s: act.amqp_url cannot be read", config.Name)
+		return nil, fmt.Errorf("broker %s: %w", config.Name, err)
 	}
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	m := &Mover{Name: config.Name, act: config.Act, watch: watch, Log: log}
+	for _, address := range config.Act.Addresses() {
+		n, err := parseNode(address, secured)
+		if err != nil {
+			return nil, fmt.Errorf("broker %s: act.amqp_url cannot be read", config.Name)
+		}
+		m.nodes = append(m.nodes, n)
+	}
+	return m, nil
+}
+
+func parseNode(address string, secured *tls.Config) (node, error) {
+	target, err := url.Parse(address)
+	if err != nil {
+		return node{}, err
+	}
 	port := target.Port()
 	if port == "" {
 		port = map[string]string{"amqp": "5672", "amqps": "5671"}[target.Scheme]
 	}
-	m.address = net.JoinHostPort(target.Hostname(), port)
+	n := node{address: net.JoinHostPort(target.Hostname(), port)}
 	if target.Scheme == "amqps" {
-		roots, err := config.Roots()
-		if err != nil {
-			return nil, fmt.Errorf("broker %s: ca_file: %w", config.Name, err)
-		}
-		m.tls = &tls.Config{RootCAs: roots, ServerName: target.Hostname(), MinVersion: tls.VersionTLS12}
+		n.tls = secured.Clone()
+		n.tls.ServerName = target.Hostname()
 	}
-	return m, nil
+	return n, nil
 }
 
 // Close releases what the mover itself holds. Sources and sinks are closed by whoever opened them.

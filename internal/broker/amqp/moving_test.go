@@ -33,7 +33,12 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	options.Dir = t.TempDir()
-	rabbit := serverstest.RabbitMQ(t, options)
+	return withAccounts(ctx, t, serverstest.RabbitMQ(t, options))
+}
+
+// withAccounts makes the accounts on a broker, and opens its mover.
+func withAccounts(ctx context.Context, t *testing.T, rabbit *servers.RabbitMQ) *movingBroker {
+	t.Helper()
 	version, err := rabbit.Version(ctx)
 	must(t, err)
 	must(t, rabbit.PutUser(ctx, "watcher", "right", "monitoring"))
@@ -173,6 +178,7 @@ func (b *movingBroker) ends(t *testing.T) {
 	t.Run("a queue that is deleted under a source ends it with words", b.deletedUnderSource)
 	t.Run("a stream gives no single message", b.deniesStreams)
 	t.Run("a connection with TLS needs an authority that is trusted", b.securesByTLS)
+	t.Run("a broker that asks for a certificate is shown one, behind a node that is away", b.asksForACertificate)
 	t.Run("each publish has its own answer among 10,000 that are confirmed and returned in turns", b.tellsReturnsApart)
 	t.Run("equal messages of which some are returned are counted right", b.tellsEqualReturnsApart)
 	t.Run("a full queue that rejects is told from a missing one", b.tellsRejected)

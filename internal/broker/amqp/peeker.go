@@ -89,7 +89,7 @@ func (p *peeker) consume(ctx context.Context, live amqp.Queue) error {
 	for size := firstSlice; live.Messages > 0 && !p.enough(ctx); size = min(2*size, maxSlice) {
 		before := p.held
 		why, err := p.slice(ctx, min(size, live.Messages, p.limit-p.held, p.fitting()))
-		if err != nil && before == 0 && broker.KindOf(p.link.mover.amqpError(p.link.what, err)) == broker.InUse {
+		if err != nil && before == 0 && broker.KindOf(p.link.explain(err)) == broker.InUse {
 			return p.getInstead(ctx) // somebody has it exclusively since it was inspected
 		}
 		if err == nil {

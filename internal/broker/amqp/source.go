@@ -74,7 +74,7 @@ func (m *Mover) Source(ctx context.Context, queue dedup.QueueRef, held int, sing
 	} else {
 		err = s.consume(true)
 		// A queue with a single active consumer knows no exclusive one, and needs none.
-		if broker.KindOf(l.mover.amqpError(what, err)) == broker.InUse && described.Arguments["x-single-active-consumer"] == true {
+		if broker.KindOf(l.explain(err)) == broker.InUse && described.Arguments["x-single-active-consumer"] == true {
 			err = s.consumeAnew()
 		}
 	}

@@ -49,7 +49,7 @@ type Listener struct {
 
 // NewListener returns the listener of the account that is configured for the log; nil where none is.
 func NewListener(config broker.Config, log *slog.Logger) (*Listener, error) {
-	if config.Log == (broker.Act{}) {
+	if config.Log.IsZero() {
 		return nil, nil
 	}
 	account := config

@@ -35,6 +35,8 @@ type order struct {
 	Username string    `json:"username"`
 	Password string    `json:"password"`
 	CAFile   string    `json:"ca_file"`
+	CertFile string    `json:"cert_file"`
+	KeyFile  string    `json:"key_file"`
 	Deadline time.Time `json:"deadline"`
 }
 
@@ -75,7 +77,7 @@ func readOrder(input *bufio.Reader) (o order, _ nodes, err error) {
 		return o, nil, errors.New("the order of a guard cannot be read") // without its text, which holds a password
 	}
 	account := broker.Measure{Act: broker.Act{Username: o.Username, Password: secret.New(o.Password)}, ManagementURLs: o.Nodes}
-	all, err := openNodes(broker.Config{Name: o.Broker, CAFile: o.CAFile}, account)
+	all, err := openNodes(broker.Config{Name: o.Broker, CAFile: o.CAFile, CertFile: o.CertFile, KeyFile: o.KeyFile}, account)
 	return o, all, err
 }
 

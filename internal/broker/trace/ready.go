@@ -235,7 +235,7 @@ func (t *Tracer) tapInto(ctx context.Context, f *found, queues []string, bodies 
 
 // remedy says what would let the account read traces. That of act is left as it is: these permissions would replace those that it moves with.
 func (t *Tracer) remedy(vhost string) string {
-	if t.config.Measure.Act == (broker.Act{}) {
+	if t.config.Measure.Act.IsZero() {
 		return "give the broker a section measure: with an account of its own"
 	}
 	return "let it, in place of what it may in this vhost: " +

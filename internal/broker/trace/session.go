@@ -240,7 +240,7 @@ func (s *session) switchOn(ctx context.Context) error {
 		return err
 	}
 	o := order{Intent: path, Broker: s.t.config.Name, Vhost: s.vhost, Username: s.t.account.Username, Password: s.t.account.Password.Reveal(),
-		CAFile: s.t.config.CAFile, Deadline: deadline}
+		CAFile: s.t.config.CAFile, CertFile: s.t.config.CertFile, KeyFile: s.t.config.KeyFile, Deadline: deadline}
 	for _, node := range s.dark {
 		o.Nodes = append(o.Nodes, node.Place())
 	}

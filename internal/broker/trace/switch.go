@@ -18,7 +18,8 @@ func openNodes(config broker.Config, account broker.Measure) (nodes, error) {
 	var all nodes
 	for _, root := range account.ManagementURLs {
 		node, err := broker.New(broker.Config{
-			Name: config.Name, ManagementURL: root, Username: account.Username, Password: account.Password, CAFile: config.CAFile, Timeout: nodeTimeout,
+			Name: config.Name, ManagementURL: root, Username: account.Username, Password: account.Password, Timeout: nodeTimeout,
+			CAFile: config.CAFile, CertFile: config.CertFile, KeyFile: config.KeyFile,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("the account that traces: %w", err)

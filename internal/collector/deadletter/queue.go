@@ -92,7 +92,7 @@ func (w *Watch) watched(ref dedup.QueueRef) *queue {
 func (d *queue) count(q *dedup.Queue, r Reading) (dropped bool) {
 	take := func(raw *sample.Counter, value *int64, sum *float64) {
 		late := raw.State == sample.Unseen && value != nil && *value > 0 && r.Later
-		st := raw.ObserveFrom(value, r.Moved)
+		st := raw.ObserveFrom(value, r.By)
 		*sum += float64(st.Delta)
 		dropped = dropped || st.Dropped || late
 	}

@@ -25,8 +25,8 @@ type Broker struct {
 	// Index is nil until the topology was read, Unread says why it cannot be.
 	Index  *topology.Index
 	Unread string
-	// Moved: another node answered than before.
-	Moved  bool
+	// By says who tells the counters of the queues.
+	By     sample.Witness
 	Shared Sharing
 }
 

@@ -30,8 +30,9 @@ func NewCounts(pipeline string, refs []dedup.QueueRef, b *counter.Book) Counts {
 type Reading struct {
 	At     time.Time
 	Queues map[dedup.QueueRef]*dedup.Queue
-	// Complete: the list hides no queue. Moved: another node answered than before.
-	Complete, Moved bool
+	// Complete: the list hides no queue. By says who tells its counters.
+	Complete bool
+	By       sample.Witness
 	// Counting: the broker gives counters. Later: there were readings before this one.
 	Counting, Later bool
 }
@@ -122,7 +123,7 @@ func (c *Counts) count(ref dedup.QueueRef, r Reading) (dropped bool) {
 	take := func(raw *sample.Counter, value *int64, t *counter.Tally) sample.Step {
 		// A first value above 0 counts events of the time before, some of which may be later than the first frame.
 		late := raw.State == sample.Unseen && value != nil && *value > 0 && r.Later
-		st := raw.ObserveFrom(value, r.Moved)
+		st := raw.ObserveFrom(value, r.By)
 		dropped = dropped || st.Dropped || late
 		if raw.Known() {
 			t.Take(st)

@@ -63,19 +63,30 @@ func (c *Counter) Observe(raw *int64) Step {
 	return Step{Delta: *raw - was.Raw}
 }
 
-// ObserveElsewhere is observe for a reading that another node answered. Nodes cache for different times, so a small
-// step back is no reset: it is ignored, and a true reset shows at the next reading.
-func (c *Counter) ObserveElsewhere(raw *int64) Step {
-	if raw != nil && c.State == Counting && *raw >= 0 && *raw < c.Raw {
-		return Step{}
-	}
-	return c.Observe(raw)
-}
+// A Witness says who tells a counter of a cluster, which is summed over its nodes, compared with the reading before.
+type Witness uint8
 
-// ObserveFrom is one of the two: elsewhere says that another node answered than before.
-func (c *Counter) ObserveFrom(raw *int64, elsewhere bool) Step {
-	if elsewhere {
-		return c.ObserveElsewhere(raw)
+const (
+	// SameNodes: nothing has changed.
+	SameNodes Witness = iota
+	// AnotherNode answered. Nodes cache for different times, so that a small step back is no reset.
+	AnotherNode
+	// Rejoined: a node is back in the cluster, and with it what it counted long before, unless it was restarted.
+	Rejoined
+)
+
+// ObserveFrom is Observe for a counter that a node of a cluster told. A step back at another node is ignored, and a true reset shows at the next
+// reading; where a node came back the counter is a new baseline.
+func (c *Counter) ObserveFrom(raw *int64, by Witness) Step {
+	was := *c
+	switch {
+	case by == AnotherNode && raw != nil && c.State == Counting && *raw >= 0 && *raw < c.Raw:
+		return Step{}
+	case by == Rejoined && raw != nil && *raw > 0 && (c.State == Counting || c.State == Absent):
+		c.State = Lost
+		st := c.Observe(raw)
+		c.settling = *raw < was.Raw
+		return st
 	}
 	return c.Observe(raw)
 }

@@ -41,12 +41,87 @@ func TestCounter(t *testing.T) {
 func TestAnotherNodesOlderCacheIsNoReset(t *testing.T) {
 	var c Counter
 	c.Observe(count(10))
-	if got := c.ObserveElsewhere(count(8)); got != (Step{}) {
+	if got := c.ObserveFrom(count(8), AnotherNode); got != (Step{}) {
 		t.Errorf("a step back on another node: got %+v, want nothing", got)
 	}
 	if got := c.Observe(count(12)); got.Delta != 2 || got.Dropped {
 		t.Errorf("after it: got %+v, want 2", got)
 	}
+}
+
+func TestACounterIsANewBaselineWhereANodeCameBack(t *testing.T) {
+	never := Counter{}
+	never.Observe(nil)
+	if got := never.ObserveFrom(nil, Rejoined); got != (Step{}) || never.State != Absent {
+		t.Errorf("a counter that no node has: %+v, %v", got, never.State)
+	}
+	if got := never.ObserveFrom(count(7), Rejoined); got != (Step{Dropped: true}) {
+		t.Errorf("one that came with the node is not born: %+v", got)
+	}
+	if got := never.ObserveFrom(count(9), SameNodes); got != (Step{Delta: 2}) {
+		t.Errorf("after it: %+v", got)
+	}
+}
+
+// The counter of a cluster is simulated: its nodes go, and come back with what they counted or restarted, which the list of nodes tells for some
+// readings; and one of them may be missing from a single reading at any time. Whatever happens, the increments never exceed what truly happened.
+func TestNodesThatComeBackInventNoEvents(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var c Counter
+		var truth, counted int64
+		counts, away, joining, missing := [3]int64{}, [3]bool{}, 0, -1
+		for i := range counts {
+			counts[i] = rapid.Int64Range(0, 1000).Draw(t, "counted before")
+		}
+		read := func(by Witness) {
+			var sum int64
+			for i := range counts {
+				if !away[i] {
+					sum += counts[i]
+				}
+			}
+			reading := &sum
+			if sum == 0 {
+				reading = nil
+			}
+			counted += c.ObserveFrom(reading, by).Delta
+		}
+		read(SameNodes)
+		for range rapid.IntRange(1, 40).Draw(t, "readings") {
+			i := rapid.IntRange(0, 2).Draw(t, "node")
+			n := rapid.Int64Range(0, 50).Draw(t, "events")
+			counts[i], truth = counts[i]+n, truth+n // also at a node that is cut off
+			switch rapid.IntRange(0, 5).Draw(t, "what") {
+			case 0:
+				away[i] = true
+			case 1:
+				if away[i] {
+					away[i], joining = false, rapid.IntRange(2, 3).Draw(t, "readings that are told of it")
+				}
+			case 2:
+				if away[i] {
+					away[i], counts[i], joining = false, 0, 3
+				}
+			}
+			before := missing
+			if missing = rapid.IntRange(0, 5).Draw(t, "missing from this reading alone"); missing > 2 || away[missing] || before >= 0 {
+				missing = -1
+			} else {
+				away[missing] = true
+			}
+			by := SameNodes
+			if joining--; joining >= 0 {
+				by = Rejoined
+			}
+			read(by)
+			if missing >= 0 {
+				away[missing] = false
+			}
+		}
+		if counted > truth {
+			t.Errorf("%d events happened, %d were counted", truth, counted)
+		}
+	})
 }
 
 // A source's counter is simulated with restarts, absences and old totals that come back in one step. Whatever happens,

@@ -71,8 +71,8 @@ func (m *LossMeter) Lost() LostCounts {
 	return LostCounts{m.acks.frames, m.publishes.frames}
 }
 
-// Observe takes a sample; counting says that the broker gives counters, moved that another node answered than before. What cannot be read now comes with a later reading.
-func (m *LossMeter) Observe(s *dedup.BrokerSample, counting, moved bool) {
+// Observe takes a sample; counting says that the broker gives counters, by who tells them. What cannot be read now comes with a later reading.
+func (m *LossMeter) Observe(s *dedup.BrokerSample, counting bool, by Witness) {
 	m.Asked, m.why = len(s.Totals) > 0, ""
 	if !m.Asked {
 		return
@@ -100,9 +100,9 @@ func (m *LossMeter) Observe(s *dedup.BrokerSample, counting, moved bool) {
 		m.why = "the broker gives no counters of its queues"
 		return
 	}
-	m.acks.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Ack })
+	m.acks.countQueues(s, by, func(c dedup.QueueCounters) *int64 { return c.Ack })
 	if routed {
-		m.publishes.countQueues(s, moved, func(c dedup.QueueCounters) *int64 { return c.Publish })
+		m.publishes.countQueues(s, by, func(c dedup.QueueCounters) *int64 { return c.Publish })
 	}
 }
 
@@ -119,7 +119,7 @@ func (m *countMeter) countNode(url string, count *int64) {
 }
 
 // countQueues completes a frame by what the queues count.
-func (m *countMeter) countQueues(s *dedup.BrokerSample, moved bool, of func(dedup.QueueCounters) *int64) {
+func (m *countMeter) countQueues(s *dedup.BrokerSample, by Witness, of func(dedup.QueueCounters) *int64) {
 	complete := s.QueuesTotal != nil && *s.QueuesTotal <= int64(len(s.Queues))
 	if !complete {
 		m.gone++ // what hidden queues count is not known
@@ -127,7 +127,7 @@ func (m *countMeter) countQueues(s *dedup.BrokerSample, moved bool, of func(dedu
 	listed := make(map[dedup.QueueRef]bool, len(s.Queues))
 	for i := range s.Queues {
 		listed[s.Queues[i].QueueRef] = true
-		m.countQueue(&s.Queues[i], of(s.Queues[i].Counters), moved)
+		m.countQueue(&s.Queues[i], of(s.Queues[i].Counters), by)
 	}
 	for ref := range m.queues {
 		if !listed[ref] {
@@ -139,7 +139,7 @@ func (m *countMeter) countQueues(s *dedup.BrokerSample, moved bool, of func(dedu
 	m.frames = m.frames.add(LossReading{Began: s.At, Ended: s.At.Add(s.Took), True: m.exact, Counted: m.counted, Gaps: m.gaps, Gone: m.gone})
 }
 
-func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
+func (m *countMeter) countQueue(q *dedup.Queue, count *int64, by Witness) {
 	of, known := m.queues[q.QueueRef]
 	if !known {
 		of = &meteredQueue{}
@@ -156,11 +156,7 @@ func (m *countMeter) countQueue(q *dedup.Queue, count *int64, moved bool) {
 		of.events.Lose()
 	}
 	of.node = q.Node
-	observe := of.events.Observe
-	if moved {
-		observe = of.events.ObserveElsewhere
-	}
-	st := observe(count)
+	st := of.events.ObserveFrom(count, by)
 	m.counted += float64(st.Delta)
 	if st.Dropped {
 		m.gaps++

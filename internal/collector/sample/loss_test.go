@@ -70,7 +70,7 @@ func (b *lossyBroker) sample(change func(*dedup.BrokerSample)) *dedup.BrokerSamp
 // readBy has a meter read the broker.
 func (b *lossyBroker) readBy(m *LossMeter, change func(*dedup.BrokerSample)) *dedup.BrokerSample {
 	s := b.sample(change)
-	m.Observe(s, !s.Info.StatsDisabled && s.Info.RatesMode != "none", false)
+	m.Observe(s, !s.Info.StatsDisabled && s.Info.RatesMode != "none", SameNodes)
 	return s
 }
 

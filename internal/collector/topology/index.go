@@ -184,21 +184,10 @@ func LosesMessages(q *dedup.Queue) bool {
 	return false
 }
 
-// deliveryLimit is the number of returns after which a quorum queue gives a message up; false when it never does or that is not known.
-// From 4.0 on it is 20 unless it is set. Of argument and policy the lower one holds, but where one is negative the larger.
+// deliveryLimit is the number of returns after which a quorum queue gives a message up, and whether argument or policy set it; not ok when it
+// never does or that is not known.
 func deliveryLimit(q *dedup.Queue, version string) (limit int64, set, ok bool) {
-	if q.Type != "quorum" {
-		return 0, false, false
-	}
-	argument, inArguments := wholeNumber(q.Arguments["x-delivery-limit"])
-	policy, inPolicy := wholeNumber(q.Policy["delivery-limit"])
-	switch {
-	case inArguments && inPolicy && min(argument, policy) < 0:
-		return max(argument, policy), true, true
-	case inArguments || inPolicy:
-		limit, _ := lowestSetting(q, "delivery-limit")
-		return limit, true, true
-	}
-	const byDefault = 20
-	return byDefault, false, dedup.BrokerInfo{Version: version}.Since(4, 0) && !q.PolicyUnknown
+	limit, limited, known := dedup.DeliveryLimit(dedup.BrokerInfo{Version: version}, *q)
+	set = q.Arguments["x-delivery-limit"] != nil || q.Policy["delivery-limit"] != nil
+	return limit, set, known && limited && (set || !q.PolicyUnknown)
 }

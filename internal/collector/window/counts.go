@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -42,6 +43,8 @@ func (c counts) acked() dedup.Figure {
 	f := dedup.Unknown(dedup.Count, "")
 	f.Window, f.Source, f.Formula = c.gains.Window, "acks of the broker", "acks of the source queues"
 	switch {
+	case c.view.Uncounted != "":
+		f.Why = c.view.Uncounted
 	case !c.view.CountsAcks:
 		f.Why = c.p.noCounters(c.view)
 	case !acks.Known:
@@ -99,7 +102,7 @@ func (c counts) ackedBetween(acks sample.Increase) (g sample.Gain, covered time.
 // redelivered is a signal of loops; it is never a duplicate rate.
 func (c counts) redelivered() dedup.Figure {
 	again, manual, auto := c.gains.Redeliveries, c.gains.Deliveries, c.gains.AutoAcks
-	f := dedup.Unknown(dedup.Ratio, "no deliveries in the window")
+	f := dedup.Unknown(dedup.Ratio, cmp.Or(c.view.Uncounted, "no deliveries in the window"))
 	f.Window, f.Source, f.Formula = c.gains.Window, "broker counters", "redeliveries / deliveries"
 	if !again.Known || !manual.Known {
 		f.Why = "the history holds nothing of this window yet"
@@ -150,8 +153,8 @@ func (c counts) events() rate.EventsResult {
 		return refuse("store events are off", rate.BetterEvents)
 	case !e.Listening:
 		return refuse(text.Reasons("store events do not come", e.Why), rate.BetterEvents)
-	case c.view.BrokerDown != "":
-		return refuse(c.view.BrokerDown, rate.BetterReport)
+	case c.view.noCounts() != "":
+		return refuse(c.view.noCounts(), rate.BetterReport)
 	case c.p.Partner != "":
 		return refuse(fmt.Sprintf("the store is shared with pipeline %s", text.Name(c.p.Partner)), rate.BetterReport)
 	case !c.view.CountsAcks:
@@ -170,7 +173,7 @@ func (c counts) events() rate.EventsResult {
 // residual estimates the rate from the acks of the broker and the last complete pass over the store.
 func (c counts) residual() rate.ResidualResult {
 	w, v, traffic := c.gains.Window, &c.view, &c.p.Traffic
-	why := text.Reasons(v.BrokerDown, v.StoreDown)
+	why := text.Reasons(v.noCounts(), v.StoreDown)
 	if why == "" && c.p.Partner != "" {
 		why = fmt.Sprintf("the store is shared with pipeline %s", text.Name(c.p.Partner))
 	}

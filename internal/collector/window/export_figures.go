@@ -37,6 +37,8 @@ func (e exportFigures) refusal() (why, better string) {
 		return t.latest.Why, betterRecipe
 	case e.view.BrokerDown != "":
 		return e.view.BrokerDown, BetterBack
+	case e.view.Uncounted != "":
+		return e.view.Uncounted, rate.BetterReport
 	case !t.compared:
 		return "what consumers handled could not be compared with the broker's acks yet", rate.BetterReport
 	case t.agrees.Refuted:

@@ -42,8 +42,8 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 		return refuse(h.view.StoreDown, "")
 	case h.view.Scheme.Refuses(dedup.MethodStoreHits) != "":
 		return refuse(h.view.Scheme.Refuses(dedup.MethodStoreHits), "")
-	case h.view.BrokerDown != "":
-		return refuse(h.view.BrokerDown, rate.BetterReport)
+	case h.view.noCounts() != "":
+		return refuse(h.view.noCounts(), rate.BetterReport)
 	case !h.view.CountsAcks:
 		return refuse(h.p.noCounters(h.view), rate.BetterReport)
 	}

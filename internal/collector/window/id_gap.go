@@ -31,7 +31,7 @@ func (g idGap) figures(w time.Duration) rate.IDGapResult {
 		return rate.IDGapResult{Rate: rate.Refused(w, rate.IDGapSource, rate.IDGapFormula, why, "")}
 	}
 	t := &g.store.Inserts
-	s := rate.IDGap{Window: w, Scheme: g.view.Scheme, Server: g.view.Stats.Health.Version, Now: g.view.Now, Why: text.Reasons(g.view.StoreDown, t.Why), Conflated: finding.Conflated(g.view.Stats.Pass, g.view.Stats.Facts, g.p.Config.IDFrom)}
+	s := rate.IDGap{Window: w, Scheme: g.view.Scheme, Server: g.view.Stats.Health.Version, Now: g.view.Now, Why: text.Reasons(g.view.StoreDown, t.Why, g.view.Uncounted), Conflated: finding.Conflated(g.view.Stats.Pass, g.view.Stats.Facts, g.p.Config.IDFrom)}
 	if s.Why == "" && g.p.Partner != "" {
 		s.Why = fmt.Sprintf("the store is shared with pipeline %s", text.Name(g.p.Partner))
 	}

@@ -36,7 +36,11 @@ func (l latency) fill(out *dedup.WindowFigures, gains *Gains) {
 		ack = exported.latency(out.Window, func(r *exportReading) *dedup.Distribution { return r.Ack })
 		work = exported.latency(out.Window, func(r *exportReading) *dedup.Distribution { return r.Work })
 	}
-	if !ack.Mean.Known() && l.view.BrokerDown == "" {
+	switch {
+	case ack.Mean.Known() || l.view.BrokerDown != "":
+	case l.view.Uncounted != "":
+		ack = figure.UnknownLatency(out.Window, l.view.Uncounted)
+	default:
 		ack = figure.Latencies(l.estimated(out.Window))
 	}
 	if !work.Mean.Known() {

@@ -243,8 +243,8 @@ func (l live) refusal() (why, better string) {
 		return "store events are off", rate.BetterEvents
 	case !e.Listening:
 		return text.Reasons("store events do not come", e.Why), rate.BetterEvents
-	case l.view.BrokerDown != "":
-		return l.view.BrokerDown, rate.BetterReport
+	case l.view.noCounts() != "":
+		return l.view.noCounts(), rate.BetterReport
 	case !l.p.Joined:
 		return "the broker has no live counts", rate.BetterLive
 	}

@@ -129,7 +129,7 @@ func (p *Pipeline) vouchedSince(now time.Time, held time.Duration) time.Time {
 
 // explain fills in where the duplicates come from, and what is counted apart from them.
 func (p *Pipeline) explain(out *dedup.WindowFigures, v View, x figure.Explanation) {
-	x.Now, x.Scheme, x.Stats, x.BrokerDown, x.StoreDown, x.Partner = v.Now, v.Scheme, v.Stats, v.BrokerDown, v.StoreDown, p.Partner
+	x.Now, x.Scheme, x.Stats, x.BrokerDown, x.StoreDown, x.Partner = v.Now, v.Scheme, v.Stats, v.noCounts(), v.StoreDown, p.Partner
 	if e := v.Stats.Events; p.Store != nil && p.Partner == "" && v.StoreDown == "" && e != nil && e.Listening {
 		x.Span, x.SpanKnown = sample.SpanOf(p.Store.Events.Epoch(), out.Window)
 	}

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,8 +15,10 @@ type View struct {
 	Now time.Time
 	// BrokerDown, StoreDown and ReportDown say why a source cannot be shown; empty when it can.
 	BrokerDown, StoreDown, ReportDown string
-	Scheme                            dedup.Scheme
-	Stats                             dedup.StoreStats
+	// Uncounted says why the broker, which answers, counts nothing of the pipeline; empty where it does.
+	Uncounted string
+	Scheme    dedup.Scheme
+	Stats     dedup.StoreStats
 	// Several says how it is known that consumers work on several deliveries at once; see Pipeline.Several.
 	Several string
 	// Info is what the broker says of itself, Queues the source queues in their order: nil for one that it does not list.
@@ -82,3 +85,6 @@ func (v *View) strange(events float64) string {
 	}
 	return rate.NoneDone
 }
+
+// noCounts says why there are no counts of the broker; empty where there are some.
+func (v View) noCounts() string { return cmp.Or(v.BrokerDown, v.Uncounted) }

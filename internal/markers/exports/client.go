@@ -2,6 +2,7 @@ package exports
 
 import (
 	"context"
+	"crypto/tls"
 	"dedup-dashboard/internal/outbound"
 	"errors"
 	"fmt"
@@ -30,11 +31,11 @@ func newClient(c Config) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ca_file: %w", err)
 	}
-	base := outbound.Transport(roots)
+	secured := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	if u, err := url.Parse(c.DNS); err == nil && !strings.HasPrefix(u.Hostname(), "_") {
-		base.TLSClientConfig.ServerName = u.Hostname() // the certificate is for the name, not for its addresses; empty where there is no name
+		secured.ServerName = u.Hostname() // the certificate is for the name, not for its addresses; empty where there is no name
 	}
-	return &http.Client{Transport: &account{base: base, config: c}, Timeout: c.Timeout,
+	return &http.Client{Transport: &account{base: outbound.Transport(secured), config: c}, Timeout: c.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect }}, nil
 }
 

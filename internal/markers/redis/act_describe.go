@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ var actSettings = strings.NewReplacer(" redis.url", " act.redis.url", " redis.ca
 // outcome words an error before which nothing was done.
 func (e actExplainer) outcome(err error) dedup.Outcome {
 	result := dedup.NotDone
-	if client.IsAnswer(err, "") && !passing(err) {
+	if client.IsAnswer(err, "") && !passing(err) && dedup.KindOf(err) != dedup.Unavailable {
 		result = dedup.Refused
 	}
 	return dedup.Outcome{Result: result, Text: e.describe(err)}
@@ -43,7 +44,10 @@ func passing(err error) bool {
 
 func (e actExplainer) describe(err error) string {
 	server := "Redis at " + e.Addr
+	var known *dedup.Error
 	switch {
+	case errors.As(err, &known):
+		return known.Public
 	case client.IsAnswer(err, "READONLY"):
 		return server + " is a replica and cannot be written to (READONLY): point act.redis.url at its primary"
 	case client.IsAnswer(err, "OOM"):

@@ -2,7 +2,9 @@ package redis
 
 import (
 	"fmt"
+	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"dedup-dashboard/internal/dedup"
@@ -59,8 +61,30 @@ func serverProblems(p *markers.Problems, path string, r markers.Redis) {
 	case options.TLSConfig == nil && (r.CAFile != "" || r.CertFile != "" || r.ServerName != ""):
 		p.Add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
 	}
+	sentinelProblems(p, path+".sentinel", r)
 	if (r.CertFile == "") != (r.KeyFile == "") {
 		p.Add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
+	}
+}
+
+func sentinelProblems(p *markers.Problems, path string, r markers.Redis) {
+	s := r.Sentinel
+	if s.IsZero() {
+		return
+	}
+	if s.Master == "" {
+		p.Add(path+".master", "is missing: write the name that the Sentinels monitor the primary by, such as mymaster")
+	}
+	if len(s.Addresses) == 0 {
+		p.Add(path+".addresses", "is missing: write host:port of each Sentinel")
+	}
+	for i, address := range s.Addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			p.Add(fmt.Sprintf("%s.addresses[%d]", path, i), "is no host:port, such as sentinel-1:26379")
+		}
+	}
+	if err := s.Password.Err(); err != nil {
+		p.Add(path+".password", "%v", err)
 	}
 }
 
@@ -148,6 +172,9 @@ func Database(c markers.Config) string {
 	o, err := client.ParseURL(c.Redis)
 	if err != nil {
 		return ""
+	}
+	if s := c.Redis.Sentinel; !s.IsZero() {
+		return fmt.Sprintf("%s of %s/%d", s.Master, strings.Join(slices.Sorted(slices.Values(s.Addresses)), ","), o.DB)
 	}
 	addr := strings.ToLower(o.Addr)
 	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {

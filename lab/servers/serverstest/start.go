@@ -29,12 +29,29 @@ func RabbitMQ(t testing.TB, options servers.RabbitMQOptions) *servers.RabbitMQ {
 	return kept(t, server, err)
 }
 
+// RabbitCluster starts a private cluster of brokers.
+func RabbitCluster(t testing.TB, options servers.RabbitMQOptions, nodes int) *servers.RabbitCluster {
+	t.Helper()
+	Needed(t)
+	options.Dir = t.TempDir()
+	cluster, err := servers.StartRabbitCluster(t.Context(), options, nodes)
+	return kept(t, cluster, err)
+}
+
 // Redis starts a private Redis with these further arguments.
 func Redis(t testing.TB, args ...string) *servers.Redis {
 	t.Helper()
 	Needed(t)
 	server, err := servers.StartRedis(t.Context(), servers.RedisOptions{Dir: t.TempDir(), Args: args})
 	return kept(t, server, err)
+}
+
+// RedisGroup starts a private primary, a replica and three Sentinels.
+func RedisGroup(t testing.TB) *servers.RedisGroup {
+	t.Helper()
+	Needed(t)
+	group, err := servers.StartRedisGroup(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
+	return kept(t, group, err)
 }
 
 // MariaDB starts a private MariaDB with these further arguments.

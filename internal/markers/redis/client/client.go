@@ -44,7 +44,7 @@ func New(r markers.Redis) (*redis.Client, error) {
 	return redis.NewClient(options), nil
 }
 
-// Options returns how to reach the server as New does.
+// Options returns how to reach the server as New does. The address of one that Sentinels find is its name.
 func Options(r markers.Redis) (*redis.Options, error) {
 	options, err := ParseURL(r)
 	if err != nil {
@@ -71,6 +71,9 @@ func Options(r markers.Redis) (*redis.Options, error) {
 		// Servers before 7.2 do not know it and users may not be allowed it; reading is possible all the same.
 		_ = conn.Do(ctx, "client", "no-touch", "on").Err()
 		return nil
+	}
+	if !r.Sentinel.IsZero() {
+		bySentinel(options, r)
 	}
 	return options, nil
 }
