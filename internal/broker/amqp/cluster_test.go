@@ -82,8 +82,17 @@ func TestARunOutlivesTheNodesThatItIsConnectedTo(t *testing.T) {
 		t.Errorf("it stopped: %+v", result)
 	}
 	channel = b.admin(t) // the node that it was at may have been started again to heal the cluster
-	eventually(t, "the queue is empty", func() bool { return depth(t, channel, queue.Name) == 0 })
-	conserved(t, channel, "m", n, queue.Name, target)
+	eventually(t, "nobody holds a message", func() bool {
+		var q struct {
+			Unacked *int `json:"messages_unacknowledged"`
+		}
+		err := b.rabbit.API(t.Context(), http.MethodGet, "/api/queues/%2F/"+queue.Name, nil, &q)
+		return err == nil && q.Unacked != nil && *q.Unacked == 0
+	})
+	// A copy whose ack was lost with its node, and that came back late, counts as moved: as many of the others are left.
+	if extra := conserved(t, channel, "m", n, queue.Name, target); extra > 8*result.Reconnects {
+		t.Errorf("%d copies after %d lost connections", extra, result.Reconnects)
+	}
 }
 
 // at is the place of the node that took the last connection.
