@@ -386,17 +386,23 @@ func targetRefuses(t *testing.T, m *morgue) {
 }
 
 func movesQuorum(t *testing.T, m *morgue) {
-	s := m.newScene(t, "quorum", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int64(10)})
+	version, err := m.rabbit.Version(t.Context())
+	admintest.Must(t, err)
+	limit, counts := int64(10), true
+	if (dedup.BrokerInfo{Version: version}).Since(4, 1) { // where no limit is known to be safe
+		limit, counts = -1, false
+	}
+	s := m.newScene(t, "quorum", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": limit})
 	all := ids("quorum", 100)
 	s.die(t, all...)
 	s.settled(t)
 	view, err := s.Queue(t.Context(), operator, s.name, s.dead.Name)
 	admintest.Must(t, err)
-	if !strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNoMove != "" {
+	if counts != strings.Contains(view.WhyNoScan, "delivery limit is 10") || view.WhyNoMove != "" {
 		t.Fatalf("%+v", view)
 	}
-	if _, err := s.Scan(t.Context(), operator, deadletter.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: 5}); dedup.KindOf(err) != dedup.Conflict {
-		t.Errorf("it was looked at: %v", err)
+	if _, err := s.Scan(t.Context(), operator, deadletter.ScanRequest{Pipeline: s.name, Queue: s.dead.Name, Limit: 5}); counts != (dedup.KindOf(err) == dedup.Conflict) {
+		t.Errorf("a look: %v", err)
 	}
 	job := s.final(t, s.start(t, s.planMove(t, move.Request{Do: admin.Requeue, Whole: true, Rate: -1})))
 	if job.State != jobs.JobDone || job.Moved != 100 {
