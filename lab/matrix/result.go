@@ -28,6 +28,9 @@ func (s suite) run(ctx context.Context, env []string) result {
 	if s.tests != "" {
 		args = append(args, "-run", s.tests)
 	}
+	if s.tags != "" {
+		args = append(args, "-tags", s.tags)
+	}
 	cmd := exec.CommandContext(ctx, "go", append(args, s.packages...)...)
 	cmd.Env = env
 	out, err := cmd.StdoutPipe()

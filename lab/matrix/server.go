@@ -20,6 +20,7 @@ type suite struct {
 	capability string
 	packages   []string
 	tests      string // a pattern of names; empty for all
+	tags       string // build tags: of tests that are not of make test, as they take a cluster
 }
 
 // A server is a version of one.
@@ -33,22 +34,23 @@ type server struct {
 
 func servers() []server {
 	broker := &family{"RabbitMQ", []suite{
-		{"queues, topology, policies, counters", []string{"./internal/broker"}, ""},
-		{"live counts", []string{"./internal/broker/live"}, ""},
-		{"ack timeouts from the log", []string{"./internal/broker/log"}, ""},
-		{"measurement by tracing", []string{"./internal/broker/trace"}, ""},
-		{"looks at dead letters, moves", []string{"./internal/broker/amqp"}, ""},
-		{"requeue jobs", []string{"./internal/admin/jobs"}, ""},
-		{"dead-letter routes and hazards", []string{"./internal/collector"}, "DeadLetters|ARealBroker|Topology|Operator|ComesBack|AMQP10"},
-		{"ledger of every scheme", []string{"./lab/schemes"}, ""},
+		{"queues, topology, policies, counters", []string{"./internal/broker"}, "", ""},
+		{"live counts", []string{"./internal/broker/live"}, "", ""},
+		{"ack timeouts from the log", []string{"./internal/broker/log"}, "", ""},
+		{"measurement by tracing", []string{"./internal/broker/trace"}, "", ""},
+		{"looks at dead letters, moves", []string{"./internal/broker/amqp"}, "", ""},
+		{"requeue jobs", []string{"./internal/admin/jobs"}, "", ""},
+		{"dead-letter routes and hazards", []string{"./internal/collector"}, "DeadLetters|ARealBroker|Topology|Operator|AMQP10", ""},
+		{"a cluster of three nodes: killed, hung, cut off", []string{"./internal/broker/amqp", "./internal/collector"}, "OutlivesTheNodes|ComesBack", "cluster"},
+		{"ledger of every scheme", []string{"./lab/schemes"}, "", ""},
 	}}
 	cache := &family{"Redis", []suite{
-		{"sweep, look-up, clear, restore", []string{"./internal/markers/redis", "./internal/markers/redis/hash"}, ""},
-		{"store events", []string{"./internal/markers/redis/events", "./internal/markers/redis/client"}, ""},
+		{"sweep, look-up, clear, restore", []string{"./internal/markers/redis", "./internal/markers/redis/hash"}, "", ""},
+		{"store events", []string{"./internal/markers/redis/events", "./internal/markers/redis/client"}, "", ""},
 	}}
 	tables := &family{"SQL", []suite{
-		{"sweep, statements, id gap", []string{"./internal/markers/sql", "./internal/markers/sql/digest", "./internal/markers/sql/effect"}, ""},
-		{"clear, restore", []string{"./internal/markers/sql/act"}, ""},
+		{"sweep, statements, id gap", []string{"./internal/markers/sql", "./internal/markers/sql/digest", "./internal/markers/sql/effect"}, "", ""},
+		{"clear, restore", []string{"./internal/markers/sql/act"}, "", ""},
 	}}
 	return []server{
 		{"RabbitMQ 3.10", broker, "", "rabbitmq-server", nil},
