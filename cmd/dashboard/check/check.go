@@ -71,6 +71,7 @@ func (c *checker) checkBrokers(ctx context.Context) {
 		}
 		c.brokers[b.Name] = report
 		c.addFailure("broker", b.Name, printBroker(c.out, b.Name, report))
+		c.addFailure("broker", b.Name, tryManagement(ctx, c.out, b))
 		printTimeout(c.out, b, c.cfg.Collector)
 		c.addFailure("broker", b.Name, tryLog(ctx, c.out, b))
 	}

@@ -1,6 +1,7 @@
 package amqp
 
 import (
+	"context"
 	"crypto/tls"
 	"dedup-dashboard/internal/broker"
 	"fmt"
@@ -72,6 +73,20 @@ func parseNode(address string, secured *tls.Config) (node, error) {
 		n.tls.ServerName = target.Hostname()
 	}
 	return n, nil
+}
+
+// Reach connects to each node by itself, and returns why that fails, by its address.
+func (m *Mover) Reach(ctx context.Context, vhost string) map[string]error {
+	failed := make(map[string]error)
+	for _, n := range m.nodes {
+		l := &Link{mover: m, node: n, what: "connect to " + n.address}
+		if err := l.connect(ctx, vhost, "check", func(conn net.Conn) net.Conn { return conn }); err != nil {
+			failed[n.address] = err
+			continue
+		}
+		_ = l.Close()
+	}
+	return failed
 }
 
 // Close releases what the mover itself holds. Sources and sinks are closed by whoever opened them.

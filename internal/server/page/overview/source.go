@@ -37,13 +37,18 @@ func brokerCard(b *dedup.BrokerStatus, now time.Time) templates.SourceCard {
 	if b.Deaths != nil {
 		add("Dead letters by reason", show.DeathsFact(b.Deaths))
 	}
-	c.Problems = append(c.Problems, show.DeathsProblem(b.Deaths)...)
+	if len(down) == 0 || b.Deaths == nil || b.Deaths.Discarded.Known() {
+		c.Problems = append(c.Problems, show.DeathsProblem(b.Deaths)...)
+	}
 	c.Problems = append(c.Problems, troubles(alarms, "severe", "Publishers are blocked until it is cleared.")...)
-	c.Problems = append(c.Problems, troubles(down, "severe", "Start the node again, or remove it from the cluster.")...)
+	c.Problems = append(c.Problems, troubles(down, "severe", "Until it is back counters and depths are those of the others. Start it again, or remove it with rabbitmqctl forget_cluster_node.")...)
 	c.Problems = append(c.Problems, troubles(partitions, "emergency", "Both sides accept messages on their own: choose one and restart the other.")...)
 	c.Problems = append(c.Problems, troubles(queueNames("down: ", b.State.QueuesDown), "severe", "Messages in it cannot be read until its node is back.")...)
 	c.Problems = append(c.Problems, troubles(queueNames("without majority: ", b.State.QueuesMinority), "severe", "Bring back its other members.")...)
 	for _, p := range b.Problems {
+		if len(down) > 0 && p.Kind == "partial_answer" {
+			continue // said of each node that is down
+		}
 		c.Problems = append(c.Problems, templates.Problem{Tier: "warning", Text: templates.Sentence(p.Text), Remedy: templates.Sentence(p.Remedy)})
 	}
 	return cardWithWorst(c)
