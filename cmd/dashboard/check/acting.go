@@ -36,7 +36,6 @@ func tryActing(ctx context.Context, w io.Writer, cfg broker.Config, p dedup.Pipe
 		fmt.Fprintf(w, "  PROBLEM acting account %s may not %s\n    %s\n", cfg.Act.Username, done, dedup.PublicText(err))
 		failed = append(failed, fmt.Sprintf("acting account may not %s", done))
 	}
-	failed = append(failed, tryNodes(ctx, w, cfg, mover, p.Vhost)...)
 	report(fmt.Sprintf("publish to queues of vhost %q", p.Vhost), mover.MayPublish(ctx, p.Vhost))
 	for _, t := range targets {
 		if findQueue(r.Sample.Queues, p.Vhost, t.Name) == nil {

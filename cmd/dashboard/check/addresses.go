@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -41,17 +42,25 @@ func tryManagement(ctx context.Context, w io.Writer, cfg broker.Config) error {
 	return toFix(failed)
 }
 
-// tryNodes connects to each of several AMQP addresses of the acting account.
-func tryNodes(ctx context.Context, w io.Writer, cfg broker.Config, m *amqp.Mover, vhost string) (failed []string) {
+// tryNodes connects to each of several AMQP addresses of the acting account, in a vhost of one of its pipelines. Its error says which must be corrected.
+func tryNodes(ctx context.Context, w io.Writer, cfg broker.Config, vhost string) error {
 	all := cfg.Act.Addresses()
 	if len(all) < 2 {
 		return nil
 	}
-	away := m.Reach(ctx, vhost)
+	mover, err := amqp.OpenMover(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	defer mover.Close()
+	ctx, cancel := context.WithTimeout(ctx, bound)
+	defer cancel()
+	var failed []string
+	away := mover.Reach(ctx, vhost)
 	for _, address := range slices.Sorted(maps.Keys(away)) {
 		fmt.Fprintf(w, "  PROBLEM act.amqp_urls: %s\n", dedup.PublicText(away[address]))
 		failed = append(failed, "act.amqp_urls: "+address)
 	}
 	fmt.Fprintf(w, "  acting account %s reaches %d of %d nodes\n", cfg.Act.Username, len(all)-len(away), len(all))
-	return failed
+	return toFix(failed)
 }

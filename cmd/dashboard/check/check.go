@@ -95,7 +95,7 @@ func (c *checker) checkStores(ctx context.Context) {
 
 // checkPipelines comes after brokers and stores, whose reports it needs.
 func (c *checker) checkPipelines(ctx context.Context) {
-	brokers := map[string]broker.Config{}
+	brokers, tried := map[string]broker.Config{}, map[string]bool{}
 	for _, b := range c.cfg.Brokers {
 		brokers[b.Name] = b
 	}
@@ -112,6 +112,10 @@ func (c *checker) checkPipelines(ctx context.Context) {
 		}
 		c.addFailure("pipeline", p.Name, printPipeline(c.out, p, report))
 		printSources(c.out, p, c.cfg.Stores)
+		if !tried[p.Broker] {
+			tried[p.Broker] = true
+			c.addFailure("broker", p.Broker, tryNodes(ctx, c.out, brokers[p.Broker], p.Vhost))
+		}
 		c.addFailure("pipeline", p.Name, tryActing(ctx, c.out, brokers[p.Broker], p, report))
 	}
 }
