@@ -276,7 +276,7 @@ func TestTheNextNodeIsAskedWhereOneDoesNotAnswer(t *testing.T) {
 		t.Errorf("a refusal is an answer: %v", err)
 	}
 	gone := newClient(t, "", func(c *Config) { c.ManagementURLs = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} })
-	if _, err := gone.Sample(t.Context()); KindOf(err) != Refused || !strings.Contains(err.Error(), "none of the 2 nodes in management_urls answers; the last one: 127.0.0.1:2: ") {
+	if _, err := gone.Sample(t.Context()); KindOf(err) != Refused || !strings.Contains(err.Error(), "none of the 2 nodes in management_urls answers; the last one: connection refused by 127.0.0.1:2") {
 		t.Errorf("none answers: %v", err)
 	}
 }

@@ -130,7 +130,7 @@ func hasStatus(err error, status int) bool {
 // failure completes an error of one request.
 func (a *api) failure(request string, e Error) error {
 	e.Broker, e.Request = a.name, request
-	if len(a.roots) > 1 {
+	if len(a.roots) > 1 && !strings.Contains(e.Text, a.root().Host) {
 		e.Text = a.root().Host + ": " + e.Text
 	}
 	return &e
