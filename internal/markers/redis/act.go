@@ -65,7 +65,7 @@ func (k Kind) OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, erro
 	options.PoolSize, options.MaxActiveConns = maxHolds+maxActs, maxHolds+maxActs
 	// An action has no reason to hide from the server's statistics, and each try would cost a round trip.
 	options.OnConnect = nil
-	e := actExplainer{Explainer: client.Explainer{Addr: options.Addr, User: options.Username, Tls: options.TLSConfig != nil, Found: !c.Act.Redis.Sentinel.IsZero()}}
+	e := actExplainer{Explainer: client.Explainer{Addr: options.Addr, User: options.Username, Tls: options.TLSConfig != nil, Sentinels: !c.Act.Redis.Sentinel.IsZero()}}
 	for _, p := range layout.Claims(c) {
 		e.Patterns = append(e.Patterns, strings.TrimPrefix(client.ACLPattern(p.Raw.Text), "%R"))
 	}

@@ -44,7 +44,7 @@ func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
-	e := client.Explainer{Addr: rdb.Options().Addr, User: rdb.Options().Username, Tls: rdb.Options().TLSConfig != nil, Found: !c.Redis.Sentinel.IsZero()}
+	e := client.Explainer{Addr: rdb.Options().Addr, User: rdb.Options().Username, Tls: rdb.Options().TLSConfig != nil, Sentinels: !c.Redis.Sentinel.IsZero()}
 	for _, p := range layout.Claims(c) {
 		e.Patterns = append(e.Patterns, client.ACLPattern(p.Raw.Text))
 	}

@@ -24,8 +24,8 @@ type Explainer struct {
 	Addr string
 	User string
 	Tls  bool
-	// Found: Sentinels say where the server is, whose name is Addr.
-	Found bool
+	// Sentinels say where the server is, whose name is Addr.
+	Sentinels bool
 	// Patterns are the key patterns that the user must be allowed to read.
 	Patterns []string
 }
@@ -47,7 +47,7 @@ func (e Explainer) Describe(err error) string {
 	var invalid x509.CertificateInvalidError
 	var record tls.RecordHeaderError
 	switch {
-	case e.Found && (errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns)):
+	case e.Sentinels && (errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns)):
 		return server + ", where the Sentinels say that it is, cannot be reached: it is failing over, or the address that they know is not one of ours: " + codec.Printable(err.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return server + " refused the connection: check that it runs and that redis.url names its host and port"
