@@ -122,7 +122,7 @@ func (l *Link) handshake(vhost, purpose string, conn net.Conn) error {
 		Properties: properties,
 	})
 	if err != nil {
-		return err
+		return l.wire.reason(err)
 	}
 	// All are registered before anything can happen, and have room for it: the library drops what finds no room within 5 s.
 	l.connClosed = l.conn.NotifyClose(make(chan *amqp.Error, 1))

@@ -1,9 +1,13 @@
 package amqp
 
 import (
+	"cmp"
+	"errors"
 	"net"
 	"sync"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 const (
@@ -31,6 +35,7 @@ type wire struct {
 	waiting []byte
 	spare   []byte
 	err     error
+	cut     error // why a read failed
 	closed  bool
 	ended   chan struct{} // closed when the writer has ended
 }
@@ -40,6 +45,28 @@ func newWire(conn net.Conn, timeout time.Duration) *wire {
 	w.change.L = &w.mu
 	go w.write()
 	return w
+}
+
+// Read implements io.Reader, and remembers why reading ended.
+func (w *wire) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if err != nil {
+		w.mu.Lock()
+		w.cut = cmp.Or(w.cut, err)
+		w.mu.Unlock()
+	}
+	return n, err
+}
+
+// reason returns why a handshake failed. The library says only that the connection is closed where it wrote after reading had failed: a node
+// that takes no client without a certificate says so after its own side of TLS is done.
+func (w *wire) reason(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut == nil || !errors.Is(err, amqp.ErrClosed) {
+		return err
+	}
+	return &amqp.Error{Code: amqp.FrameError, Reason: w.cut.Error()} // as it says it of a later read
 }
 
 // Write implements io.Writer. It waits while more than 64 KiB are unwritten: for as long as it takes to write those, of which each

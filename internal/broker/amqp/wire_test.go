@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
 // pipe returns a wire and its other end. A pipe has no buffer: what is not read blocks the writer.
@@ -78,4 +80,23 @@ func TestClosingAWireThatIsStuckIsBounded(t *testing.T) {
 			t.Error("a closed wire took a write")
 		}
 	})
+}
+
+func TestAHandshakeThatEndedByAReadSaysWhatTheReadMet(t *testing.T) {
+	w, far := pipe()
+	defer w.Close()
+	if err := w.reason(amqp.ErrClosed); err != amqp.ErrClosed {
+		t.Errorf("%v before any read failed", err)
+	}
+	must(t, far.Close())
+	if _, err := w.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatal(err)
+	}
+	var told *amqp.Error
+	if err := w.reason(amqp.ErrClosed); !errors.As(err, &told) || told.Reason != io.EOF.Error() {
+		t.Errorf("%v instead of what the read met", err)
+	}
+	if err := w.reason(amqp.ErrCredentials); err != amqp.ErrCredentials {
+		t.Errorf("%v instead of what the library knows better", err)
+	}
 }
