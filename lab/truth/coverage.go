@@ -45,6 +45,12 @@ func (c Coverage) Least() float64 {
 	return (p + z*z/(2*n) - z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))) / (1 + z*z/n)
 }
 
+// Ends are the rounds of the observer while traffic flowed and a rate over 5 minutes was told, and those of them in which its window ended later than in
+// the round before.
+type Ends struct{ Rounds, Moved int }
+
+func (e Ends) plus(o Ends) Ends { return Ends{e.Rounds + o.Rounds, e.Moved + o.Moved} }
+
 // A disjoint list keeps each figure of one window length that begins where the last one ended, or later.
 type disjoint struct {
 	length time.Duration

@@ -179,6 +179,12 @@ func TestDisjointWindowsAreCounted(t *testing.T) {
 	if w.usable == 0 {
 		t.Error("a usable rate was shown, and its time was not noted")
 	}
+	for _, at := range []time.Duration{310, 315, 320} { // the first once more
+		w.follow(shown(5*time.Minute, at*time.Second, 0.098, 0.1, 0.102))
+	}
+	if got, want := w.ends, (Ends{Rounds: 3, Moved: 2}); got != want {
+		t.Errorf("ends of windows of five minutes: %+v, want %+v", got, want)
+	}
 	if got := (Coverage{Windows: 200, Held: 196}).Least(); math.Abs(got-0.9497) > 0.0005 {
 		t.Errorf("the lower limit of 196 of 200 is %v", got) // Wilson: 0.9497
 	}

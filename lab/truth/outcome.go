@@ -42,6 +42,8 @@ type Outcome struct {
 	Short, Long, Held, HeldLong Coverage
 	// Usable is how long after the first message a rate was usable first; zero where none was.
 	Usable time.Duration
+	// Ends are those of the windows of 5 minutes.
+	Ends Ends
 }
 
 // Verdict is the worse one of what is shown at rest and in mid-run, and wrong where any source or anything that was shown in mid-run is.
@@ -68,7 +70,7 @@ const shownWindow = 2
 func (l *lane) outcome(s *dedup.Snapshot) Outcome {
 	o := Outcome{Case: l.c, Seed: l.seed, Truth: l.tally.read(), Expected: l.expected, Latencies: l.tally.latencies(),
 		Looked: len(l.witness.shown), Violations: l.witness.violations(), Short: l.witness.short.coverage(l.witness.of),
-		Long: l.witness.long.coverage(l.witness.of), Usable: l.witness.usable}
+		Long: l.witness.long.coverage(l.witness.of), Usable: l.witness.usable, Ends: l.witness.ends}
 	ways := o.Latencies.Ways.Mean
 	o.Held, o.HeldLong = l.witness.holds(l.witness.held, ways), l.witness.holds(l.witness.heldLong, ways)
 	var figures dedup.WindowFigures

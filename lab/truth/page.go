@@ -47,7 +47,7 @@ func (r Result) markdown() string {
 	}
 	b.WriteString("\n*True* and *shown* are of the seed with the widest figure. Off and half width are in percentage points; *known* says under how many seeds the\n" +
 		"source gave a figure. Of times, off is relative.\n\n")
-	b.WriteString("| case | rate usable after | 1 m windows | hold the truth | usable | 5 m windows | hold the truth | usable |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| case | rate usable after | 1 m windows | hold the truth | usable | 5 m windows | hold the truth | usable | rounds | with a later end |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, c := range r.byCase() {
 		c.midRun(&b)
 	}
@@ -129,9 +129,10 @@ func (s caseOutcomes) rates(b *strings.Builder) {
 // midRun writes what a case came to while traffic flowed.
 func (s caseOutcomes) midRun(b *strings.Builder) {
 	var short, long Coverage
+	var ends Ends
 	slowest := time.Duration(0)
 	for _, o := range s.runs {
-		short, long = short.plus(o.Short), long.plus(o.Long)
+		short, long, ends = short.plus(o.Short), long.plus(o.Long), ends.plus(o.Ends)
 		if o.Usable == 0 {
 			slowest = never
 		}
@@ -141,7 +142,8 @@ func (s caseOutcomes) midRun(b *strings.Builder) {
 	if slowest == never {
 		after = "never"
 	}
-	fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d |\n", s.c.Name, after, short.Windows, short.Held, short.Usable, long.Windows, long.Held, long.Usable)
+	fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", s.c.Name, after, short.Windows, short.Held, short.Usable, long.Windows, long.Held, long.Usable,
+		ends.Rounds, ends.Moved)
 }
 
 // never is longer than any run.

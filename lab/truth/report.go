@@ -58,7 +58,7 @@ func (o Outcome) Print(w io.Writer) {
 			g.Figure.Quality, g.Figure.Source, g.word())
 	}
 	table.Flush()
-	fmt.Fprintf(w, "  usable after %s; over 1 m %+v; over 5 m %+v; ack mean over 1 m %+v, over 5 m %+v\n", o.Usable.Round(time.Second), o.Short, o.Long, o.Held, o.HeldLong)
+	fmt.Fprintf(w, "  usable after %s; over 1 m %+v; over 5 m %+v; ack mean over 1 m %+v, over 5 m %+v; ends %+v\n", o.Usable.Round(time.Second), o.Short, o.Long, o.Held, o.HeldLong, o.Ends)
 	for _, t := range o.Tallies {
 		fmt.Fprintf(w, "  %s: %s\n", t, within(t.OK))
 	}

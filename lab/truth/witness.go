@@ -22,6 +22,9 @@ type witness struct {
 	short, long, held, heldLong disjoint
 	// usable is how long after the first message a rate was usable first; zero where none was.
 	usable time.Duration
+	// ends are the ends of the windows that were shown, end is the last of them.
+	ends Ends
+	end  time.Time
 	// acks are the mean ack latencies that were shown by Little's law.
 	acks []dedup.Figure
 }
@@ -78,6 +81,7 @@ func (w *witness) follow(windows []dedup.WindowFigures) {
 		case liveShort:
 		case liveLong:
 			rates, waits = &w.long, &w.heldLong
+			w.moves(rate)
 			if w.usable == 0 && usable(rate) && rate.At.After(w.traffic) {
 				w.usable = time.Since(w.traffic)
 			}
@@ -90,6 +94,19 @@ func (w *witness) follow(windows []dedup.WindowFigures) {
 		if inTraffic(acks) && !reportsAcks(figures) {
 			waits.add(acks)
 		}
+	}
+}
+
+// moves counts a round once a rate is told.
+func (w *witness) moves(rate dedup.Figure) {
+	if !w.end.IsZero() {
+		w.ends.Rounds++
+		if rate.At.After(w.end) {
+			w.ends.Moved++
+		}
+	}
+	if claims(rate) && rate.At.After(w.traffic) {
+		w.end = rate.At
 	}
 }
 
