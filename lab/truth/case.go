@@ -119,7 +119,7 @@ func Select(names []string) ([]Case, error) {
 		return Cases(), nil
 	}
 	var chosen []Case
-	for _, c := range Cases() {
+	for _, c := range append(Cases(), killed()...) {
 		if slices.Contains(names, c.Name) || c.Companion() && slices.Contains(names, c.StoreOf) {
 			chosen = append(chosen, c)
 		}

@@ -91,3 +91,18 @@ func troubles() []Case {
 			Knobs: Knobs{Resend: 0.01, Prefetch: 10, Channels: 14, Work: Constant, Median: 80 * ms}},
 	}
 }
+
+// killed are cases in which a consumer dies each second, when 20 messages come in one. They run where they are asked for by name: RabbitMQ 4 counts their
+// acks, older versions lose them with the channels.
+func killed() []Case {
+	var all []Case
+	for _, scheme := range []Scheme{R1, R3, D1MariaDB, D3Postgres} {
+		c := Case{Scheme: scheme, Knobs: Knobs{Resend: 0.03, LostAck: 0.025, Crash: 0.025, Prefetch: 10, Channels: 10, Work: LogNormal, Median: 45 * time.Millisecond}}
+		if scheme == R1 || scheme == R3 {
+			c.Knobs.ClaimTTL = 10 * time.Second
+		}
+		c.Name = strings.ToLower(strings.Fields(string(scheme))[0]) + "-killed"
+		all = append(all, c)
+	}
+	return all
+}
