@@ -4,8 +4,10 @@ package amqp
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,8 +20,8 @@ import (
 	"dedup-dashboard/lab/servers/serverstest"
 )
 
-// TestARunOutlivesTheNodesThatItIsConnectedTo moves out of a quorum queue while the nodes that the mover may connect to go, one after the
-// other, in the three ways in which nodes go.
+// TestARunOutlivesTheNodesThatItIsConnectedTo moves out of a quorum queue while the nodes that the mover is connected to go, one after the
+// other, in the ways in which nodes go.
 func TestARunOutlivesTheNodesThatItIsConnectedTo(t *testing.T) {
 	t.Parallel()
 	cluster := serverstest.RabbitCluster(t, servers.RabbitMQOptions{ErlangArgs: "-kernel net_ticktime 4", Config: []string{"cluster_partition_handling = autoheal"}}, 3)
@@ -35,50 +37,30 @@ func TestARunOutlivesTheNodesThatItIsConnectedTo(t *testing.T) {
 	})
 	m.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	channel := b.admin(t)
-	const n, target = 8000, "orders"
-	queue := declare(t, channel, "orders.dead", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(100)})
-	declare(t, channel, target, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(100)})
+	const target = "orders"
+	harms := nodeHarms(t, cluster)
+	apart := 1000
+	n := (len(harms) + 2) * apart
+	queue := declare(t, channel, "orders.dead", amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(200)})
+	declare(t, channel, target, amqp.Table{"x-queue-type": "quorum", "x-delivery-limit": int32(200)})
 	fill(t, channel, queue.Name, "m", n)
 
 	var back sync.WaitGroup
-	harms := []func(i int){
-		func(i int) { // killed, and started again
-			node := cluster.Nodes[i]
-			node.Kill()
-			back.Go(func() {
-				if err := node.Restart(t.Context()); err != nil {
-					t.Error(err)
-				}
-			})
-		},
-		func(i int) { // hung until the others have given it up
-			node := cluster.Nodes[i]
-			node.Pause()
-			back.Go(func() {
-				defer node.Resume()
-				awaitGone(t, cluster.Nodes[0], node.Node())
-			})
-		},
-		func(i int) { // cut off, and started again as a partition wants it
-			must(t, cluster.Part(t.Context(), i))
-			back.Go(func() {
-				awaitGone(t, cluster.Nodes[0], cluster.Nodes[i].Node())
-				if err := errors.Join(cluster.Heal(t.Context(), i), cluster.Nodes[i].Restart(t.Context())); err != nil {
-					t.Error(err)
-				}
-			})
-		},
-	}
 	to := &counted{next: func(i int) string {
-		const apart = n / 5
 		if k := i/apart - 1; i%apart == 0 && k >= 0 && k < len(harms) {
 			back.Wait()
-			t.Logf("%s: %d of %d: harm %d to node %d", time.Now().Format("05.0"), i, n, k, 1+m.at())
-			harms[k](1 + m.at())
+			node := 1 + m.at()
+			t.Logf("%s: %d of %d: node %d is %s", time.Now().Format("04:05.0"), i, n, node, harms[k].name)
+			restore := harms[k].do(node)
+			back.Go(func() {
+				if err := restore(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
 		return target
 	}}
-	result := b.run(t, m, queue, n, to, func(c *requeue.Config) { c.MaxFruitless, c.DeliveryLimit = 50, 100 })
+	result := b.run(t, m, queue, n, to, func(c *requeue.Config) { c.MaxFruitless, c.DeliveryLimit = 50, 200 })
 	back.Wait()
 	if result.Stop != requeue.StopLimit && result.Stop != requeue.StopEmpty || result.Reconnects == 0 {
 		t.Errorf("it stopped: %+v", result)
@@ -97,11 +79,44 @@ func TestARunOutlivesTheNodesThatItIsConnectedTo(t *testing.T) {
 	}
 }
 
+// A nodeHarm takes a node away, and returns what brings it back.
+type nodeHarm struct {
+	name string
+	do   func(node int) (restore func() error)
+}
+
+// nodeHarms are ten kills, one node that hangs, three partitions and a rolling restart.
+func nodeHarms(t *testing.T, cluster *servers.RabbitCluster) []nodeHarm {
+	restart := func(node int) error { return cluster.Nodes[node].Restart(t.Context()) }
+	kill := nodeHarm{"killed, and started again", func(node int) func() error {
+		cluster.Nodes[node].Kill()
+		return func() error { return restart(node) }
+	}}
+	hang := nodeHarm{"hung until the others have given it up", func(node int) func() error {
+		cluster.Nodes[node].Pause()
+		return func() error {
+			defer cluster.Nodes[node].Resume()
+			return awaitGone(t, cluster.Nodes[0], cluster.Nodes[node].Node())
+		}
+	}}
+	cut := nodeHarm{"cut off, and started again as a partition wants it", func(node int) func() error {
+		must(t, cluster.Part(t.Context(), node))
+		return func() error {
+			gone := awaitGone(t, cluster.Nodes[0], cluster.Nodes[node].Node())
+			return errors.Join(gone, cluster.Heal(t.Context(), node), restart(node))
+		}
+	}}
+	roll := nodeHarm{"the one that the mover is at; all are started again, one after the other", func(int) func() error {
+		return func() error { return errors.Join(restart(1), restart(2), restart(0)) }
+	}}
+	return append(slices.Repeat([]nodeHarm{kill}, 10), hang, cut, cut, cut, roll)
+}
+
 // at is the place of the node that took the last connection.
 func (m *Mover) at() int { return int(m.last.Load()) }
 
 // awaitGone waits until a node sees that another one is away.
-func awaitGone(t *testing.T, by *servers.RabbitMQ, other string) {
+func awaitGone(t *testing.T, by *servers.RabbitMQ, other string) error {
 	for deadline := time.Now().Add(90 * time.Second); ; {
 		var nodes []struct {
 			Name    string
@@ -110,12 +125,11 @@ func awaitGone(t *testing.T, by *servers.RabbitMQ, other string) {
 		err := by.API(t.Context(), http.MethodGet, "/api/nodes", nil, &nodes)
 		for _, n := range nodes {
 			if n.Name == other && !n.Running {
-				return
+				return nil
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("%s was not seen to be away: %v", other, err)
-			return
+			return errors.Join(fmt.Errorf("%s was not seen to be away", other), err)
 		}
 		<-time.After(100 * time.Millisecond)
 	}
