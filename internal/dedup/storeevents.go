@@ -61,6 +61,16 @@ type StoreEvents struct {
 	NoExpiry []Marker
 	// Work is the distribution of the times from claim to completion.
 	Work Sketch
+	// Vanished is what the server that took the place of another one last has lost.
+	Vanished Vanished
+}
+
+// Vanished are markers of work that was done which a server does not have that took the place of another one, as by a fail-over, or by a restart.
+type Vanished struct {
+	// At is when it was seen first, by our clock; zero where there was none.
+	At time.Time
+	// Asked are the markers that were looked for: those that were written last. Gone are those of them that are not there.
+	Asked, Gone int64
 }
 
 // EventCounts are those of StoreEvents that are compared with what the broker counts, at one moment. Failures are without our own clears.

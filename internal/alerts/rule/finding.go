@@ -37,7 +37,7 @@ func (r Rule) findingsOf(p *dedup.PipelineStatus, labels map[string]string) []de
 // findingSources are the kinds of sources that findings of these kinds come from.
 func findingSources(kinds []string) []string {
 	ofBroker := []string{"no_consumers", "auto_ack_consumers", "queue_missing", "backlog_growing"}
-	ofStore := []string{"markers_evicted", "eviction_possible", "markers_undecodable", "markers_without_id", "store_cpu"}
+	ofStore := []string{"markers_evicted", "markers_vanished", "eviction_possible", "markers_undecodable", "markers_without_id", "store_cpu"}
 	broker, store := true, true
 	for _, kind := range kinds {
 		broker, store = broker && slices.Contains(ofBroker, kind), store && slices.Contains(ofStore, kind)

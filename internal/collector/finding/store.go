@@ -38,6 +38,7 @@ func OfMarkers(s Markers) []dedup.Finding {
 		markersWithoutExpiry(pass, s.Scheme),
 		lockWaits(s.Store, s.Stats.Waits, s.MaxProcessing),
 		evicted,
+		vanished(s.Store, s.Stats.Events, s.Now, s.Scheme.DoneTTL),
 		storeBusy(s.Store, s.Stats),
 		purgeNotRunning(s.Store, pass, s.Growth),
 		passLate(s.Store, s.Stats, s.Now),
@@ -82,26 +83,50 @@ func sharedStore(store, partner string) []dedup.Finding {
 	}}
 }
 
-// evictions finds a store whose server threw keys away: what markers among them guarded may run twice, for as long as
-// those would have lived. at is when it was last seen to; life is that of done markers, 0 when they live for ever.
-func evictions(store string, at, now time.Time, life time.Duration) []dedup.Finding {
+// lossTier says how bad it is that markers were lost so long ago: what they guarded may run twice for as long as they would have lived. life is
+// that of done markers, 0 when they live for ever.
+func lossTier(at, now time.Time, life time.Duration) (tier dedup.Tier, matters bool) {
 	const fresh, longest = time.Hour, 24 * time.Hour
 	if life <= 0 || life > longest {
 		life = longest
 	}
 	age := now.Sub(at)
-	if at.IsZero() || age > max(life, fresh) {
-		return nil
-	}
-	tier := dedup.Warning
 	if age <= fresh {
-		tier = dedup.Severe
+		return dedup.Severe, true
+	}
+	return dedup.Warning, age <= life
+}
+
+// evictions finds a store whose server threw keys away. at is when it was last seen to.
+func evictions(store string, at, now time.Time, life time.Duration) []dedup.Finding {
+	tier, matters := lossTier(at, now, life)
+	if !matters {
+		return nil
 	}
 	return []dedup.Finding{{
 		Kind: "markers_evicted", Tier: tier,
 		Text:     fmt.Sprintf("The server of store %s evicted keys: a message whose marker was among them runs twice", text.Name(store)),
 		Evidence: "evicted_keys rose, last seen at " + text.Clock(at, now) + "; it counts the keys of every database of this server",
 		Remedy:   "Give the server more memory, or set maxmemory-policy to noeviction.",
+	}}
+}
+
+// vanished finds a server that took the place of another one without all of its markers.
+func vanished(store string, e *dedup.StoreEvents, now time.Time, life time.Duration) []dedup.Finding {
+	if e == nil || e.Vanished.Gone == 0 {
+		return nil
+	}
+	tier, matters := lossTier(e.Vanished.At, now, life)
+	if !matters {
+		return nil
+	}
+	return []dedup.Finding{{
+		Kind: "markers_vanished", Tier: tier,
+		Text: fmt.Sprintf("Store %s lost done markers at %s, in a fail-over or a restart: a message whose marker was among them runs twice if it comes again",
+			text.Name(store), text.Clock(e.Vanished.At, now)),
+		Evidence: fmt.Sprintf("%s of the %s that were written last %s not on the server that answers now", text.Grouped(e.Vanished.Gone),
+			text.Counted(e.Vanished.Asked, "done marker"), text.Agree(e.Vanished.Gone, "is", "are")),
+		Remedy: "Look for double effects of that time. Against the next loss: min-replicas-to-write 1 with a short min-replicas-max-lag, and appendonly yes.",
 	}}
 }
 

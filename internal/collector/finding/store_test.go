@@ -25,6 +25,9 @@ func storeCases() []findingCase {
 	busy := func(cores float64, events *dedup.StoreEvents) []dedup.Finding {
 		return storeBusy(hostile, dedup.StoreStats{Health: dedup.StoreHealth{CPU: &cores}, Events: events})
 	}
+	lost := func(age time.Duration, gone int64) []dedup.Finding {
+		return vanished(hostile, &dedup.StoreEvents{Vanished: dedup.Vanished{At: findingNow.Add(-age), Asked: 500, Gone: gone}}, findingNow, 24*time.Hour)
+	}
 	return []findingCase{
 		{"store_cpu", "is a warning above half a core", busy(0.51, &dedup.StoreEvents{}), dedup.Warning, []string{"uses 51 % of a core"}},
 		{"store_cpu", "is a hint below", busy(0.5, &dedup.StoreEvents{}), dedup.Normal, []string{"uses 50 % of a core"}},
@@ -39,6 +42,12 @@ func storeCases() []findingCase {
 		{"markers_evicted", "is silent once the markers would have expired", evicted(15*time.Hour, 14*time.Hour), silent, nil},
 		{"markers_evicted", "is silent after a day", evicted(25*time.Hour, 72*time.Hour), silent, nil},
 		{"markers_evicted", "is silent while none were", evictions("s", time.Time{}, findingNow, time.Hour), silent, nil},
+
+		{"markers_vanished", "wakes somebody for what a fail-over lost", lost(0, 12), dedup.Severe, []string{"at 12:00 UTC", "12 of the 500 done markers", "are not"}},
+		{"markers_vanished", "is a warning for as long as done markers live", lost(2*time.Hour, 1), dedup.Warning, []string{"1 of the 500 done markers", "is not"}},
+		{"markers_vanished", "is silent once they would have expired", lost(25*time.Hour, 12), silent, nil},
+		{"markers_vanished", "is silent where nothing was lost", lost(0, 0), silent, nil},
+		{"markers_vanished", "is silent without events", vanished("s", nil, findingNow, time.Hour), silent, nil},
 
 		{"eviction_possible", "fires before anything is evicted", evicting("allkeys-lru", ptr(1<<30), permanent), dedup.Warning, []string{"allkeys-lru, 50 % of maxmemory is used"}},
 		{"eviction_possible", "fires for a policy that takes markers with an expiry", evicting("volatile-ttl", ptr(1<<30), nackScheme), dedup.Warning, nil},

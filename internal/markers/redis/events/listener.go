@@ -46,6 +46,8 @@ type Listener struct {
 	meter  meter
 	// followers want the events of single markers.
 	followers followers
+	// newest are of all sessions, each of which has it for itself.
+	newest *newest
 
 	mu        sync.Mutex
 	published dedup.StoreEvents
@@ -62,7 +64,7 @@ type Listener struct {
 // NewListener returns a listener that does not connect before Run.
 func NewListener(l *layout.Layout, rdb *redis.Client, log *slog.Logger, e client.Explainer) *Listener {
 	return &Listener{layout: l, rules: rulesOf(l.Config), rdb: rdb, log: log, explain: e, Stir: make(chan struct{}, 1), Own: &OwnActs{}, Missed: &ownMisses{layout: l},
-		published: dedup.StoreEvents{Why: neverListened}}
+		published: dedup.StoreEvents{Why: neverListened}, newest: newNewest(l.Config.TTL.Done)}
 }
 
 // Figures returns what is known; its slices and its sketch must not be changed.
@@ -131,7 +133,7 @@ func (l *Listener) lost(err error) {
 	l.epoch++
 	l.meter.begin(l.epoch)
 	now := time.Now()
-	l.published = dedup.StoreEvents{At: now, Since: now, Epoch: l.epoch, Why: why, Command: l.layout.Config.Ask}
+	l.published = dedup.StoreEvents{At: now, Since: now, Epoch: l.epoch, Why: why, Command: l.layout.Config.Ask, Vanished: l.published.Vanished}
 }
 
 // publish makes figures those that are shown.

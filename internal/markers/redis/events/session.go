@@ -256,6 +256,7 @@ func (s *session) notified(key, event string, at time.Time) error {
 		s.book.misses.all++
 	case class == layout.Marker:
 		s.received++
+		defer s.remember(key, event, at)
 		if act := s.l.Own.take(key, event); act != nil {
 			return s.book.ours(act, at)
 		}
@@ -352,6 +353,9 @@ func (s *session) questions(now time.Time) ([]byte, error) {
 	s.values, s.empty, s.gone, s.looks = nil, nil, nil, nil
 	if key, due := s.book.prolongs.next(now); due {
 		send(s.lookedAt(key), "PTTL", key)
+	}
+	for _, key := range s.l.newest.next() {
+		send(s.lookedFor, "PTTL", key)
 	}
 	for _, key := range s.book.retries.ask(mostAsked) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(layout.LongestCounter-1))

@@ -31,6 +31,7 @@ func (s *session) sync(v wireValue, at time.Time) error {
 	if why := now.refuses(); why != "" {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: why}
 	}
+	s.l.newest.serves(now.identity.RunID, at)
 	if s.before.identity.RunID != "" {
 		// What was set in between may have been lost by the flush; a marker that the book holds for alive is one that it knows of.
 		heard := s.book.events != s.eventsBefore || !s.book.bare()
@@ -49,7 +50,7 @@ func (s *session) sync(v wireValue, at time.Time) error {
 	}
 	f := s.book.figures()
 	f.At, f.Took, f.Listening, f.Why = at, at.Sub(s.synced), why == "", why
-	f.OpenSince = s.book.openSince(at)
+	f.OpenSince, f.Vanished = s.book.openSince(at), s.l.newest.told
 	f.TellsEvicted = f.Listening && s.flagsKnown && strings.ContainsAny(s.flags, "Ae")
 	if s.l.layout.Config.Ask != "" && now.known {
 		f.Asked = &now.asked

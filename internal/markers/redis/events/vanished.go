@@ -1,0 +1,107 @@
+package events
+
+import (
+	"strconv"
+	"time"
+
+	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/redis/layout"
+)
+
+const (
+	// mostNewest is how many markers are remembered to be looked for on another server.
+	mostNewest = 500
+	// vanishSlack is how long before its end a marker is no longer looked for.
+	vanishSlack = time.Minute
+)
+
+// newest remembers the markers of work that was done last. They show what a server has lost that takes the place of another one: the replica of a
+// fail-over that had not got all writes, or the server itself that was started again without a save.
+type newest struct {
+	life   time.Duration // of a marker; zero where it does not end
+	at     map[string]time.Time
+	order  []written
+	server string // the run id of the server that was listened to last
+	asked  []string
+	told   dedup.Vanished
+}
+
+type written struct {
+	key string
+	at  time.Time
+}
+
+func newNewest(life time.Duration) *newest { return &newest{life: life, at: map[string]time.Time{}} }
+
+// note takes a marker that was written.
+func (n *newest) note(key string, at time.Time) {
+	if len(key) > layout.LongestNamed {
+		return
+	}
+	n.at[key] = at
+	n.order = append(n.order, written{key, at})
+	for len(n.at) > mostNewest || len(n.order) > 4*mostNewest {
+		oldest := n.order[0]
+		n.order = n.order[1:]
+		if n.at[oldest.key].Equal(oldest.at) {
+			delete(n.at, oldest.key)
+		}
+	}
+}
+
+// drop takes a marker that ended.
+func (n *newest) drop(key string) { delete(n.at, key) }
+
+// serves takes which server answers. Where it is another one, the markers that it must have are to be looked for.
+func (n *newest) serves(runID string, now time.Time) {
+	if n.server != "" && n.server != runID {
+		n.asked, n.told = nil, dedup.Vanished{At: now}
+		for key, at := range n.at {
+			if n.life == 0 || now.Sub(at) < n.life-vanishSlack {
+				n.asked = append(n.asked, key)
+			}
+		}
+		clear(n.at)
+		n.order = nil
+	}
+	n.server = runID
+}
+
+// next are the markers to look for now.
+func (n *newest) next() []string {
+	all := n.asked
+	n.asked = nil
+	return all
+}
+
+// found takes whether one of them is there.
+func (n *newest) found(there bool) {
+	n.told.Asked++
+	if !there {
+		n.told.Gone++
+	}
+}
+
+// remember takes what a notification tells of a marker whose work is done.
+func (s *session) remember(key, event string, at time.Time) {
+	switch event {
+	case "set":
+		if s.book.isDone(key) || s.l.rules.way == wayBefore && !s.l.rules.deletes {
+			s.l.newest.note(key, at)
+		}
+	case "del", "expired", "evicted", "rename_from", "move_from":
+		s.l.newest.drop(key)
+	}
+}
+
+// lookedFor takes the life of a marker that the server before had.
+func (s *session) lookedFor(v wireValue, _ time.Time) error {
+	if v.failed() == nil {
+		gone := v.text == strconv.Itoa(layout.Gone)
+		s.l.newest.found(!gone)
+		if gone {
+			s.book.misses.own++
+		}
+	}
+	return v.failed()
+}
