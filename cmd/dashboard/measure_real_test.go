@@ -262,13 +262,14 @@ type sessionRow struct {
 	latency                       [3]float64
 }
 
-// off is by how much the rate is off, and whether that is near enough: a tenth of a point, or two messages.
+// off is by how much the rate is off, and whether that is near enough: a tenth of a point, two messages, or what the session itself says, as
+// on a machine that is too busy.
 func (r sessionRow) off() (off float64, near bool) {
 	if r.shown == nil {
 		return math.Inf(1), false
 	}
 	off = float64(r.shown.Duplicates)/float64(r.shown.Messages) - float64(r.duplicates)/float64(r.messages)
-	return off, math.Abs(off) <= max(0.001, 2/float64(r.messages))
+	return off, math.Abs(off) <= max(0.001, max(2, r.shown.Band)/float64(r.messages))
 }
 
 // latencyOff is by what share each percentile is off, and whether none is by more than a share; false where none is told.

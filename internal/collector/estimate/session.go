@@ -10,6 +10,8 @@ import (
 const (
 	// traceLate is how much later than its delivery a trace may come: a marker that is older than the first delivery by more was set before.
 	traceLate = 250 * time.Millisecond
+	// muchLate is how much later where many come late.
+	muchLate = time.Second
 	// tie is how near to each other two times are that cannot be put in order: traces come a few milliseconds late.
 	tie = 5 * time.Millisecond
 	// silentGaps is for how many of its usual gaps a channel must have been silent to be known as closed.
@@ -88,6 +90,9 @@ type joined struct {
 	usual time.Duration
 	// back is the first delivery of each closed channel that came again.
 	back map[string]int
+	// late is true where many traces came long after their deliveries, as on a machine that is too busy: then the order of a delivery and of the work
+	// on it does not show.
+	late bool
 	// soon is by how much a delivery may seem to come before the completion that it followed: less than any work takes.
 	soon time.Duration
 	// looked is when each delivery can have asked the store at the earliest: a consumer that acks each takes up one after the other.
@@ -129,7 +134,7 @@ func newJoined(s Session) *joined {
 		j.gap[c] = j.all[i].At.Sub(first[c]) / time.Duration(max(1, n[c]-1))
 	}
 	j.looks()
-	j.back = j.cameBack()
+	j.back, j.late = j.cameBack(), j.tracesLate()
 	if s.Scheme.DatesClaim && !s.Listened {
 		j.usual = j.usualWork()
 	} else {
@@ -198,6 +203,28 @@ func (j *joined) firstDone(m SessionMarker) (time.Time, bool) {
 	return m.Set[0], true
 }
 
+// tracesLate reports whether the work on many messages seems to be done before they were delivered, and yet not long before.
+func (j *joined) tracesLate() bool {
+	const few, share = 5, 50
+	near := tie
+	if j.claims() || j.Scheme.DatesClaim { // the work began then, soon after the delivery
+		near = traceLate / 4
+	}
+	n, late := 0, 0
+	for _, id := range j.ids() {
+		first := &j.all[id.at[0]]
+		done, dated := j.firstDone(j.Markers[id.name])
+		if !dated || first.Redelivered || done.Before(j.Trace.Began) {
+			continue
+		}
+		n++
+		if early := first.At.Sub(done) - j.Resolution; early > near && early <= traceLate {
+			late++
+		}
+	}
+	return late > max(few, n/share)
+}
+
 // told are the events that say that a message is not to be worked on again.
 func (j *joined) told(m SessionMarker) []time.Time {
 	if j.claims() {
@@ -215,10 +242,12 @@ func shows(s dedup.Scheme, state dedup.State) bool { return slices.Contains(s.St
 // session each channel looks so.
 func (j *joined) silent(i, from int) (silent, sure bool) {
 	c := j.all[i].Consumer
-	if j.all[from].Consumer == c || j.last[c] >= from {
+	last := &j.all[j.last[c]]
+	goesOn := j.last[c] >= from && !(j.late && last.At.Sub(j.all[from].At) < muchLate)
+	if j.all[from].Consumer == c || goesOn {
 		return false, true
 	}
-	return true, j.Trace.Ended.Sub(j.all[j.last[c]].At) > silentGaps*j.gap[c]
+	return true, j.Trace.Ended.Sub(last.At) > silentGaps*j.gap[c]
 }
 
 // fate says what became of the deliveries of an id.
@@ -261,7 +290,11 @@ func (j *joined) done(f *fate, m SessionMarker, s settling, done time.Time, date
 	if s.lost >= 0 && j.all[s.lost].At.Before(first.At) {
 		first = j.all[s.lost]
 	}
-	if !dated || done.Before(first.At.Add(-traceLate-j.Resolution)) {
+	early := dated && done.Before(first.At.Add(-traceLate-j.Resolution))
+	switch {
+	case early && j.late && done.After(j.Trace.Began): // the first of its deliveries may be the one that did it
+		f.under++
+	case early || !dated:
 		f.before, f.duplicates, f.repeats = true, remain, s.kept
 		if s.again {
 			f.redelivered = 1

@@ -20,8 +20,19 @@ type settling struct {
 	again bool
 }
 
+// inOrder are deliveries with the first one first, where traces came so late that it may seem to come after the one that followed.
+func (j *joined) inOrder(at []int) []int {
+	if !j.late || len(at) < 2 || !j.all[at[0]].Redelivered || j.all[at[1]].Redelivered || j.all[at[1]].At.Sub(j.all[at[0]].At) > muchLate {
+		return at
+	}
+	at = slices.Clone(at)
+	at[0], at[1] = at[1], at[0]
+	return at
+}
+
 // settle takes off each delivery that came again.
 func (j *joined) settle(at []int, done time.Time, isDone bool) settling {
+	at = j.inOrder(at)
 	s := settling{lost: -1, again: j.all[at[0]].Redelivered}
 	for _, i := range at {
 		if !j.all[i].Redelivered || len(s.kept) == 0 {

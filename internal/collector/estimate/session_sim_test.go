@@ -23,7 +23,9 @@ type sessionTraffic struct {
 	// readsOnly leaves the store's events out, coarse makes its times whole seconds.
 	// claimTimes gives markers the time at which work began.
 	readsOnly, coarse, claimTimes bool
-	seconds                       float64
+	// busy makes traces late, as a machine does that is too busy: mostly by less than so much, rarely by several times as much.
+	busy    time.Duration
+	seconds float64
 }
 
 // sessionTruth is what became of the deliveries of the traced time.
@@ -165,6 +167,9 @@ func (s *sessionSim) show(d *simDelivery) {
 	late := time.Duration(s.r.ExpFloat64() * float64(300*time.Microsecond))
 	if s.r.Float64() < 0.01 {
 		late = time.Duration(s.r.Float64() * float64(80*time.Millisecond))
+	}
+	if s.busy > 0 {
+		late = time.Duration(s.r.ExpFloat64() * float64(s.busy))
 	}
 	at := d.at.Add(late)
 	if at.Before(d.worker.shown) {
