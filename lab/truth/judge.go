@@ -24,6 +24,8 @@ const (
 const (
 	tolerance = 0.001
 	rounding  = 1e-9
+	// oneMessage is by how many messages an interval may miss: acks and markers are counted a moment apart.
+	oneMessage = 1.0
 )
 
 // A Judgement is a verdict on one duplicate rate.
@@ -44,7 +46,7 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 	if !f.AtLeast {
 		miss = math.Max(miss, low-f.High)
 	}
-	allowed := rounding
+	allowed := oneMessage / math.Max(1, f.N)
 	if f.Low == f.High { // an interval allows for its error itself
 		allowed = tolerance
 	}
@@ -55,7 +57,7 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 	switch {
 	case math.IsNaN(miss) || miss > allowed+rounding:
 		v.Verdict = Wrong
-	case f.InBand() && miss > rounding, f.AtLeast || f.Quality == dedup.Estimated || !usable(f):
+	case f.Low < f.High && miss > rounding, f.AtLeast || f.Quality == dedup.Estimated || !usable(f):
 		v.Verdict = CannotTell
 	}
 	return v
