@@ -2,6 +2,7 @@ package rate
 
 import (
 	"testing"
+	"time"
 
 	"dedup-dashboard/internal/dedup"
 )
@@ -29,7 +30,31 @@ func TestANewerEndIsWorthALittleWidth(t *testing.T) {
 		"refused":                        {dedup.Unknown(dedup.Ratio, "others ask too"), of(dedup.Derived, 5000, 0.02, 0.026), false},
 		"refused where the end is quiet": {of(dedup.Derived, 5000, 0.02, 0.026), dedup.Unknown(dedup.Ratio, "others ask too"), false},
 	} {
-		if got := Fresher(tt.fresh, tt.quiet); got != tt.want {
+		if got := Fresher(tt.fresh, tt.quiet, time.Time{}); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestAWindowMovesOnWhereANewerEndTellsANumber(t *testing.T) {
+	began := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	ends := func(second int, q dedup.Quality, low, value, high float64) dedup.Figure {
+		return dedup.Figure{Quality: q, Low: low, Value: value, High: high, N: 5000, At: began.Add(time.Duration(second) * time.Second)}
+	}
+	number, wide, bound := ends(20, dedup.Derived, 0.02, 0.025, 0.03), ends(20, dedup.QualityUnknown, 0.01, 0.025, 0.04), ends(20, dedup.Derived, 0, 0, 0.03)
+	quiet := ends(12, dedup.Derived, 0.024, 0.025, 0.026)
+	for name, tt := range map[string]struct {
+		fresh dedup.Figure
+		shown int
+		want  bool
+	}{
+		"the quiet end was shown before":         {number, 12, true},
+		"a later one was":                        {number, 14, true},
+		"an earlier one was":                     {number, 11, false},
+		"the newer end is too wide for a number": {wide, 12, false},
+		"the newer end tells a bound alone":      {bound, 12, false},
+	} {
+		if got := Fresher(tt.fresh, quiet, began.Add(time.Duration(tt.shown)*time.Second)); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

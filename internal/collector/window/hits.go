@@ -69,7 +69,7 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 		return out
 	}
 	span, gain = h.spanOf(source, quiet)
-	if settled := h.of(span, gain, w); !rate.Fresher(out.Rate, settled.Rate) {
+	if settled := h.of(span, gain, w); !rate.Fresher(out.Rate, settled.Rate, h.p.shown[w]) {
 		return settled
 	}
 	return out

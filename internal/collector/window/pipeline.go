@@ -25,6 +25,8 @@ type Pipeline struct {
 	Doubled func(since time.Time) float64
 	// Interval is the time between two rounds.
 	Interval time.Duration
+	// shown is when the window of the rate ended that was shown last, by the length of the window.
+	shown map[time.Duration]time.Time
 }
 
 func (p *Pipeline) hits(v View) hits       { return hits{p, &p.Traffic, p.Store, v} }
@@ -91,7 +93,8 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 		{Method: dedup.MethodResidual, Rate: x.Residual.Rate},
 	}
 	figure.WholeCounts(out.Estimates)
-	figure.Choose(&out)
+	figure.Choose(&out, p.shown[w])
+	p.showed(out.DuplicateRate)
 	p.explain(&out, v, x)
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
 	figure.Advise(&out, v.advice(rep))
@@ -106,6 +109,14 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	out.Redeliveries = c.redelivered()
 	p.leftBehind(&out, v)
 	return out
+}
+
+// showed notes a rate that is shown.
+func (p *Pipeline) showed(rate dedup.Figure) {
+	if p.shown == nil {
+		p.shown = map[time.Duration]time.Time{}
+	}
+	p.shown[rate.Window] = rate.At
 }
 
 // vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history, which holds so much of it, or
