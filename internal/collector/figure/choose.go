@@ -10,8 +10,8 @@ import (
 
 // Choose makes the best valid estimate the duplicate rate and the next valid one its cross-check: what consumers report, else the narrowest
 // interval, of equals the first. Where none is valid, or the best is an upper bound beyond the interval of one that is too wide for a number, the
-// rate is unknown for all their reasons, with the narrowest interval that is known to hold it. Shown is when the window of the rate ended that was shown last.
-func Choose(out *dedup.WindowFigures, shown time.Time) {
+// rate is unknown for all their reasons, with the narrowest interval that is known to hold it.
+func Choose(out *dedup.WindowFigures) {
 	valid := func(e dedup.Estimate) bool { return e.Rate.Known() && e.Rate.Quality != dedup.Estimated }
 	best := -1
 	for i, e := range out.Estimates {
@@ -22,7 +22,7 @@ func Choose(out *dedup.WindowFigures, shown time.Time) {
 	if held, ok := narrowest(out.Estimates); ok && best >= 0 && out.Estimates[best].Rate.AtMost() && held.Low <= out.Estimates[best].Rate.High && held.High-held.Low < out.Estimates[best].Rate.Width() {
 		best = -1
 	}
-	best = newer(out.Estimates, best, shown, valid)
+	best = newer(out.Estimates, best, valid)
 	var rest []dedup.Estimate
 	for i, e := range out.Estimates {
 		if i != best {
@@ -58,19 +58,15 @@ func Choose(out *dedup.WindowFigures, shown time.Time) {
 const patience = 10 * time.Second
 
 // newer is the narrowest valid estimate that ends well after the best one and knows as much as half of its time, where it is as narrow as what is
-// measured, or of no lesser quality and not much wider; or any that ends later, where the best one ends no later than what was shown last. Else the
-// best one. What consumers report is the best, however old.
-func newer(all []dedup.Estimate, best int, shown time.Time, valid func(dedup.Estimate) bool) int {
+// measured, or of no lesser quality and not much wider. Else the best one. What consumers report is the best, however old.
+func newer(all []dedup.Estimate, best int, valid func(dedup.Estimate) bool) int {
 	if best < 0 || all[best].Method == dedup.MethodReported {
 		return best
 	}
-	of, out, wait := all[best].Rate, best, patience
-	if !of.At.After(shown) {
-		wait = 0
-	}
+	of, out := all[best].Rate, best
 	for i, e := range all {
 		f := e.Rate
-		if !valid(e) || f.AtMost() || f.At.Sub(of.At) <= wait || 2*f.Covered < of.Covered || !rate.Narrow(f) && !rate.Fresher(f, of, shown) {
+		if !valid(e) || f.AtMost() || f.At.Sub(of.At) <= patience || 2*f.Covered < of.Covered || !rate.Narrow(f) && !rate.Fresher(f, of, time.Time{}) {
 			continue
 		}
 		if out == best || f.Width() < all[out].Rate.Width() {

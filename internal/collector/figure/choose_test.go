@@ -48,7 +48,7 @@ func TestTheBestValidSourceIsShownAndTheNextIsItsCrossCheck(t *testing.T) {
 			for i, m := range dedup.Methods() {
 				out.Estimates = append(out.Estimates, dedup.Estimate{Method: m, Rate: tt.estimates[i]})
 			}
-			Choose(&out, time.Time{})
+			Choose(&out)
 			for what, f := range map[string][2]string{
 				"rate":        {word(out.DuplicateRate), tt.rate},
 				"cross-check": {word(out.CrossCheck), tt.cross},
@@ -88,27 +88,12 @@ func TestANarrowRateOfThePresentIsShownInPlaceOfAnOlderOne(t *testing.T) {
 	} {
 		out := UnknownWindow(5*time.Minute, "nothing")
 		out.Estimates = []dedup.Estimate{{Method: dedup.MethodStoreHits, Rate: tt.hits}, {Method: dedup.MethodLive, Rate: tt.live}, {Method: dedup.MethodStoreEvents, Rate: tt.events}}
-		if Choose(&out, time.Time{}); out.DuplicateRate.Source != tt.want || out.CrossCheck.Source == tt.want {
+		if Choose(&out); out.DuplicateRate.Source != tt.want || out.CrossCheck.Source == tt.want {
 			t.Errorf("%s: %s is shown and %s its cross-check, want %s", name, out.DuplicateRate.Source, out.CrossCheck.Source, tt.want)
 		}
 		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: rate("reported", dedup.Measured, time.Minute, 0.02, 0.02)}, {Method: dedup.MethodLive, Rate: tt.live}}
-		if Choose(&out, time.Time{}); out.DuplicateRate.Source != "reported" {
+		if Choose(&out); out.DuplicateRate.Source != "reported" {
 			t.Errorf("%s: %s is shown in place of what consumers report", name, out.DuplicateRate.Source)
-		}
-	}
-}
-
-// TestAWindowThatWasShownBeforeGivesWayToANewerOne, of whichever source.
-func TestAWindowThatWasShownBeforeGivesWayToANewerOne(t *testing.T) {
-	now := time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
-	rate := func(source string, age time.Duration, low, high float64) dedup.Figure {
-		return dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Value: (low + high) / 2, Low: low, High: high, N: 3000, Source: source, At: now.Add(-age)}
-	}
-	for shown, want := range map[time.Duration]string{9 * time.Second: "events", 8 * time.Second: "live", 7 * time.Second: "live"} {
-		out := UnknownWindow(5*time.Minute, "nothing")
-		out.Estimates = []dedup.Estimate{{Method: dedup.MethodLive, Rate: rate("live", 2*time.Second, 0.026, 0.034)}, {Method: dedup.MethodStoreEvents, Rate: rate("events", 8*time.Second, 0.03, 0.031)}}
-		if Choose(&out, now.Add(-shown)); out.DuplicateRate.Source != want {
-			t.Errorf("where one of %s ago was shown it is that of %s", shown, out.DuplicateRate.Source)
 		}
 	}
 }
@@ -120,7 +105,7 @@ func TestARateOfFewMomentsTakesNoPlaceOfOneOfTheWholeWindow(t *testing.T) {
 	few := dedup.Figure{Quality: dedup.Derived, Unit: dedup.Ratio, Value: 0.3, Low: 0, High: 1, N: 3, Source: "live", Window: 15 * time.Minute, Covered: 20 * time.Second, At: now}
 	out := UnknownWindow(15*time.Minute, "nothing")
 	out.Estimates = []dedup.Estimate{{Method: dedup.MethodLive, Rate: few}, {Method: dedup.MethodStoreEvents, Rate: whole}}
-	if Choose(&out, time.Time{}); out.DuplicateRate.Source != "events" {
+	if Choose(&out); out.DuplicateRate.Source != "events" {
 		t.Errorf("of 10,000 messages 3.95 %% to 4.05 %% were duplicates, and shown is %v of %v messages", out.DuplicateRate, out.DuplicateRate.N)
 	}
 }
@@ -128,7 +113,7 @@ func TestARateOfFewMomentsTakesNoPlaceOfOneOfTheWholeWindow(t *testing.T) {
 func TestARateWithinBoundsGivesTheDuplicatesTheirs(t *testing.T) {
 	out := UnknownWindow(time.Hour, "nobody tells")
 	out.Estimates = []dedup.Estimate{{Method: dedup.MethodResidual, Rate: dedup.Figure{Unit: dedup.Ratio, Low: 0.01, High: 0.05, N: 2000, Why: "too wide", Better: "x"}}}
-	Choose(&out, time.Time{})
+	Choose(&out)
 	if f := out.Duplicates; f.Known() || f.Low != 20 || f.High != 100 || f.N != 2000 {
 		t.Errorf("duplicates %+v, want unknown between 20 and 100", f)
 	}

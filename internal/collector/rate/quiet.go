@@ -26,14 +26,14 @@ const (
 func Narrow(f dedup.Figure) bool { return f.Known() && f.Width() <= MeasuredWidest }
 
 // Fresher reports whether a rate with a newer end is to be shown in place of a narrower one with an older end: it is not much wider, or of
-// too few messages for a tier, and of no lesser quality; or the older end is no later than that of the rate that was shown last, and a window
-// moves on with every round.
-func Fresher(fresh, quiet dedup.Figure, shown time.Time) bool {
+// too few messages for a tier, and of no lesser quality; or the older end is no later than the one before, and a window moves on with every
+// round.
+func Fresher(fresh, quiet dedup.Figure, before time.Time) bool {
 	width := fresh.High - fresh.Low
 	switch {
 	case fresh.N <= 0 || quiet.N <= 0: // one of them is refused
 		return false
-	case fresh.Known() && !fresh.AtMost() && !shown.IsZero() && !quiet.At.After(shown):
+	case fresh.Known() && !fresh.AtMost() && !before.IsZero() && !quiet.At.After(before):
 		return true
 	case quiet.Known() && (!fresh.Known() || fresh.Quality > quiet.Quality || fresh.AtMost() && !quiet.AtMost()):
 		return false

@@ -44,17 +44,17 @@ func TestAWindowMovesOnWhereANewerEndTellsANumber(t *testing.T) {
 	number, wide, bound := ends(20, dedup.Derived, 0.02, 0.025, 0.03), ends(20, dedup.QualityUnknown, 0.01, 0.025, 0.04), ends(20, dedup.Derived, 0, 0, 0.03)
 	quiet := ends(12, dedup.Derived, 0.024, 0.025, 0.026)
 	for name, tt := range map[string]struct {
-		fresh dedup.Figure
-		shown int
-		want  bool
+		fresh  dedup.Figure
+		before int
+		want   bool
 	}{
-		"the quiet end was shown before":         {number, 12, true},
+		"the quiet end was the one before":       {number, 12, true},
 		"a later one was":                        {number, 14, true},
 		"an earlier one was":                     {number, 11, false},
 		"the newer end is too wide for a number": {wide, 12, false},
 		"the newer end tells a bound alone":      {bound, 12, false},
 	} {
-		if got := Fresher(tt.fresh, quiet, began.Add(time.Duration(tt.shown)*time.Second)); got != tt.want {
+		if got := Fresher(tt.fresh, quiet, began.Add(time.Duration(tt.before)*time.Second)); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -69,7 +69,7 @@ func (h hits) estimate(w time.Duration) rate.HitsResult {
 		return out
 	}
 	span, gain = h.spanOf(source, quiet)
-	if settled := h.of(span, gain, w); !rate.Fresher(out.Rate, settled.Rate, h.p.shown[w]) {
+	if settled := h.of(span, gain, w); !rate.Fresher(out.Rate, settled.Rate, h.p.ends[windowOf{dedup.MethodStoreHits, w}]) {
 		return settled
 	}
 	return out

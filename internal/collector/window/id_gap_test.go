@@ -27,7 +27,7 @@ func TestTheIDGapIsTheRateWhereNothingIsReported(t *testing.T) {
 		out := figure.UnknownWindow(time.Hour, "no source of this pipeline tells")
 		out.Messages, out.Duplicates = reported.Messages, reported.Duplicates
 		out.Estimates = []dedup.Estimate{{Method: dedup.MethodReported, Rate: reported.Rate}, {Method: dedup.MethodIDGap, Rate: gap.Rate}}
-		figure.Choose(&out, time.Time{})
+		figure.Choose(&out)
 		p.explain(&out, v, figure.Explanation{Gap: gap, Reported: reported})
 		return out
 	}

@@ -44,7 +44,7 @@ func (l live) estimate(w time.Duration, auto sample.Increase) rate.LiveResult {
 	if far.last == near.last && !calmer {
 		return fresh
 	}
-	if quiet, _ := l.between(far, w, auto); !rate.Fresher(fresh.Rate, quiet.Rate, l.p.shown[w]) {
+	if quiet, _ := l.between(far, w, auto); !rate.Fresher(fresh.Rate, quiet.Rate, l.p.ends[windowOf{dedup.MethodLive, w}]) {
 		return quiet
 	}
 	return fresh

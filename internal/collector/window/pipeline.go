@@ -25,8 +25,22 @@ type Pipeline struct {
 	Doubled func(since time.Time) float64
 	// Interval is the time between two rounds.
 	Interval time.Duration
-	// shown is when the window of the rate ended that was shown last, by the length of the window.
-	shown map[time.Duration]time.Time
+	// ends are when the windows of the last round ended.
+	ends map[windowOf]time.Time
+}
+
+// A windowOf is a window of one source.
+type windowOf struct {
+	source dedup.Method
+	length time.Duration
+}
+
+// ended notes when a window ends that is told of.
+func (p *Pipeline) ended(source dedup.Method, rate dedup.Figure) {
+	if p.ends == nil {
+		p.ends = map[windowOf]time.Time{}
+	}
+	p.ends[windowOf{source, rate.Window}] = rate.At
 }
 
 func (p *Pipeline) hits(v View) hits       { return hits{p, &p.Traffic, p.Store, v} }
@@ -69,6 +83,8 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	out.MeanRetries = figure.Markers{Now: v.Now, Scheme: v.Scheme, Stats: v.Stats, Down: v.StoreDown}.MeanRetries(w)
 	p.latency(v).fill(&out, gains)
 	x := figure.Explanation{Reported: rep, Gap: p.idGap(v).figures(w), Hits: p.hits(v).estimate(w), Live: p.live(v).estimate(w, gains.AutoAcks), Vouched: vouched}
+	p.ended(dedup.MethodStoreHits, x.Hits.Rate)
+	p.ended(dedup.MethodLive, x.Live.Rate)
 	rate.HoldApart(&x.Live.Rate, x.Hits)
 	exports := p.exported(v).estimate(w, x.Live)
 	if exports.Formula != rate.ExportsExactFormula {
@@ -93,8 +109,7 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 		{Method: dedup.MethodResidual, Rate: x.Residual.Rate},
 	}
 	figure.WholeCounts(out.Estimates)
-	figure.Choose(&out, p.shown[w])
-	p.showed(out.DuplicateRate)
+	figure.Choose(&out)
 	p.explain(&out, v, x)
 	// Only here: until they are chosen from, advice tells a source that could be had from one that could not.
 	figure.Advise(&out, v.advice(rep))
@@ -109,14 +124,6 @@ func (p *Pipeline) Figures(v View, gains *Gains) dedup.WindowFigures {
 	out.Redeliveries = c.redelivered()
 	p.leftBehind(&out, v)
 	return out
-}
-
-// showed notes a rate that is shown.
-func (p *Pipeline) showed(rate dedup.Figure) {
-	if p.shown == nil {
-		p.shown = map[time.Duration]time.Time{}
-	}
-	p.shown[rate.Window] = rate.At
 }
 
 // vouchedSince is the time since which the marker figures of a window can be vouched for: as long as the history, which holds so much of it, or
