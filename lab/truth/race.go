@@ -35,7 +35,7 @@ func (r *race) run(ctx context.Context) error {
 	}
 	began := time.Now()
 	for _, l := range r.lanes {
-		l.witness.traffic = time.Now()
+		l.witness.traffic, l.witness.round = time.Now(), r.options.Interval
 		l.start(ctx)
 	}
 	drained := func() bool {

@@ -22,9 +22,11 @@ type witness struct {
 	short, long, held, heldLong disjoint
 	// usable is how long after the first message a rate was usable first; zero where none was.
 	usable time.Duration
-	// ends are the ends of the windows that were shown, end is the last of them.
-	ends Ends
-	end  time.Time
+	// ends are the ends of the windows that were shown, end is the last of them, which was shown at looked.
+	ends        Ends
+	end, looked time.Time
+	// round is the time between two rounds. What is shown between, out of turn, is not counted.
+	round time.Duration
 	// acks are the mean ack latencies that were shown by Little's law.
 	acks []dedup.Figure
 }
@@ -99,6 +101,11 @@ func (w *witness) follow(windows []dedup.WindowFigures) {
 
 // moves counts a round once a rate is told.
 func (w *witness) moves(rate dedup.Figure) {
+	const early = time.Second / 2
+	if time.Since(w.looked) < w.round-early {
+		return
+	}
+	w.looked = time.Now()
 	if !w.end.IsZero() {
 		w.ends.Rounds++
 		if rate.At.After(w.end) {
