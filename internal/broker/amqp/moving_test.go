@@ -194,6 +194,7 @@ func (b *movingBroker) ends(t *testing.T) {
 	t.Run("a peek that ends half-way leaves nothing behind", b.peekIsCutShort)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
 	t.Run("no dead letter is destroyed where the rules allow it to be given back", b.keepsWhatMayReturn)
+	t.Run("a dead letter never says that it came back less often than it did", b.countsReturns)
 	t.Run("a UUID of AMQP 1.0 as message id stays that UUID", b.keepsUUIDs)
 	t.Run("what is parked is kept", b.parks)
 	t.Run("a queue that does not answer keeps nobody beyond their time", b.suspended)
