@@ -20,10 +20,10 @@ import (
 // movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.
 type movingBroker struct {
 	rabbit *servers.RabbitMQ
-	// version is the broker's.
-	version string
-	mover   *Mover
-	config  broker.Config
+	// dir is its folder, version the broker's.
+	dir, version string
+	mover        *Mover
+	config       broker.Config
 }
 
 const actingPassword = "acting-secret-canary"
@@ -33,7 +33,9 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	options.Dir = t.TempDir()
-	return withAccounts(ctx, t, serverstest.RabbitMQ(t, options))
+	b := withAccounts(ctx, t, serverstest.RabbitMQ(t, options))
+	b.dir = options.Dir
+	return b
 }
 
 // withAccounts makes the accounts on a broker, and opens its mover.
