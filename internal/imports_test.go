@@ -75,7 +75,7 @@ var allowed = map[string][]string{
 	"internal/admin/baseline":          {"internal/admin", "internal/auth", "internal/dedup"},
 	"internal/admin/mark":              {"internal/admin", "internal/auth", "internal/dedup"},
 	"internal/admin/operation":         {"internal/admin"},
-	"internal/admin/marker":            {"internal/admin", "internal/admin/operation", "internal/auth", "internal/dedup"},
+	"internal/admin/marker":            {"internal/admin", "internal/admin/operation", "internal/auth", "internal/dedup", "internal/message"},
 	"internal/admin/measuring":         {"internal/admin", "internal/admin/operation", "internal/auth", "internal/dedup", "internal/mask"},
 	"internal/admin/preflight":         {"internal/admin", "internal/dedup", "internal/message"},
 	"internal/admin/deadletter":        {"internal/admin", "internal/admin/preflight", "internal/admin/requeue", "internal/auth", "internal/dedup", "internal/message", "internal/mask", "internal/text"},

@@ -32,6 +32,7 @@ func tryActingAccounts(ctx context.Context, t *testing.T, rabbit *servers.Rabbit
 		{"what it may do is said for each queue", "right", exitFailed, []string{
 			`acting account mover may publish to queues of vhost "/"`, `acting account mover may take messages from "dead-by-argument"`,
 			`PROBLEM acting account mover may not take messages from "dead-by-policy"`, "it needs read on the dead-letter queues",
+			"the log of the broker has an [error] of mover about x-priority",
 		}},
 		{"a wrong password is said", "wrong-canary", exitFailed, []string{`PROBLEM acting account mover may not publish`, "check act.username and act.password"}},
 		{"without one, dead letters are only shown", "", exitOK, []string{"dead letters are shown and not moved: broker main has no act section"}},

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"dedup-dashboard/lab/servers/serverstest"
 )
 
 func TestEventsAreReadAsPassedFailedAndWithout(t *testing.T) {
@@ -22,7 +25,7 @@ func TestEventsAreReadAsPassedFailedAndWithout(t *testing.T) {
 		"an attribute of another use": {`{"Action":"attr","Package":"p","Test":"A","Key":"seed","Value":"7"}`, result{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := readEvents(strings.NewReader(c.lines))
+			got := readEvents(strings.NewReader(c.lines), io.Discard)
 			if got.Passed != c.want.Passed || !slices.Equal(got.Failed, c.want.Failed) || !slices.Equal(got.Without, c.want.Without) {
 				t.Errorf("%+v", got)
 			}
@@ -81,5 +84,46 @@ func TestAResultOfAnotherCommitOrThatFailedIsRunAgain(t *testing.T) {
 	}
 	if _, known := b.read("Redis 8.0", "never run"); known {
 		t.Error("what was never run is known")
+	}
+}
+
+func TestWhatIsPrintedIsKeptWhereATestFails(t *testing.T) {
+	serverstest.Needed(t)
+	module := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":       "module m\n",
+		"good_test.go": "package m\nimport \"testing\"\nfunc TestGood(t *testing.T) { t.Log(\"all is well\") }\n",
+		"bad_test.go":  "package m\nimport \"testing\"\nfunc TestBad(t *testing.T) { t.Fatal(\"the reason\") }\n",
+		"none/none.go": "package none\nfunc broken( {}\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(module, name)), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(module, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(module)
+	for name, c := range map[string]struct {
+		suite  suite
+		failed string
+		kept   string
+	}{
+		"passed":             {suite{packages: []string{"."}, tests: "Good"}, "", ""},
+		"failed":             {suite{packages: []string{"."}}, "TestBad", "the reason"},
+		"cannot be compiled": {suite{packages: []string{"./none"}}, "exit status 1", "syntax error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := book{folder: filepath.Join(t.TempDir(), "results")}
+			file := b.output("Redis 8.0", name)
+			r, err := c.suite.runKeeping(t.Context(), os.Environ(), file)
+			if err != nil || strings.Join(r.Failed, " ") != c.failed {
+				t.Errorf("%+v, %v", r, err)
+			}
+			text, err := os.ReadFile(file)
+			if (err == nil) != (c.kept != "") || !strings.Contains(string(text), c.kept) {
+				t.Errorf("kept: %v\n%s", err, text)
+			}
+		})
 	}
 }

@@ -22,8 +22,27 @@ type result struct {
 	Without []string
 }
 
+// runKeeping runs the tests of the suite, and keeps what they print in a file where one fails.
+func (s suite) runKeeping(ctx context.Context, env []string, name string) (result, error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return result{}, err
+	}
+	output, err := os.Create(name)
+	if err != nil {
+		return result{}, err
+	}
+	r := s.run(ctx, env, output)
+	if err := output.Close(); err != nil {
+		return result{}, fmt.Errorf("keep what the tests print: %w", err)
+	}
+	if len(r.Failed) == 0 {
+		err = os.Remove(name)
+	}
+	return r, err
+}
+
 // run runs the tests of the suite.
-func (s suite) run(ctx context.Context, env []string) result {
+func (s suite) run(ctx context.Context, env []string, output io.Writer) result {
 	args := []string{"test", "-json", "-count=1", "-timeout=25m"}
 	if s.tests != "" {
 		args = append(args, "-run", s.tests)
@@ -32,7 +51,7 @@ func (s suite) run(ctx context.Context, env []string) result {
 		args = append(args, "-tags", s.tags)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, s.packages...)...)
-	cmd.Env = env
+	cmd.Env, cmd.Stderr = env, output
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -40,23 +59,25 @@ func (s suite) run(ctx context.Context, env []string) result {
 	if err != nil {
 		return result{Failed: []string{err.Error()}}
 	}
-	r := readEvents(out)
+	r := readEvents(out, output)
 	if err := cmd.Wait(); err != nil && len(r.Failed) == 0 {
 		r.Failed = []string{err.Error()}
 	}
 	return r
 }
 
-// readEvents reads what go test -json prints (cmd/test2json): tests that passed and failed, and the attribute "without".
-func readEvents(in io.Reader) result {
+// readEvents reads what go test -json prints (cmd/test2json): tests that passed and failed, the attribute "without", and what they print
+// themselves, which goes to output.
+func readEvents(in io.Reader, output io.Writer) result {
 	var r result
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		var e struct{ Action, Package, Test, Key, Value string }
+		var e struct{ Action, Package, Test, Key, Value, Output string }
 		if json.Unmarshal(lines.Bytes(), &e) != nil {
 			continue
 		}
+		_, _ = io.WriteString(output, e.Output) // what cannot be kept spoils no result
 		switch {
 		case e.Action == "attr" && e.Key == "without" && !slices.Contains(r.Without, e.Value):
 			r.Without = append(r.Without, e.Value)
@@ -72,9 +93,14 @@ func readEvents(in io.Reader) result {
 // A book keeps results in files, one for each suite on each server.
 type book struct{ folder, commit string }
 
-func (b book) file(server, capability string) string {
+func (b book) file(server, capability string) string { return b.path(server, capability, ".json") }
+
+// output names the file of what a suite printed that failed.
+func (b book) output(server, capability string) string { return b.path(server, capability, ".log") }
+
+func (b book) path(server, capability, ext string) string {
 	name := strings.NewReplacer(" ", "-", ",", "", "/", "-").Replace(server + " " + capability)
-	return filepath.Join(b.folder, strings.ToLower(name)+".json")
+	return filepath.Join(b.folder, strings.ToLower(name)+ext)
 }
 
 // read returns a result of the same commit.

@@ -85,7 +85,9 @@ func (s *server) run(ctx context.Context, b book) error {
 		r, known := b.read(s.name, suite.capability)
 		if !known {
 			fmt.Printf("==> %s: %s\n", s.name, suite.capability)
-			r = suite.run(ctx, s.environment(root))
+			if r, err = suite.runKeeping(ctx, s.environment(root), b.output(s.name, suite.capability)); err != nil {
+				return err
+			}
 			r.Versions, r.Commit = versions, b.commit
 			if err := b.write(s.name, suite.capability, r); err != nil {
 				return err
@@ -93,7 +95,7 @@ func (s *server) run(ctx context.Context, b book) error {
 		}
 		if len(r.Failed) > 0 {
 			failed++
-			fmt.Printf("    failed: %s\n", strings.Join(r.Failed, ", "))
+			fmt.Printf("    failed: %s; what they print is in %s\n", strings.Join(r.Failed, ", "), b.output(s.name, suite.capability))
 		}
 	}
 	if failed > 0 {

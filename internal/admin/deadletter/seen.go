@@ -9,6 +9,7 @@ import (
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -102,7 +103,7 @@ func (s *Scans) Seen(ctx context.Context, who admin.Caller, id string) ([]Scan, 
 		one.Letters = nil
 		for i := range scan.Letters {
 			l := &scan.Letters[i]
-			if left > 0 && (l.ID == id || l.ID == "" && search.finds(l)) {
+			if left > 0 && (message.BareID(l.ID) == message.BareID(id) || l.ID == "" && search.finds(l)) {
 				one.Letters = append(one.Letters, *l)
 				left--
 			}

@@ -54,3 +54,16 @@ func TestABusinessKeyIsFoundInTheLettersThatShowIt(t *testing.T) {
 		t.Errorf("a viewer is told: %v", err)
 	}
 }
+
+func TestALetterIsSeenUnderEitherSpellingOfItsUUID(t *testing.T) {
+	const uuid = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
+	w := newWard(t)
+	w.die("urn:uuid:" + uuid)
+	w.die("another")
+	w.look(t)
+	for _, id := range []string{uuid, "urn:uuid:" + uuid} {
+		if scans, err := w.Seen(t.Context(), operator, id); err != nil || len(scans) != 1 || len(scans[0].Letters) != 1 {
+			t.Errorf("%s: %+v, %v", id, scans, err)
+		}
+	}
+}

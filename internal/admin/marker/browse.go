@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/auth"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 const (
@@ -145,9 +146,12 @@ func (m *Markers) ask(ctx context.Context, who admin.Caller, st *Store, term str
 
 // gone are the markers that a term would have and that were not found, though the audit tells of them.
 func (m *Markers) gone(ctx context.Context, who admin.Caller, st *Store, term string, found []dedup.Sighting) []Gone {
-	keys := []string{term}
+	keys := message.Spellings(term)
 	if of, ok := st.Reader.(keyer); ok {
-		keys = of.KeysOf(term)
+		keys = nil
+		for _, spelled := range message.Spellings(term) {
+			keys = append(keys, of.KeysOf(spelled)...)
+		}
 	}
 	var all []Gone
 	for _, key := range keys {

@@ -284,6 +284,32 @@ func TestALookupIsNotSpoiltByAStoreThatHangsOrFails(t *testing.T) {
 	}
 }
 
+func TestALookupFindsTheMarkerOfAUUIDInEitherSpelling(t *testing.T) {
+	const uuid = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
+	d := newDesk(t, nil)
+	d.shelf.put(processing(uuid))
+	found := func(id string) (found, gone int) {
+		got, err := d.Lookup(t.Context(), ada, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(got.Stores[0].Found), len(got.Stores[0].Gone)
+	}
+	if n, gone := found("urn:uuid:" + uuid); n != 1 || gone != 0 {
+		t.Errorf("%d markers, %d gone", n, gone)
+	}
+	if o := d.execute(t, ada, d.plan(t, ada, uuid)); results(o) != "cleared" {
+		t.Fatal(results(o))
+	}
+	if n, gone := found("urn:uuid:" + uuid); n != 0 || gone != 1 {
+		t.Errorf("once it is cleared: %d markers, %d gone", n, gone)
+	}
+	d.shelf.put(processing("urn:uuid:" + uuid))
+	if n, _ := found("urn:uuid:" + uuid); n != 1 {
+		t.Errorf("as it stands: %d markers", n)
+	}
+}
+
 func TestALookupTellsWhatWasDoneToAMarkerThatIsGone(t *testing.T) {
 	d := newDesk(t, nil)
 	d.shelf.put(processing("1"))

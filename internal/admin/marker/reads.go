@@ -3,9 +3,11 @@ package marker
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"dedup-dashboard/internal/admin"
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // look reads markers for a page or a plan.
@@ -53,7 +55,7 @@ func lookUp(ctx context.Context, st *Store, term string) ([]dedup.Sighting, erro
 	replies := make(chan reply, 1)
 	go func() {
 		defer st.pages.Leave()
-		found, err := st.Reader.Lookup(ctx, term)
+		found, err := lookUpSpelled(ctx, st.Reader, term)
 		replies <- reply{found, err}
 	}()
 	var got reply
@@ -66,4 +68,21 @@ func lookUp(ctx context.Context, st *Store, term string) ([]dedup.Sighting, erro
 		return nil, admin.Readable(st.Name, got.err)
 	}
 	return got.found, nil
+}
+
+// lookUpSpelled looks a term up as it is and, where it is a UUID of AMQP 1.0, in its other spelling.
+func lookUpSpelled(ctx context.Context, r MarkerReader, term string) ([]dedup.Sighting, error) {
+	var all []dedup.Sighting
+	for _, spelled := range message.Spellings(term) {
+		found, err := r.Lookup(ctx, spelled)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range found {
+			if !slices.ContainsFunc(all, func(known dedup.Sighting) bool { return known.Key == s.Key }) {
+				all = append(all, s)
+			}
+		}
+	}
+	return all, nil
 }

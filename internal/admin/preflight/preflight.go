@@ -39,8 +39,9 @@ type idFolder interface {
 	FoldID(id string) string
 }
 
-// Fold returns the same text for ids that the store takes for one.
+// Fold returns the same text for ids that the store takes for one, and for both spellings of a UUID.
 func (s *Store) Fold(id string) string {
+	id = message.BareID(id)
 	if s == nil {
 		return id
 	}

@@ -89,6 +89,14 @@ func TestAPreflightJoinsLettersAndMarkers(t *testing.T) {
 	}
 }
 
+func TestBothSpellingsOfAUUIDAreOneMessage(t *testing.T) {
+	const uuid = "6f9619ff-8b86-d011-b42d-00c04fc964ff"
+	got, err := preflighter(t, &cabinet{}).Preflight(t.Context(), "orders", []dedup.DeadLetter{deadLetter("urn:uuid:"+uuid, noon, nil), deadLetter(uuid, noon, nil)}, noon)
+	if err != nil || got.Letters[0].Class != preflight.ClassRuns || got.Letters[0].ID != "urn:uuid:"+uuid || got.Letters[1].Class != preflight.ClassUnknown {
+		t.Errorf("%+v, %v", got.Letters, err)
+	}
+}
+
 func TestAStoreThatFailsMakesMessagesUnknown(t *testing.T) {
 	for name, c := range map[string]*cabinet{
 		"an answer in words": {err: &dedup.Error{Kind: dedup.Unavailable, Public: "Redis refused the connection"}},

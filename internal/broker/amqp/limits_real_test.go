@@ -9,6 +9,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/message"
 )
 
 // A fate is how one message became a dead letter: it was returned some times by its source, a quorum queue with these arguments, and then
@@ -66,6 +67,42 @@ func (b *movingBroker) keepsWhatMayReturn(t *testing.T) {
 		if !ok {
 			t.Errorf("%s: nothing is ever destroyed there, and the rules refuse it", what)
 		}
+	}
+}
+
+// countsReturns takes dead letters of every fate out of a queue with a limit as a run does, and gives each back until it is destroyed. A run
+// sends a message by itself that has come near the limit: where it moves anything, the count that it reads may never be below the
+// queue's. It may be above: on 4.0 a letter shows the count of the queue where it died until it comes back for the first time, and is
+// marked as redelivered like one that did.
+func (b *movingBroker) countsReturns(t *testing.T) {
+	const limit = 12
+	admin := b.admin(t)
+	connection, err := amqp.Dial(b.rabbit.AMQPURL(b.rabbit.Admin()))
+	must(t, err)
+	defer connection.Close()
+	info, above := dedup.BrokerInfo{Version: b.version}, 0
+	for i, f := range fates() {
+		dead := declareQuorum(t, admin, fmt.Sprintf("counts %d.dead", i), amqp.Table{"x-delivery-limit": int32(limit)})
+		f.die(t, admin, connection, dead.Name)
+		moves := dedup.MovesWhole(info, dedup.Queue{QueueRef: dead, Type: "quorum", Arguments: map[string]any{"x-delivery-limit": int64(limit)}}).Harmless
+		returns := int64(0)
+		for channel, d := hold(t, connection, dead.Name, time.Second); d != nil; returns++ {
+			count := message.Returns(fromDelivery(d).Headers)
+			if count > returns {
+				above++
+			}
+			if moves && (count < returns || count > returns && returns > 0) {
+				t.Errorf("a letter %s came back %d times, and says %d", f.name, returns, count)
+			}
+			must(t, channel.Close())
+			channel, d = hold(t, connection, dead.Name, time.Second)
+		}
+		if moves && returns < limit {
+			t.Errorf("a letter %s was destroyed by return %d of %d", f.name, returns, limit)
+		}
+	}
+	if brings := info.Since(4, 0); brings != (above > 0) {
+		t.Errorf("on RabbitMQ %s letters said %d times that they came back more often than they did", b.version, above)
 	}
 }
 

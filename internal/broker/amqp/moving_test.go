@@ -20,10 +20,10 @@ import (
 // movingBroker is a private broker with an account that may act and one that may watch, and a connection to look at what came of it.
 type movingBroker struct {
 	rabbit *servers.RabbitMQ
-	// version is the broker's.
-	version string
-	mover   *Mover
-	config  broker.Config
+	// dir is its folder, version the broker's.
+	dir, version string
+	mover        *Mover
+	config       broker.Config
 }
 
 const actingPassword = "acting-secret-canary"
@@ -33,7 +33,9 @@ func startMovingBroker(t *testing.T, options servers.RabbitMQOptions) *movingBro
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	options.Dir = t.TempDir()
-	return withAccounts(ctx, t, serverstest.RabbitMQ(t, options))
+	b := withAccounts(ctx, t, serverstest.RabbitMQ(t, options))
+	b.dir = options.Dir
+	return b
 }
 
 // withAccounts makes the accounts on a broker, and opens its mover.
@@ -194,6 +196,8 @@ func (b *movingBroker) ends(t *testing.T) {
 	t.Run("a peek that ends half-way leaves nothing behind", b.peekIsCutShort)
 	t.Run("a look is refused where a return can lose a message", b.refusesPeeks)
 	t.Run("no dead letter is destroyed where the rules allow it to be given back", b.keepsWhatMayReturn)
+	t.Run("a dead letter never says that it came back less often than it did", b.countsReturns)
+	t.Run("a UUID of AMQP 1.0 as message id stays that UUID", b.keepsUUIDs)
 	t.Run("what is parked is kept", b.parks)
 	t.Run("a queue that does not answer keeps nobody beyond their time", b.suspended)
 	t.Run("permissions are tried without touching a message", b.triesRights)

@@ -15,7 +15,9 @@ import (
 )
 
 // MayTake reports as an error why the acting account may not take messages from a queue; nil when it may. No message is touched: it
-// asks to consume with a priority that is no number, which the broker denies after it has looked at the permission.
+// asks to consume with a priority that is no number, which the broker denies after it has looked at the permission, and logs as an error.
+// No trial is silent: to be told that it may, an account must consume or get, and the broker shows permissions to administrators alone.
+// A consumer that takes nothing would not do: with the last one an auto-delete queue is deleted.
 func (m *Mover) MayTake(ctx context.Context, queue dedup.QueueRef) error {
 	what := fmt.Sprintf("see whether queue %s of vhost %s may be read", broker.Quote(queue.Name), broker.Quote(queue.Vhost))
 	l, done, err := m.OpenBriefly(ctx, queue.Vhost, "check", what)

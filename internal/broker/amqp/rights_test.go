@@ -2,6 +2,9 @@ package amqp
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -23,6 +26,11 @@ func (b *movingBroker) triesRights(t *testing.T) {
 		fill(t, channel, queue.Name, "m", 1)
 		must(t, b.mover.MayTake(t.Context(), queue))
 		checkAct(t, none.MayTake(t.Context(), queue), broker.NoPermission, "read on the dead-letter queues")
+		line := regexp.MustCompile(`\[error\].*user: 'mover'.*\n.*basic.consume.*x-priority.*` + regexp.QuoteMeta(queue.Name))
+		eventually(t, "the log has what check says of it", func() bool {
+			log, err := os.ReadFile(filepath.Join(b.dir, "rabbitmq.log"))
+			return err == nil && line.Match(log)
+		})
 		d, ok, err := channel.Get(queue.Name, true)
 		if err != nil || !ok || d.Redelivered {
 			t.Errorf("the message was touched: %t, %v", ok, err)

@@ -36,7 +36,7 @@ func (o *Overlap) Error() string {
 // Resolve settles which store has a key that the patterns of several stores of one database match: the one with the
 // longest literal beginning. It returns the stores with what each yields to others, and the pairs that cannot be settled, each an *Overlap.
 func Resolve(stores []markers.Config) ([]markers.Config, []error) {
-	settled := slices.Clone(stores)
+	settled, databases := slices.Clone(stores), redis.Databases(stores)
 	var open []error
 	for i := range settled {
 		settled[i].Yields = nil
@@ -46,7 +46,7 @@ func Resolve(stores []markers.Config) ([]markers.Config, []error) {
 			if a := sql.Place(stores[i]); a != "" && a == sql.Place(stores[j]) {
 				open = append(open, overlap(stores, i, j, [2]string{fieldTable, fieldTable}, [2]string{stores[i].Table, stores[j].Table}))
 			}
-			if a, b := redis.Database(stores[i]), redis.Database(stores[j]); a == "" || a != b {
+			if databases[i] == "" || databases[i] != databases[j] {
 				continue
 			}
 			for _, a := range layout.Claims(stores[i]) {

@@ -12,10 +12,11 @@ import (
 // (https://redis.io/docs/latest/commands/info, section commandstats), so that store events of none of them tell a rate
 // while others are in use. Another name of the same server is not found.
 func CommandSharers(store markers.Config, all []markers.Config) []string {
-	at := asked(store)
+	databases := redis.Databases(append([]markers.Config{store}, all...))
+	at := asked(store, databases[0])
 	var names []string
-	for _, other := range all {
-		if at != "" && other.Name != store.Name && asked(other) == at {
+	for i, other := range all {
+		if at != "" && other.Name != store.Name && asked(other, databases[i+1]) == at {
 			names = append(names, other.Name)
 		}
 	}
@@ -23,10 +24,9 @@ func CommandSharers(store markers.Config, all []markers.Config) []string {
 }
 
 // asked names the server that the consumers of a store ask, without its database, and the command; empty where there is none, or the URL cannot be read.
-func asked(c markers.Config) string {
-	place := redis.Database(c)
-	if i := strings.LastIndexByte(place, '/'); i >= 0 && c.Kind == markers.RedisString && c.Ask != "" {
-		return place[:i] + " " + c.Ask
+func asked(c markers.Config, database string) string {
+	if i := strings.LastIndexByte(database, '/'); i >= 0 && c.Kind == markers.RedisString && c.Ask != "" {
+		return database[:i] + " " + c.Ask
 	}
 	return ""
 }

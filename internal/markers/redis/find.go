@@ -38,7 +38,7 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 			return nil, s.explain.Explain(err)
 		}
 	}
-	return f.Sightings, nil
+	return f.Sightings(), nil
 }
 
 func (s *store) unsearchable() error {

@@ -45,6 +45,34 @@ func TestFindAnswersInTheOrderOfTheIDs(t *testing.T) {
 	}
 }
 
+// RabbitMQ hands a UUID of AMQP 1.0 to us as a URN, and to consumers of AMQP 1.0 as what it is.
+func TestFindKnowsAUUIDInBothSpellings(t *testing.T) {
+	t.Parallel()
+	server, rdb := markerstest.StartRedis(t)
+	ctx, scheme := t.Context(), markerstest.TextStatus()
+	uuid := func(n int) string { return fmt.Sprintf("6f9619ff-8b86-d011-b42d-00c04fc964%02x", n) }
+	for _, id := range []string{uuid(1), "urn:uuid:" + uuid(2), uuid(3), "urn:uuid:" + uuid(3)} {
+		if _, err := scheme.Claim(ctx, rdb, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := scheme.Fail(ctx, rdb, uuid(4), 4); err != nil {
+		t.Fatal(err)
+	}
+	store := markerstest.OpenStore(t, markerstest.Config(t, "redis-text-status", server.URL()))
+	var ids []string
+	for n := range 5 {
+		ids = append(ids, "urn:uuid:"+uuid(n))
+	}
+	found := markerstest.Find(t, store, ids...)
+	if got, want := markerstest.Said(found), "- processing processing unknown failed4c"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if found[1].Key != "msg:"+uuid(1) || found[2].Key != "msg:urn:uuid:"+uuid(2) || found[3].Key != "" {
+		t.Errorf("%+v %+v %+v", found[1], found[2], found[3])
+	}
+}
+
 // Find and Lookup are two ways to one marker.
 func TestFindSaysWhatLookupSays(t *testing.T) {
 	t.Parallel()

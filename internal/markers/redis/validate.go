@@ -176,11 +176,52 @@ func Database(c markers.Config) string {
 	if s := c.Redis.Sentinel; !s.IsZero() {
 		return fmt.Sprintf("%s of %s/%d", s.Master, strings.Join(slices.Sorted(slices.Values(s.Addresses)), ","), o.DB)
 	}
-	addr := strings.ToLower(o.Addr)
+	return fmt.Sprintf("%s/%d", address(o.Addr), o.DB)
+}
+
+// address is host and port in one spelling.
+func address(hostPort string) string {
+	addr := strings.ToLower(hostPort)
 	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {
 		if port, ok := strings.CutPrefix(addr, loopback); ok {
 			addr = "localhost:" + port
 		}
 	}
-	return fmt.Sprintf("%s/%d", addr, o.DB)
+	return addr
+}
+
+// Databases names the database of each store as Database does, and by one name where the Sentinels of one group say where it is: a list may
+// leave out some that another has. Lists of one master that have no Sentinel in common are not known to be of one group.
+func Databases(stores []markers.Config) []string {
+	names, group := make([]string, len(stores)), make([]int, len(stores)) // group is the first store of those of one group
+	for i := range stores {
+		names[i], group[i] = Database(stores[i]), i
+		for j := range i {
+			if names[i] != "" && names[j] != "" && oneGroup(stores[i].Redis.Sentinel, stores[j].Redis.Sentinel) {
+				join(group[:i+1], group[i], group[j])
+			}
+		}
+	}
+	for i, name := range names {
+		if first := group[i]; first != i {
+			server := names[first]
+			names[i] = server[:strings.LastIndexByte(server, '/')] + name[strings.LastIndexByte(name, '/'):]
+		}
+	}
+	return names
+}
+
+// join makes two groups one.
+func join(group []int, a, b int) {
+	for i, g := range group {
+		if g == max(a, b) {
+			group[i] = min(a, b)
+		}
+	}
+}
+
+func oneGroup(a, b markers.Sentinel) bool {
+	return a.Master == b.Master && slices.ContainsFunc(a.Addresses, func(x string) bool {
+		return slices.ContainsFunc(b.Addresses, func(y string) bool { return address(x) == address(y) })
+	})
 }

@@ -1,7 +1,6 @@
 package sql_test
 
 import (
-	"strconv"
 	"testing"
 	"time"
 
@@ -38,12 +37,9 @@ func fillTable(t testing.TB, db *markerstest.Database, n int) {
 	t.Helper()
 	db.Exec(t, markerstest.DedupTables[db.Driver])
 	source := map[string]string{
-		"mysql": "SELECT CONCAT('message-', LPAD(seq, 12, '0')), CONCAT('order:', seq DIV 2), IF(seq % 100 = 0, 0, 1), REPEAT('x', 100), NOW() - INTERVAL seq % 86400 SECOND, NOW() - INTERVAL seq % 86400 SECOND FROM seq_1_to_",
+		"mysql": "SELECT CONCAT('message-', LPAD(seq, 12, '0')), CONCAT('order:', seq DIV 2), IF(seq % 100 = 0, 0, 1), REPEAT('x', 100), NOW() - INTERVAL seq % 86400 SECOND, NOW() - INTERVAL seq % 86400 SECOND FROM ",
 		"postgres": "SELECT 'message-' || lpad(seq::text, 12, '0'), 'order:' || seq / 2, CASE WHEN seq % 100 = 0 THEN 0 ELSE 1 END, repeat('x', 100), " +
-			"now() - seq % 86400 * interval '1 second', now() - seq % 86400 * interval '1 second' FROM generate_series(1, ",
-	}[db.Driver] + strconv.Itoa(n)
-	if db.Driver == "postgres" {
-		source += ") seq"
-	}
+			"now() - seq % 86400 * interval '1 second', now() - seq % 86400 * interval '1 second' FROM ",
+	}[db.Driver] + series(db, n)
 	db.Exec(t, "INSERT INTO message_dedup (message_id, business_key, status, result, created_at, updated_at) "+source)
 }

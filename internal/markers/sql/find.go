@@ -48,7 +48,7 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 			return nil, s.table.explain.Explain(err)
 		}
 	}
-	return f.Sightings, nil
+	return f.Sightings(), nil
 }
 
 // A soughtID is an id with its values for the id columns.
@@ -71,7 +71,7 @@ func (k *look) possible(f *pace.Finding) []soughtID {
 		}
 		sought, why := l.sought(id, parts)
 		if sought.cut = why; why != "" {
-			f.Found(id, pace.CannotHold(k.store.table.cfg.Name, id, why))
+			f.Refused(id, why)
 		}
 		if sought.values != nil {
 			all = append(all, sought)
@@ -174,7 +174,7 @@ func (k *look) find(ctx context.Context, part []soughtID, f *pace.Finding) error
 // halves goes on with each half of ids of which the server refuses one.
 func (k *look) halves(ctx context.Context, part []soughtID, f *pace.Finding) error {
 	if len(part) == 1 {
-		f.Found(part[0].id, pace.CannotHold(k.store.table.cfg.Name, part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.IDs[0].Name)))
+		f.Refused(part[0].id, fmt.Sprintf("the id is no value of column %s", k.layout.IDs[0].Name))
 		return nil
 	}
 	half := len(part) / 2

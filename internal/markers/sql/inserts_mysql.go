@@ -13,6 +13,10 @@ import (
 // uncached has a session of MySQL 8 read the counter itself: its information_schema would tell one that is up to a day old.
 const uncached = "SET SESSION information_schema_stats_expiry = 0"
 
+// opening has MySQL 8 and 9 open the table before they read its counter: after a restart they would else tell the last id that was given for the next
+// one, until somebody uses the table.
+const opening = " AND NOT EXISTS (SELECT %s FROM %s WHERE FALSE)"
+
 // autoID reads the next id from information_schema, which tells the counter in memory; of a table that no row was ever inserted into MySQL 9
 // tells none.
 // https://dev.mysql.com/doc/refman/8.0/en/innodb-auto-increment-handling.html
@@ -21,6 +25,7 @@ func (d mysqlInserts) autoID(ctx context.Context, conn *sql.Conn, l *Layout, col
 		next: "COALESCE(AUTO_INCREMENT, 1), COALESCE(CREATE_TIME, '') FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?",
 		args: []any{l.Table.Schema, l.Table.Name}}
 	if !l.Server.MariaDB {
+		a.next += fmt.Sprintf(opening, d.Quote(column.Name), l.Table.Quoted(d))
 		switch _, err := conn.ExecContext(ctx, uncached); {
 		case err == nil:
 			a.before = uncached

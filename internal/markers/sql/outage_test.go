@@ -80,16 +80,7 @@ func TestAServerThatIsKilledIsCalledDownAndItsLastPassStands(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if driver == "mysql" {
-				// MariaDB counts its uptime in seconds: a restart shows by that.
-				eventually(t, func() string {
-					err := server.Exec(t.Context(), "", "BEGIN NOT ATOMIC IF (SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME') < 4 THEN SIGNAL SQLSTATE '45000'; END IF; END")
-					if err != nil {
-						return err.Error()
-					}
-					return ""
-				})
-			}
+			awaitUptime(t, server.AdminDSN(""), driver)
 			server.Kill()
 			eventually(t, func() string {
 				stats, err := store.Stats(t.Context())

@@ -101,7 +101,7 @@ func TestALockedTableStopsTheWalkInWordsAndNoQueryWaitsLong(t *testing.T) {
 func waiting(t *testing.T, db *markerstest.Database, conn *sql.Conn) time.Duration {
 	t.Helper()
 	var seconds float64
-	err := conn.QueryRowContext(t.Context(), by(db, "SELECT COALESCE(MAX(TIME_MS), 0) / 1000 FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND COMMAND = 'Query' AND ID <> CONNECTION_ID()",
+	err := conn.QueryRowContext(t.Context(), by(db, "SELECT COALESCE(MAX(TIME), 0) FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND COMMAND = 'Query' AND ID <> CONNECTION_ID()",
 		"SELECT COALESCE(EXTRACT(EPOCH FROM MAX(clock_timestamp() - query_start)), 0)::float8 FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()")).Scan(&seconds)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package act_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,7 @@ func TestWhatTheTableItselfForbidsIsRefusedInWords(t *testing.T) {
 		}{
 			"a foreign key":           {[]string{strings.Replace(child, "%", "", 1), fill}, "foreign key"},
 			"a cascading foreign key": {[]string{strings.Replace(child, "%", " ON DELETE CASCADE", 1), fill}, "would be deleted or changed along with it"},
-			"a trigger":               {raise[driver], `DELETE has trigger "guard"`},
+			"a trigger":               {raise[driver], `DELETE has trigger "guard"|markers stay`}, // MySQL shows it to those alone who may make triggers
 		}
 		if driver == "postgres" {
 			cases["a trigger that keeps silent"] = struct {
@@ -157,7 +158,10 @@ func TestWhatTheTableItselfForbidsIsRefusedInWords(t *testing.T) {
 				seen := a.look(t, a.insert(t, "m1", 0))
 				a.Exec(t, c.statements...)
 				outcome := a.actor.Clear(t.Context(), seen, false, markerstest.KeepNothing)
-				if outcome.Result != dedup.Refused || !strings.Contains(strings.ToLower(outcome.Text), strings.ToLower(c.words)) || a.rows(t) != 1 {
+				says := func(words string) bool {
+					return strings.Contains(strings.ToLower(outcome.Text), strings.ToLower(words))
+				}
+				if outcome.Result != dedup.Refused || !slices.ContainsFunc(strings.Split(c.words, "|"), says) || a.rows(t) != 1 {
 					t.Errorf("%+v, %d rows; want refused with %q", outcome, a.rows(t), c.words)
 				}
 			})

@@ -28,7 +28,8 @@ func (MySQL) config(dsn string) (c *mysql.Config, zone string, err error) {
 	if err != nil {
 		return nil, "", errors.New("is not a MySQL DSN: write user:password@tcp(host:3306)/database?tls=true, with percent-encoded parameters")
 	}
-	params := map[string]string{"time_zone": MySQLUTC}
+	// MySQL has no such limit for a single statement: without it a locked table looks like a busy server, whose query takes too long.
+	params := map[string]string{"time_zone": MySQLUTC, "lock_wait_timeout": "1"}
 	for name, value := range c.Params {
 		// Names of settings have no case.
 		if !strings.EqualFold(name, "time_zone") {
