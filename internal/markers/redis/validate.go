@@ -31,6 +31,12 @@ func (k Kind) Check(p *markers.Problems, c markers.Config) {
 	serverProblems(p, "redis", c.Redis)
 	if !c.Act.Redis.URL.IsZero() {
 		serverProblems(p, "act.redis", c.Act.Redis)
+		if (len(c.Redis.Cluster) == 0) != (len(c.Act.Redis.Cluster) == 0) {
+			p.Add("act.redis.cluster", "and redis.cluster must both name nodes of one Redis Cluster, or neither: markers would be sought where they are not")
+		}
+	}
+	if c.Events && len(c.Redis.Cluster) > 0 {
+		p.Add("events", "are not followed on a Redis Cluster yet: leave it out")
 	}
 	p.OneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
 	p.OnlyFor(markers.SQLTable, "rows", c.Rows != "")
@@ -62,6 +68,9 @@ func serverProblems(p *markers.Problems, path string, r markers.Redis) {
 		p.Add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
 	}
 	sentinelProblems(p, path+".sentinel", r)
+	if len(r.Cluster) > 0 {
+		clusterProblems(p, path, r)
+	}
 	if (r.CertFile == "") != (r.KeyFile == "") {
 		p.Add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
 	}
@@ -78,13 +87,27 @@ func sentinelProblems(p *markers.Problems, path string, r markers.Redis) {
 	if len(s.Addresses) == 0 {
 		p.Add(path+".addresses", "is missing: write host:port of each Sentinel")
 	}
-	for i, address := range s.Addresses {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
-			p.Add(fmt.Sprintf("%s.addresses[%d]", path, i), "is no host:port, such as sentinel-1:26379")
-		}
-	}
+	addressProblems(p, path+".addresses", s.Addresses, "sentinel-1:26379")
 	if err := s.Password.Err(); err != nil {
 		p.Add(path+".password", "%v", err)
+	}
+}
+
+func clusterProblems(p *markers.Problems, path string, r markers.Redis) {
+	addressProblems(p, path+".cluster", r.Cluster, "redis-1:6379")
+	if !r.Sentinel.IsZero() {
+		p.Add(path+".cluster", "stands beside sentinel: a Redis Cluster fails over by itself; leave one of them out")
+	}
+	if options, err := client.ParseURL(r); err == nil && options.DB != 0 {
+		p.Add(path+".url", "names database %d: a Redis Cluster has database 0 alone", options.DB)
+	}
+}
+
+func addressProblems(p *markers.Problems, path string, addresses []string, such string) {
+	for i, address := range addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			p.Add(fmt.Sprintf("%s[%d]", path, i), "is no host:port, such as %s", such)
+		}
 	}
 }
 
@@ -175,6 +198,9 @@ func Database(c markers.Config) string {
 	}
 	if s := c.Redis.Sentinel; !s.IsZero() {
 		return fmt.Sprintf("%s of %s/%d", s.Master, strings.Join(slices.Sorted(slices.Values(s.Addresses)), ","), o.DB)
+	}
+	if nodes := c.Redis.Cluster; len(nodes) > 0 {
+		return fmt.Sprintf("cluster of %s/%d", strings.Join(slices.Sorted(slices.Values(nodes)), ","), o.DB)
 	}
 	addr := strings.ToLower(o.Addr)
 	for _, loopback := range []string{"127.0.0.1:", "[::1]:"} {
