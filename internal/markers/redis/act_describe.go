@@ -21,7 +21,7 @@ import (
 type actExplainer struct{ client.Explainer }
 
 // settings are named in words as those of the watching account; these are what the acting one's are called.
-var actSettings = strings.NewReplacer(" redis.url", " act.redis.url", " redis.ca_file", " act.redis.ca_file", " redis.server_name", " act.redis.server_name")
+var actSettings = strings.NewReplacer(" redis.url", " act.redis.url", " redis.ca_file", " act.redis.ca_file", " redis.server_name", " act.redis.server_name", " redis.cluster", " act.redis.cluster")
 
 // outcome words an error before which nothing was done.
 func (e actExplainer) outcome(err error) dedup.Outcome {
@@ -34,7 +34,7 @@ func (e actExplainer) outcome(err error) dedup.Outcome {
 
 // passing reports whether the server is only not ready: it does not refuse us.
 func passing(err error) bool {
-	for _, code := range []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "TRYAGAIN", "ERR max number of clients"} {
+	for _, code := range []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "BUSY", "MOVED", "ASK", "TRYAGAIN", "ERR max number of clients"} {
 		if client.IsAnswer(err, code) {
 			return true
 		}
@@ -43,6 +43,7 @@ func passing(err error) bool {
 }
 
 func (e actExplainer) describe(err error) string {
+	e.Explainer = e.Located(err)
 	server := "Redis at " + e.Addr
 	var known *dedup.Error
 	switch {

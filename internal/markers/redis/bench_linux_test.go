@@ -77,7 +77,7 @@ func BenchmarkPoliteSweep(b *testing.B) {
 	}
 }
 
-func fill(b *testing.B, rdb *redis.Client, mix markerstest.Mix) {
+func fill(b testing.TB, rdb redis.UniversalClient, mix markerstest.Mix) {
 	b.Helper()
 	if err := markerstest.Fill(b.Context(), rdb, markerstest.TextStatus(), mix); err != nil {
 		b.Fatal(err)

@@ -3,11 +3,15 @@ package redis
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"dedup-dashboard/internal/dedup"
+	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
 )
 
@@ -94,4 +98,89 @@ func added(a, b *int64) *int64 {
 	}
 	n := *a + *b
 	return &n
+}
+
+// enter learns who the server is and, at the first start, its clock and size.
+func (w *walk) enter(ctx context.Context) error {
+	for range 3 {
+		if _, err := w.ping(ctx); err != nil {
+			return err
+		}
+	}
+	w.pace.Idle = w.node.Pings.Least()
+	w.probedAt = time.Now()
+	first := w.info == nil
+	for _, conn := range []*redis.Conn{w.conn, w.side} {
+		if err := w.identify(ctx, conn); err != nil {
+			return err
+		}
+	}
+	if !first {
+		return nil
+	}
+	return w.measure(ctx, w.conn)
+}
+
+// measure reads the clock and the size of the server.
+func (w *walk) measure(ctx context.Context, conn redis.Cmdable) error {
+	started := time.Now()
+	pipe := conn.Pipeline()
+	clock, size := pipe.Time(ctx), pipe.DBSize(ctx)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	if !w.servers.Cluster() {
+		w.tally.pass.Started = started
+	}
+	w.keys, w.offset = size.Val(), clock.Val().Sub(started.Add(time.Since(started)/2))
+	// Clocks of a cluster are taken to agree: a pass has one.
+	sum := time.Duration(0)
+	for _, p := range w.parts {
+		sum += p.offset
+	}
+	w.tally.pass.ClockOffset = sum / time.Duration(len(w.parts))
+	w.report("")
+	return nil
+}
+
+func (w *walk) ping(ctx context.Context) (time.Duration, error) {
+	started := time.Now()
+	if err := w.conn.Ping(ctx).Err(); err != nil {
+		return 0, err
+	}
+	took := time.Since(started)
+	w.node.Pings.Add(took)
+	return took, nil
+}
+
+// identify returns ErrChanged if the server is not the one that the walk began with.
+func (w *walk) identify(ctx context.Context, conn redis.Cmdable) error {
+	now, err := readInfo(ctx, conn)
+	if err != nil {
+		return err
+	}
+	if now["cluster_enabled"] == "1" && !w.servers.Cluster() {
+		return &dedup.Error{Kind: dedup.Unavailable, Public: client.OfCluster}
+	}
+	before := w.worked
+	w.worked = now.Work()
+	if w.info == nil {
+		w.info = now
+		return nil
+	}
+	w.pace.Served(w.worked, before)
+	if change := w.info.Identity().Change(now.Identity()); change != "" {
+		return fmt.Errorf("%w: %s", pace.ErrChanged, w.named(change))
+	}
+	return nil
+}
+
+// readInfo asks in two commands: servers before 7.0 take one section at a time.
+func readInfo(ctx context.Context, conn redis.Cmdable) (client.Info, error) {
+	pipe := conn.Pipeline()
+	basics, commands := pipe.Info(ctx), pipe.Info(ctx, "commandstats")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, err
+	}
+	return client.ParseInfo(basics.Val() + "\r\n" + commands.Val()), nil
 }

@@ -44,12 +44,18 @@ const OfCluster = "this Redis is a node of a Redis Cluster and holds a part of t
 // Explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
 func (e Explainer) Explain(err error) error { return pace.Explained(err, e.Describe) }
 
-// Describe says what an error means and what to do.
-func (e Explainer) Describe(err error) string {
+// Located returns an explainer for the node of a cluster that an error names.
+func (e Explainer) Located(err error) Explainer {
 	var node *NodeError
 	if errors.As(err, &node) {
 		e.Addr = node.Addr
 	}
+	return e
+}
+
+// Describe says what an error means and what to do.
+func (e Explainer) Describe(err error) string {
+	e = e.Located(err)
 	var answer redis.Error
 	if errors.As(err, &answer) {
 		return e.describeAnswer(answer.Error())
