@@ -99,13 +99,18 @@ func (s *store) grantTries(ctx context.Context) []grantTry {
 // missing tries each server, and of a cluster the replicas too: one that takes the place of its primary has rules of its own.
 func (s *store) missing(ctx context.Context) ([]string, error) {
 	m, err := s.servers.Learn(ctx)
+	var missing []string
 	if client.IsAnswer(err, "NOPERM") {
-		return []string{"+cluster|slots", "+cluster|nodes"}, nil
+		for _, denied := range client.DeniedCommand.FindAllStringSubmatch(err.Error(), -1) {
+			if grant := "+" + denied[1]; !slices.Contains(missing, grant) {
+				missing = append(missing, grant)
+			}
+		}
+		return missing, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var missing []string
 	var failed []error
 	for _, n := range slices.Concat(m.Primaries, m.Replicas) {
 		err := n.Ping(ctx).Err()

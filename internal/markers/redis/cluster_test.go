@@ -2,7 +2,6 @@ package redis_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +14,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/markerstest"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
@@ -76,18 +76,19 @@ func TestAStoreOnARedisCluster(t *testing.T) {
 		})
 	}
 	for name, test := range map[string]func(*testing.T, *clusterBench){
-		"says how it is":                                     testClusterHealth,
-		"finds single markers where they are":                testClusterLooks,
-		"shows each marker once, page by page":               testClusterPages,
-		"reads the counters of consumers":                    testClusterReported,
-		"is checked, node by node":                           testClusterCheck,
-		"clears and restores":                                testClusterClears,
-		"clears nothing that was taken again":                testClusterSpares,
-		"counts a key once while its slot moves":             testOpenSlot,
-		"finds a key while its slot moves":                   testLookInOpenSlot,
-		"begins a pass again when a slot moved":              testMovedSlot,
-		"clears nothing in a slot that moves":                testClearInOpenSlot,
-		"needs the rights that are documented, and no other": testClusterRights,
+		"says how it is":                                      testClusterHealth,
+		"finds single markers where they are":                 testClusterLooks,
+		"shows each marker once, page by page":                testClusterPages,
+		"reads the counters of consumers":                     testClusterReported,
+		"is checked, node by node":                            testClusterCheck,
+		"clears and restores":                                 testClusterClears,
+		"clears nothing that was taken again":                 testClusterSpares,
+		"counts a key once while its slot moves":              testOpenSlot,
+		"finds a key while its slot moves":                    testLookInOpenSlot,
+		"begins a pass again when a slot moved":               testMovedSlot,
+		"clears nothing in a slot that moves":                 testClearInOpenSlot,
+		"changes markers with the rights that are documented": testClusterActRights,
+		"needs the rights that are documented, and no other":  testClusterRights,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.flush(t)
@@ -202,7 +203,7 @@ func testClusterCheck(t *testing.T, c *clusterBench) {
 	}
 }
 
-// see2 looks at a marker of the cluster as a store sees it.
+// see looks at a marker of the cluster as a store sees it.
 func (c *clusterBench) see(t *testing.T, store markers.Store, key string) dedup.Sighting {
 	t.Helper()
 	found, err := store.Look(t.Context(), []string{key})
@@ -490,7 +491,63 @@ func testClearInOpenSlot(t *testing.T, c *clusterBench) {
 }
 
 func testClusterRights(t *testing.T, c *clusterBench) {
-	t.Skip()
+	fill(t, c.rdb, markerstest.Mix{Done: 300, Processing: 20, GaveUp: 3})
+	line, ofCluster := documentedRules(t, "Redis 7.0:"), documentedRules(t, "On a Redis Cluster, on each node:")
+	setUser := func(rules []string) {
+		for i := range c.Nodes {
+			args := []any{"acl", "setuser", "dashboard", "reset"}
+			for _, r := range rules {
+				args = append(args, r)
+			}
+			do(t, c.node(t, i), args...)
+		}
+	}
+	cfg := c.config(t, "redis-text-status")
+	cfg.Redis.URL = secret.New("redis://dashboard:PASSWORD@nowhere.invalid/0")
+	c.crowd(t, "rights", 300)
+	slot := c.open(t, "rights")
+	slot.move(t, 100)
+	defer slot.end(t)
+	for _, without := range append([]string{""}, ofCluster...) {
+		setUser(slices.DeleteFunc(slices.Concat(line, ofCluster), func(r string) bool { return r == without }))
+		store := markerstest.OpenStore(t, cfg)
+		r, err := store.Check(t.Context(), 20)
+		if err != nil || strings.Join(r.Missing, " ") != without {
+			t.Errorf("without %q: %+v, %v", without, r, err)
+		}
+		pass, err := store.Pass(t.Context())
+		if text := dedup.PublicText(err); (err == nil) != (without == "") || !strings.Contains(text, without) || err == nil && pass.Matched != 920 {
+			t.Errorf("without %q: a pass counts %d, %v", without, pass.Matched, err)
+		}
+	}
+	// A replica has rules of its own.
+	setUser(slices.Concat(line, ofCluster))
+	do(t, c.node(t, 4), "acl", "setuser", "dashboard", "-scan")
+	if r, err := markerstest.OpenStore(t, cfg).Check(t.Context(), 20); err != nil || strings.Join(r.Missing, " ") != "+scan" {
+		t.Errorf("a replica that refuses SCAN: %+v, %v", r, err)
+	}
 }
 
-var _ = errors.New
+func testClusterActRights(t *testing.T, c *clusterBench) {
+	line, ofCluster := actingRules(t, "Redis 7.0"), actingRules(t, "On a Redis Cluster, on each node:")
+	cfg := c.config(t, "redis-text-status")
+	store := markerstest.OpenStore(t, cfg)
+	for _, without := range append([]string{""}, ofCluster...) {
+		for i := range c.Nodes {
+			args := []any{"acl", "setuser", "dashboard-act", "reset"}
+			for _, r := range slices.Concat(line, ofCluster) {
+				if r != without {
+					args = append(args, r)
+				}
+			}
+			do(t, c.node(t, i), args...)
+		}
+		a := actorOf(t, cfg, "redis://dashboard-act:PASSWORD@nowhere.invalid/0")
+		c.rdb.Set(t.Context(), "msg:1", "processing", time.Minute)
+		c.rdb.Set(t.Context(), "retry:1", 4, time.Minute)
+		got := a.Clear(t.Context(), c.see(t, store, "msg:1"), true, markerstest.KeepNothing)
+		if without == "" && (got.Result != dedup.Cleared || got.Text != "") || without != "" && (got.Result != dedup.Refused || !strings.Contains(got.Text, without)) {
+			t.Errorf("without %q: %+v", without, got)
+		}
+	}
+}

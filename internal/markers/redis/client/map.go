@@ -128,7 +128,7 @@ func newMap(v view, node func(id, addr string) *Node) *Map {
 	}
 	for _, line := range v.nodes {
 		fields := strings.Fields(line)
-		if len(fields) != 8 || !slices.Contains(strings.Split(fields[2], ","), "master") {
+		if len(fields) != 8 || strings.TrimPrefix(fields[2], "myself,") != "master" { // one that has failed is a master too
 			continue
 		}
 		addr, _, _ := strings.Cut(fields[1], "@")

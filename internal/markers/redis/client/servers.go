@@ -190,7 +190,7 @@ func (s *Server) view(ctx context.Context) view {
 	pipe := s.Pipeline()
 	ranges, nodes := pipe.ClusterSlots(ctx), pipe.ClusterNodes(ctx)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return view{addr: s.Addr, err: err}
+		return view{addr: s.Addr, err: errors.Join(ranges.Err(), nodes.Err())}
 	}
 	lines := strings.Split(nodes.Val(), "\n")
 	return view{s.Addr, ranges.Val(), lines, newestEpoch(lines), nil}
