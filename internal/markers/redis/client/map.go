@@ -36,6 +36,8 @@ type Map struct {
 	Primaries, Replicas, Idle []*Node
 	// owners are the places of the primaries of all slots, -1 where there is none; nil where one server holds all keys.
 	owners []int
+	// epoch rises with each change of who holds what.
+	epoch int64
 	// followed are the IDs of the primaries of the replicas, by the IDs of these.
 	followed map[string]string
 }
@@ -80,6 +82,9 @@ func (before *Map) Change(now *Map) error {
 			moved[[2]string{from.Addr, to.Addr}]++
 		}
 	}
+	if len(moved) == 0 && before.epoch != now.epoch {
+		return fmt.Errorf("%w: the cluster changed its configuration, from epoch %d to %d", pace.ErrChanged, before.epoch, now.epoch)
+	}
 	for way, n := range moved {
 		return fmt.Errorf("%w: %d of the slots of node %s are now held by %s", pace.ErrMoved, n, way[0], cmp.Or(way[1], "nobody"))
 	}
@@ -115,7 +120,7 @@ func (m *Map) add(r redis.ClusterSlot, node func(id, addr string) *Node) {
 
 // newMap lays out what a node knows.
 func newMap(v view, node func(id, addr string) *Node) *Map {
-	m := &Map{owners: slices.Repeat([]int{-1}, slots), followed: map[string]string{}}
+	m := &Map{epoch: v.epoch, owners: slices.Repeat([]int{-1}, slots), followed: map[string]string{}}
 	id := func(r redis.ClusterSlot) string {
 		if len(r.Nodes) == 0 {
 			return ""
