@@ -118,9 +118,16 @@ func clearThroughFailOvers(t *testing.T, rounds int) {
 		var work sync.WaitGroup
 		outcomes, live := make([]dedup.Outcome, n), make([]bool, n)
 		for i := range n {
+			compared, taken := make(chan struct{}), make(chan struct{})
 			work.Go(func() {
+				once := sync.OnceFunc(func() { close(compared) })
+				defer once() // of one that was not compared
 				outcomes[i] = a.Clear(ctx, *seen[i], true, func(dedup.Sighting) error {
-					if i%4 >= 2 { // these are compared before the fail-over and deleted after it
+					once()
+					switch i % 4 {
+					case 0: // it is taken again between the comparison and the act
+						<-taken
+					case 2, 3: // it is compared before the fail-over and deleted after it
 						<-over
 					}
 					return nil
@@ -128,7 +135,11 @@ func clearThroughFailOvers(t *testing.T, rounds int) {
 			})
 			if i%2 == 0 {
 				work.Go(func() {
-					if i%3 == 0 { // these are taken again after the fail-over, the others beside it
+					defer close(taken)
+					switch {
+					case i%4 == 0:
+						<-compared
+					case i%3 == 0: // after the fail-over, the others beside it
 						<-over
 					}
 					live[i] = c.rdb.Set(ctx, keys[i], "processing", 2*time.Hour).Err() == nil
