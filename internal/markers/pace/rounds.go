@@ -53,9 +53,12 @@ func (r *Rounds) Walk(ctx context.Context, every time.Duration, begin func(progr
 		case err == nil:
 			wait = max(0, every-time.Since(w.Ended(ctx)))
 			w = Walk{}
-		case errors.Is(err, ErrChanged), errors.Is(err, ErrMoved):
+		case errors.Is(err, ErrChanged):
 			r.changed(err)
 			w = Walk{}
+		case errors.Is(err, ErrMoved):
+			r.changed(err)
+			w, wait = Walk{}, LeastRetry // more may be on the move
 		default:
 			r.failed(err, explain)
 			if brokenAt.IsZero() {

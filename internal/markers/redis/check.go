@@ -214,15 +214,21 @@ func outliving(samples []dedup.Marker) int {
 	return n
 }
 
+// evicts reports whether the server may evict keys.
+func (p *part) evicts() bool {
+	limit := p.info["maxmemory"]
+	return limit != "" && limit != "0" && p.info["maxmemory_policy"] != "noeviction"
+}
+
 func findings(c markers.Config, w *walk, samples []dedup.Marker) []dedup.Finding {
 	var all []dedup.Finding
 	add := func(kind string, tier dedup.Tier, text, evidence, remedy string) {
 		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Remedy: remedy})
 	}
 	pass := w.tally.pass
-	if policy, limit := w.info["maxmemory_policy"], w.info["maxmemory"]; limit != "" && limit != "0" && policy != "noeviction" {
+	if i := slices.IndexFunc(w.parts, (*part).evicts); i >= 0 {
 		add("store_evicts", dedup.Severe, "The server may evict markers, and then work is done twice.",
-			"maxmemory-policy "+policy, "Set maxmemory-policy noeviction, or keep markers on a server of their own.")
+			"maxmemory-policy "+w.parts[i].info["maxmemory_policy"], "Set maxmemory-policy noeviction, or keep markers on a server of their own.")
 	}
 	if pass.Matched == 0 {
 		add("no_markers", dedup.Warning, "No key looks like a marker of this store.",

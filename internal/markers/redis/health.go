@@ -118,7 +118,11 @@ func (w *walk) enter(ctx context.Context) error {
 	if !first {
 		return nil
 	}
-	return w.measure(ctx, w.conn)
+	err := w.measure(ctx, w.conn)
+	if err == nil {
+		w.report("")
+	}
+	return err
 }
 
 // measure reads the clock and the size of the server.
@@ -139,7 +143,6 @@ func (w *walk) measure(ctx context.Context, conn redis.Cmdable) error {
 		sum += p.offset
 	}
 	w.tally.pass.ClockOffset = sum / time.Duration(len(w.parts))
-	w.report("")
 	return nil
 }
 

@@ -69,6 +69,7 @@ func (w *walk) chart(ctx context.Context, now *client.Map, parts []*part) error 
 			return w.servers.Missed(w.node, err)
 		}
 	}
+	w.report("")
 	return nil
 }
 

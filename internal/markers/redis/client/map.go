@@ -76,7 +76,7 @@ func (before *Map) Change(now *Map) error {
 		from, to := before.owner(slot), now.owner(slot)
 		switch {
 		case from.ID == to.ID:
-		case before.followed[to.ID] == from.ID && from.ID != "":
+		case from.ID != "" && to.ID != "" && (before.followed[to.ID] == from.ID || now.ByID(from.ID) == nil):
 			return fmt.Errorf("%w: node %s took the place of %s", pace.ErrChanged, to.Addr, from.Addr)
 		default:
 			moved[[2]string{from.Addr, to.Addr}]++
@@ -133,7 +133,8 @@ func newMap(v view, node func(id, addr string) *Node) *Map {
 	}
 	for _, line := range v.nodes {
 		fields := strings.Fields(line)
-		if len(fields) != 8 || strings.TrimPrefix(fields[2], "myself,") != "master" { // one that has failed is a master too
+		// One that has failed is a master too, with a flag more.
+		if len(fields) < 8 || strings.TrimPrefix(fields[2], "myself,") != "master" || slices.ContainsFunc(fields[8:], func(f string) bool { return f[0] != '[' }) {
 			continue
 		}
 		addr, _, _ := strings.Cut(fields[1], "@")

@@ -24,7 +24,7 @@ func TestASlotIsThatOfTheSpecification(t *testing.T) {
 
 // mapped lays out a cluster of the nodes A, B, C with a replica each, told as "A 0-100" and so on.
 func mapped(ranges ...redis.ClusterSlot) *Map {
-	return newMap(view{ranges: ranges}, func(id, addr string) *Node { return &Node{ID: id, Server: &Server{Addr: addr}} })
+	return newMap(view{ranges: ranges, nodes: []string{"A a:1@2 myself,master - 0 0 0 connected [3-<-B]"}}, func(id, addr string) *Node { return &Node{ID: id, Server: &Server{Addr: addr}} })
 }
 
 func held(from, to int, ids ...string) redis.ClusterSlot {
@@ -48,7 +48,8 @@ func TestWhatChangedInAClusterIsNamed(t *testing.T) {
 		"all slots of a node":              {[]redis.ClusterSlot{held(0, 16383, "B", "b")}, pace.ErrMoved, "8000 of the slots of node a:1"},
 		"some slots to a new node":         {[]redis.ClusterSlot{held(0, 4999, "A", "a"), held(5000, 7999, "N"), held(8000, 16383, "B", "b")}, pace.ErrMoved, "3000 of the slots"},
 		"slots that nobody holds any more": {[]redis.ClusterSlot{held(0, 7998, "A", "a"), held(8000, 16383, "B", "b")}, pace.ErrMoved, "1 of the slots of node a:1 are now held by nobody"},
-		"a fail-over":                      {[]redis.ClusterSlot{held(0, 7999, "a", "A"), held(8000, 16383, "B", "b")}, pace.ErrChanged, "a:1 took the place of a:1"},
+		"a fail-over to a replica that came meanwhile": {[]redis.ClusterSlot{held(0, 7999, "A", "a"), held(8000, 16383, "n", "B")}, pace.ErrChanged, "n:1 took the place of b:1"},
+		"a fail-over": {[]redis.ClusterSlot{held(0, 7999, "a", "A"), held(8000, 16383, "B", "b")}, pace.ErrChanged, "a:1 took the place of a:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := mapped(slices.Clone(before)...).Change(mapped(c.now...))
