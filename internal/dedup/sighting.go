@@ -1,6 +1,9 @@
 package dedup
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // NoExpiry is the ExpiresMillis of what never expires.
 const NoExpiry = -1
@@ -76,4 +79,15 @@ type Outcome struct {
 	Text string
 	// Now is what is there after the action, where it could be read.
 	Now *Sighting
+}
+
+// counterLeft begins the text of a clear that left the retry counter.
+const counterLeft = "but not its retry counter: "
+
+// ClearedAlone is the outcome of a clear that should have taken the retry counter along and did not, in a store that cannot do both at once.
+func ClearedAlone(why string) Outcome { return Outcome{Result: Cleared, Text: counterLeft + why} }
+
+// CounterLeft reports whether a clear left the retry counter that it should have taken along: a consumer may give the message up by it.
+func (o Outcome) CounterLeft() bool {
+	return o.Result == Cleared && strings.HasPrefix(o.Text, counterLeft)
 }

@@ -105,6 +105,8 @@ type Redis struct {
 	ServerName string `yaml:"server_name"`
 	// Sentinel finds the server by its Sentinels; the host of the URL is then of no use.
 	Sentinel Sentinel `yaml:"sentinel"`
+	// Cluster are host:port of some nodes of a Redis Cluster, which tell the others; the host of the URL is then of no use.
+	Cluster []string `yaml:"cluster"`
 }
 
 // Sentinel says which Sentinels know where a primary is, so that fail-overs are followed.
@@ -202,8 +204,8 @@ func (c Config) WithDefaults() Config {
 	c.Sweep.Duty, c.Sweep.Count, c.Sweep.Every = cmp.Or(c.Sweep.Duty, d.Duty), cmp.Or(c.Sweep.Count, d.Count), cmp.Or(c.Sweep.Every, d.Every)
 	c.Key.Codec, c.Value.Codec = cmp.Or(c.Key.Codec, codec.Raw), cmp.Or(c.Value.Codec, codec.Raw)
 	c.Value.TimeUnit = cmp.Or(c.Value.TimeUnit, codec.Millis)
-	if c.Act.Redis.Sentinel.IsZero() { // whoever acts has another account at the same servers
-		c.Act.Redis.Sentinel = c.Redis.Sentinel
+	if c.Act.Redis.Sentinel.IsZero() && len(c.Act.Redis.Cluster) == 0 { // whoever acts has another account at the same servers
+		c.Act.Redis.Sentinel, c.Act.Redis.Cluster = c.Redis.Sentinel, c.Redis.Cluster
 	}
 	return c
 }

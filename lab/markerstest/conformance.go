@@ -14,7 +14,7 @@ import (
 
 // Conform checks that a store opened from cfg counts what the scheme's consumers write through rdb. The database must
 // be empty and belong to the test.
-func Conform(t *testing.T, cfg markers.Config, rdb *redis.Client, s Scheme) {
+func Conform(t *testing.T, cfg markers.Config, rdb redis.UniversalClient, s Scheme) {
 	t.Helper()
 	store := OpenStore(t, cfg)
 	t.Run("an empty store has a pass that counted nothing", func(t *testing.T) {
@@ -27,7 +27,7 @@ func Conform(t *testing.T, cfg markers.Config, rdb *redis.Client, s Scheme) {
 	t.Run("a crowd is counted to the last marker", func(t *testing.T) { conformCrowd(t, store, rdb, s) })
 }
 
-func conformLife(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme) {
+func conformLife(t *testing.T, store markers.Store, rdb redis.UniversalClient, s Scheme) {
 	ctx := t.Context()
 	if first, err := s.Claim(ctx, rdb, "order:1"); err != nil || !first {
 		t.Fatalf("first claim: %v, %v", first, err)
@@ -54,12 +54,12 @@ func conformLife(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme)
 		t.Fatal(err)
 	}
 	WantStates(t, MustPass(t, store), map[dedup.State]int64{})
-	if err := rdb.FlushDB(ctx).Err(); err != nil {
+	if err := s.clean(ctx, rdb, "order:1"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func conformCrowd(t *testing.T, store markers.Store, rdb *redis.Client, s Scheme) {
+func conformCrowd(t *testing.T, store markers.Store, rdb redis.UniversalClient, s Scheme) {
 	mix := Mix{Done: 3000, Processing: 300, NoExpiry: 60, Foreign: 1000}
 	if s.RetryPrefix != "" {
 		mix.GaveUp, mix.Retrying = 65, 40

@@ -107,6 +107,15 @@ func (s Scheme) Fail(ctx context.Context, rdb redis.Cmdable, id string, n int) e
 	return rdb.Set(ctx, s.RetryPrefix+id, strconv.Itoa(n), DoneTTL).Err()
 }
 
+// clean deletes what the scheme has of a message.
+func (s Scheme) clean(ctx context.Context, rdb redis.Cmdable, id string) error {
+	err := rdb.Del(ctx, s.Prefix+id).Err()
+	if s.RetryPrefix != "" {
+		err = errors.Join(err, rdb.Del(ctx, s.RetryPrefix+id).Err())
+	}
+	return err
+}
+
 // A Mix is how many keys of each sort Fill writes.
 type Mix struct {
 	// Done markers were completed evenly over the last Spread, an hour if zero.
@@ -123,7 +132,7 @@ type Mix struct {
 }
 
 // Fill writes the mix in large pipelines: a million keys take a few seconds.
-func Fill(ctx context.Context, rdb *redis.Client, s Scheme, mix Mix) error {
+func Fill(ctx context.Context, rdb redis.UniversalClient, s Scheme, mix Mix) error {
 	spread := mix.Spread
 	if spread == 0 {
 		spread = time.Hour

@@ -46,6 +46,7 @@ func servers() []server {
 	}}
 	cache := &family{"Redis", []suite{
 		{"sweep, look-up, clear, restore", []string{"./internal/markers/redis", "./internal/markers/redis/hash"}, "", ""},
+		{"a Redis Cluster: fail-overs in mid-clear", []string{"./internal/markers/redis"}, "AHundredFailOvers", "matrix"},
 		{"store events", []string{"./internal/markers/redis/events", "./internal/markers/redis/client"}, "", ""},
 	}}
 	tables := &family{"SQL", []suite{

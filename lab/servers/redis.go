@@ -32,6 +32,8 @@ type RedisOptions struct {
 	Log io.Writer
 	// sentinel is the configuration of a Sentinel, which is started instead.
 	sentinel string
+	// bus is for a node of a cluster, which takes a second port.
+	bus bool
 }
 
 // Redis is a private Redis server on a free loopback port. Its methods must not be called at the same time.
@@ -63,11 +65,11 @@ func StartRedis(ctx context.Context, options RedisOptions) (*Redis, error) {
 		return nil, fmt.Errorf("start Redis: redis-server is missing%s: install it (Debian and Ubuntu: apt-get install redis-server)", within.place())
 	}
 	for attempt := 1; ; attempt++ {
-		ports, err := freePorts(1)
+		port, err := redisPort(options.bus)
 		if err != nil {
 			return nil, fmt.Errorf("start Redis: %w", err)
 		}
-		server := &Redis{options: options, root: within, program: program, port: ports[0]}
+		server := &Redis{options: options, root: within, program: program, port: port}
 		err = server.boot(ctx)
 		if err == nil {
 			return server, nil
@@ -76,6 +78,22 @@ func StartRedis(ctx context.Context, options RedisOptions) (*Redis, error) {
 			return nil, err
 		}
 	}
+}
+
+// redisPort returns a free port, and for a node of a cluster one whose second port is free too and below the ephemeral range.
+func redisPort(bus bool) (int, error) {
+	for range bootAttempts * bootAttempts {
+		ports, err := freePorts(16)
+		if err != nil {
+			return 0, err
+		}
+		for _, port := range ports {
+			if !bus || port+redisBus <= lastPort && portIsFree(port+redisBus) {
+				return port, nil
+			}
+		}
+	}
+	return 0, errNoPort
 }
 
 // Addr is the host and port of the server.

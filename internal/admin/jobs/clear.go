@@ -41,9 +41,10 @@ func (d *decider) clear(ctx context.Context, letters []deadletter.Letter, decisi
 		}
 		j.cleared(operation, outcomes)
 		for _, i := range group {
-			switch out := outcomes[letters[i].Marker.Key]; out.Result {
-			case dedup.Cleared, dedup.Gone:
-			default:
+			switch out := outcomes[letters[i].Marker.Key]; {
+			case out.CounterLeft():
+				d.leave(&decisions[i], letters[i].Ref, "its marker was cleared, "+out.Text+". A consumer would give the message up; clear the counter and look again")
+			case out.Result != dedup.Cleared && out.Result != dedup.Gone:
 				d.leave(&decisions[i], letters[i].Ref, "its marker was not cleared: "+admin.OutcomeText(out))
 			}
 		}

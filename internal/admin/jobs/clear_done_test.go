@@ -15,6 +15,8 @@ import (
 
 // A clearer clears nothing, and takes down what it was asked for.
 type clearer struct {
+	outcome dedup.Outcome // cleared where it is empty
+
 	mu    sync.Mutex
 	asked []admin.ClearForRequest
 }
@@ -27,7 +29,9 @@ func (c *clearer) ClearFor(_ context.Context, _ admin.Caller, req admin.ClearFor
 	c.asked = append(c.asked, req)
 	outcomes := map[string]dedup.Outcome{}
 	for _, key := range req.Keys {
-		outcomes[key] = dedup.Outcome{Result: dedup.Cleared}
+		if outcomes[key] = c.outcome; c.outcome.Result == "" {
+			outcomes[key] = dedup.Outcome{Result: dedup.Cleared}
+		}
 	}
 	return "operation", outcomes, nil
 }
@@ -72,6 +76,30 @@ func TestAMarkerOfDoneWorkIsClearedOnlyWhereItsIDWasTyped(t *testing.T) {
 			}
 			if c.clears && asked[0].Single != c.single {
 				t.Errorf("a marker of done work may be cleared: %t", asked[0].Single)
+			}
+		})
+	}
+}
+
+func TestAMessageWhoseRetryCounterIsLeftIsNotSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome dedup.Outcome
+		moved   int64
+	}{
+		"the counter is left":                 {dedup.ClearedAlone("it is now 5"), 0},
+		"what goes with the marker is not so": {dedup.Outcome{Result: dedup.Cleared, Text: "but not what goes with it: NOPERM"}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard(t, func(d *jobs.DeadLettersDeps) { d.Clear = &clearer{outcome: c.outcome} })
+			w.die("one")
+			w.markers["one"] = dedup.Processing
+			scan := w.look(t)
+			p, err := w.planMove(t, ada, move.Request{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Choices: map[preflight.Class]preflight.Choice{preflight.ClassBlocks: preflight.ClearFirst}})
+			admintest.Must(t, err)
+			id, err := w.StartJob(t.Context(), ada, jobs.StartRequest{PlanID: p.ID, Reason: why, Confirm: p.Confirm})
+			admintest.Must(t, err)
+			if job := w.until(t, id, in(jobs.JobDone)); int64(job.Moved) != c.moved {
+				t.Errorf("%+v", job.Counts)
 			}
 		})
 	}

@@ -125,10 +125,22 @@ func TestYAMLThatNobodyUnderstandsIsRefused(t *testing.T) {
 
 func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 	for path, spoil := range map[string]func(c *markers.Config){
-		"name":            func(c *markers.Config) { c.Name = "Orders!" },
-		"preset":          func(c *markers.Config) { c.Preset = "redis-magic" },
-		"kind":            func(c *markers.Config) { c.Kind = "redis-set" },
-		"redis.url":       func(c *markers.Config) { c.Redis.URL = secret.Secret{} },
+		"name":             func(c *markers.Config) { c.Name = "Orders!" },
+		"preset":           func(c *markers.Config) { c.Preset = "redis-magic" },
+		"kind":             func(c *markers.Config) { c.Kind = "redis-set" },
+		"redis.url":        func(c *markers.Config) { c.Redis.URL = secret.Secret{} },
+		"redis.cluster[1]": func(c *markers.Config) { c.Redis.Cluster = []string{"redis-1:6379", "redis-2"} },
+		"redis.cluster": func(c *markers.Config) {
+			c.Redis.Cluster, c.Redis.Sentinel = []string{"redis-1:6379"}, markers.Sentinel{Master: "m", Addresses: []string{"s:26379"}}
+		},
+		"events": func(c *markers.Config) { c.Redis.Cluster, c.Events = []string{"redis-1:6379"}, true },
+		"act.redis.cluster": func(c *markers.Config) {
+			c.Act.Redis = markers.Redis{URL: secret.New("redis://a@h"), Cluster: []string{"redis-1:6379"}}
+		},
+		"act.redis.cluster[0]": func(c *markers.Config) {
+			c.Redis.Cluster = []string{"redis-1:6379"}
+			c.Act.Redis = markers.Redis{URL: secret.New("redis://a@h"), Cluster: []string{":6379"}}
+		},
 		"redis.cert_file": func(c *markers.Config) { c.Redis.CertFile = "x"; c.Redis.URL = secret.New("rediss://h") },
 		"act.redis.url":   func(c *markers.Config) { c.Act.Redis.URL = secret.New("ftp://x") },
 		"match":           func(c *markers.Config) { c.Match = "" },
@@ -167,6 +179,11 @@ func TestEachProblemIsNamedWithItsPath(t *testing.T) {
 				t.Error("it opens all the same")
 			}
 		})
+	}
+	elsewhere := markerstest.Config(t, "redis-text-status", "redis://h/3")
+	elsewhere.Redis.Cluster = []string{"redis-1:6379"}
+	if err := kinds.Validate(elsewhere); err == nil || !strings.Contains(err.Error(), "redis.url: names database 3") {
+		t.Errorf("database 3 of a cluster: %v", err)
 	}
 	for text, err := range map[string]error{
 		"name":   kinds.Validate(markers.Config{Preset: "redis-flag", Kind: "redis-string"}),

@@ -15,6 +15,11 @@ func TestStoresOfOneSentinelGroupAreOfOneServer(t *testing.T) {
 		return markers.Config{Kind: markers.RedisString, Ask: "SETNX", Match: "order:*",
 			Redis: markers.Redis{URL: secret.New(url), Sentinel: markers.Sentinel{Master: master, Addresses: addresses}}}
 	}
+	node := func(addresses ...string) markers.Config {
+		c := at("", "redis://nowhere/0")
+		c.Redis.Cluster = addresses
+		return c
+	}
 	const url = "redis://nowhere/1"
 	for name, c := range map[string]struct {
 		stores           []markers.Config // it is asked of the first and the last
@@ -28,6 +33,9 @@ func TestStoresOfOneSentinelGroupAreOfOneServer(t *testing.T) {
 		"each has one with a third":      {[]markers.Config{at("m", url, "a:1"), at("m", url, "x:1"), at("m", url, "a:1", "b:1"), at("m", url, "b:1")}, true, true},
 		"the third comes last":           {[]markers.Config{at("m", url, "a:1"), at("m", "redis://nowhere/2", "b:1", "a:1"), at("m", url, "b:1")}, true, true},
 		"a server without Sentinels":     {[]markers.Config{at("m", url, "a:1"), at("", "redis://a:1/1")}, false, false},
+		"a cluster node in common":       {[]markers.Config{node("a:1", "b:1"), node("B:1", "c:1")}, true, true},
+		"no cluster node in common":      {[]markers.Config{node("a:1"), node("b:1")}, false, false},
+		"a cluster and one server":       {[]markers.Config{node("a:1"), at("", "redis://a:1/0")}, false, false},
 		"a URL that cannot be read":      {[]markers.Config{at("m", "http://nowhere", "a:1"), at("m", url, "a:1")}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,11 +10,15 @@ import (
 // ErrChanged says that the store is no longer the one that a pass began with.
 var ErrChanged = errors.New("the store changed during the pass")
 
-// Explained returns err as a *dedup.Error in the words of describe. It passes nil, the end of the caller's context, ErrChanged and its own
+// ErrMoved says that markers moved within the store during a pass, so that it may have missed some or counted them twice. Those of the pass before
+// are still the store's.
+var ErrMoved = errors.New("markers moved during the pass")
+
+// Explained returns err as a *dedup.Error in the words of describe. It passes nil, the end of the caller's context, ErrChanged, ErrMoved and its own
 // results through.
 func Explained(err error, describe func(error) string) error {
 	var known *dedup.Error
-	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, ErrChanged) {
+	if err == nil || errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrMoved) {
 		return err
 	}
 	return &dedup.Error{Kind: dedup.Unavailable, Public: describe(err), Err: err}

@@ -56,6 +56,9 @@ func (r *Rounds) Walk(ctx context.Context, every time.Duration, begin func(progr
 		case errors.Is(err, ErrChanged):
 			r.changed(err)
 			w = Walk{}
+		case errors.Is(err, ErrMoved):
+			r.changed(err)
+			w, wait = Walk{}, LeastRetry // more may be on the move
 		default:
 			r.failed(err, explain)
 			if brokenAt.IsZero() {
@@ -86,13 +89,16 @@ func (r *Rounds) Completed(pass dedup.Pass) {
 	r.Progress.Waiting = ""
 }
 
-// changed drops what was known: the last pass describes a store that is no more.
+// changed lets the pass begin again. Where the store changed it drops what was known: the last pass describes a store that is no more.
 func (r *Rounds) changed(err error) {
 	r.Lock()
 	defer r.Unlock()
-	what := strings.TrimPrefix(err.Error(), ErrChanged.Error()+": ")
+	what := strings.TrimPrefix(strings.TrimPrefix(err.Error(), ErrChanged.Error()+": "), ErrMoved.Error()+": ")
 	r.Log.Warn("the pass over the store begins again", "because", what)
-	r.Last, r.note = nil, what+": the pass began again"
+	if errors.Is(err, ErrChanged) {
+		r.Last = nil
+	}
+	r.note = what + ": the pass began again"
 	r.Progress = dedup.Progress{Waiting: r.note}
 }
 

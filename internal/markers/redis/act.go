@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/codec"
@@ -34,7 +32,7 @@ const (
 // behind it: no WATCH and no half transaction can be left to the next one.
 type actor struct {
 	layout  *layout.Layout
-	rdb     *redis.Client
+	servers *client.Servers
 	log     *slog.Logger
 	explain actExplainer
 	// watchFor is the constant of this name; a test shortens it.
@@ -65,12 +63,12 @@ func (k Kind) OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, erro
 	options.PoolSize, options.MaxActiveConns = maxHolds+maxActs, maxHolds+maxActs
 	// An action has no reason to hide from the server's statistics, and each try would cost a round trip.
 	options.OnConnect = nil
-	e := actExplainer{Explainer: client.Explainer{Addr: options.Addr, User: options.Username, Tls: options.TLSConfig != nil, Sentinels: !c.Act.Redis.Sentinel.IsZero()}}
+	e := actExplainer{Explainer: client.ExplainerOf(c.Act.Redis, options)}
 	for _, p := range layout.Claims(c) {
 		e.Patterns = append(e.Patterns, strings.TrimPrefix(client.ACLPattern(p.Raw.Text), "%R"))
 	}
 	return &actor{
-		layout: l, rdb: redis.NewClient(options), log: log, explain: e, watchFor: watchFor,
+		layout: l, servers: client.Open(c.Act.Redis, options), log: log, explain: e, watchFor: watchFor,
 		holds: make(chan struct{}, maxHolds), acts: make(chan struct{}, maxActs),
 	}, nil
 }
@@ -79,7 +77,7 @@ func (k Kind) OpenActor(c markers.Config, log *slog.Logger) (markers.Actor, erro
 func (a *actor) Name() string { return a.layout.Config.Name }
 
 // Close ends all connections.
-func (a *actor) Close() error { return a.rdb.Close() }
+func (a *actor) Close() error { return a.servers.Close() }
 
 // Clear deletes the marker if its type, its value and its exact expiry are what was seen. The image that keep gets holds
 // the retry counter only if it is to be deleted too: an undo restores what was deleted, no more.
@@ -131,7 +129,10 @@ func (a *actor) act(ctx context.Context, turn chan struct{}, seen dedup.Sighting
 	case <-ctx.Done():
 		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before its turn came"}
 	}
-	s := a.open(seen)
+	s, err := a.open(ctx, seen)
+	if err != nil {
+		return a.failed(ctx, seen, err)
+	}
 	outcome, err := do(s)
 	_ = s.conn.Close()
 	var lost *events.LostError
@@ -142,13 +143,19 @@ func (a *actor) act(ctx context.Context, turn chan struct{}, seen dedup.Sighting
 		return a.reread(ctx, s, lost, settle)
 	case errors.As(err, &no):
 		return refused("%s", no)
-	case err != nil && ctx.Err() != nil:
-		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before anything was done"}
 	case err != nil:
-		a.log.Warn("an action on a marker failed", "key", codec.Printable(seen.Key), "err", err)
-		return a.explain.outcome(err)
+		return a.failed(ctx, seen, a.servers.Missed(s.node, err))
 	}
 	return outcome
+}
+
+// failed words an error before which nothing was done.
+func (a *actor) failed(ctx context.Context, seen dedup.Sighting, err error) dedup.Outcome {
+	if ctx.Err() != nil {
+		return dedup.Outcome{Result: dedup.NotDone, Text: "it was stopped before anything was done"}
+	}
+	a.log.Warn("an action on a marker failed", "key", codec.Printable(seen.Key), "err", err)
+	return a.explain.outcome(err)
 }
 
 // inadmissible says why a sighting cannot be acted on, whatever the store holds now.
@@ -185,24 +192,36 @@ func (a *actor) countsFor(key, id string, class layout.Class) bool {
 func (a *actor) reread(ctx context.Context, before *session, lost *events.LostError, settle func(*session, reading) dedup.Outcome) dedup.Outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*pace.AnswerTimeout)
 	defer cancel()
-	s := a.open(before.seen)
+	a.servers.Outdated()
+	outcome := a.settled(ctx, before, settle)
+	if outcome.Result == dedup.UnknownOutcome {
+		outcome.Text = "the answer was lost (" + a.explain.describe(before.node.At(lost.Err)) + "), and " + outcome.Text
+	}
+	if before.apart() {
+		outcome.Text = strings.TrimPrefix(outcome.Text+"; its retry counter was left as it is", "; ")
+	}
+	return outcome
+}
+
+// settled reads a marker again, and says what became of it.
+func (a *actor) settled(ctx context.Context, before *session, settle func(*session, reading) dedup.Outcome) dedup.Outcome {
+	s, err := a.open(ctx, before.seen)
+	if err != nil {
+		return unsure("it could not be read again: " + a.explain.describe(err))
+	}
 	defer s.conn.Close()
 	s.at, s.lost = before.at, true
-	outcome := dedup.Outcome{}
 	now, err := s.readIdentified(ctx)
-	switch {
-	case err != nil:
-		outcome = unsure("it could not be read again: " + a.explain.describe(err))
-	case s.server != before.server:
-		outcome = unsure("another server answers since; there it is " + s.describe(now))
-		outcome.Now = s.sighting(now)
-	default:
+	if err != nil {
+		return unsure("it could not be read again: " + a.explain.describe(s.node.At(err)))
+	}
+	outcome := dedup.Outcome{}
+	if s.server == before.server {
 		outcome = settle(s, now)
-		outcome.Now = s.sighting(now)
+	} else {
+		outcome = unsure("another server answers since; there it is " + s.describe(now))
 	}
-	if outcome.Result == dedup.UnknownOutcome {
-		outcome.Text = "the answer was lost (" + a.explain.describe(lost.Err) + "), and " + outcome.Text
-	}
+	outcome.Now = s.sighting(now)
 	return outcome
 }
 

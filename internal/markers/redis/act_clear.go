@@ -32,7 +32,7 @@ func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (d
 		return refused("could not keep the pre-image: %s", dedup.PublicText(err)), nil
 	}
 	commands := [][]any{{"del", s.seen.Key}}
-	if s.seen.Retry != nil {
+	if s.seen.Retry != nil && !s.apart() {
 		commands = append(commands, []any{"del", s.seen.Retry.Key})
 	}
 	if wake := s.wake(); wake != nil {
@@ -51,7 +51,13 @@ func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (d
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
-	return cleared(answers), nil
+	outcome := cleared(answers)
+	if outcome.Result == dedup.Cleared && s.apart() {
+		if why := s.clearCounter(ctx); why != "" {
+			return dedup.ClearedAlone(why), nil
+		}
+	}
+	return outcome, nil
 }
 
 // cleared words the answers of a clear: whether the marker was deleted, and whether its waiters were woken.
@@ -71,11 +77,19 @@ func (s *session) compareRetry(ctx context.Context) (string, error) {
 	if s.seen.Retry == nil {
 		return "", nil
 	}
-	now, err := s.read(ctx, s.seen.Retry.Key)
+	at := s
+	if s.apart() {
+		var err error
+		if at, err = s.counter(ctx); err != nil {
+			return "", err
+		}
+		defer at.conn.Close()
+	}
+	now, err := at.read(ctx, s.seen.Retry.Key)
 	switch {
 	case err != nil:
-		return "", err
-	case now.matches(typeString, s.seen.Retry.Value, nil) && s.sameExpiry(now.expires, s.seen.Retry.ExpiresMillis):
+		return "", s.actor.servers.Missed(at.node, err)
+	case now.matches(typeString, s.seen.Retry.Value, nil) && at.sameExpiry(now.expires, s.seen.Retry.ExpiresMillis):
 		return "", nil
 	case now.kind == typeNone:
 		return "its retry counter is gone", nil

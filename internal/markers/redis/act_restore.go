@@ -40,6 +40,9 @@ func (s *session) restore(ctx context.Context) (dedup.Outcome, error) {
 		return dedup.Outcome{}, err
 	}
 	outcome, err := s.proof(ctx, settleRestore)
+	if outcome.Result == dedup.Restored && s.apart() {
+		note = s.restoreCounter(ctx)
+	}
 	if outcome.Result == dedup.Restored {
 		outcome.Text = note
 	}
@@ -68,19 +71,31 @@ func (s *session) writing(key, kind, value string, expires int64) [][]any {
 // writingRetry returns the commands that create the retry counter of the image, or why it is left out.
 func (s *session) writingRetry(ctx context.Context) (commands [][]any, note string, err error) {
 	counter := s.seen.Retry
-	if counter == nil {
+	if counter == nil || s.apart() {
 		return nil, "", nil
 	}
 	now, err := s.read(ctx, counter.Key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, "", err
-	case now.kind != typeNone:
-		return nil, "its retry counter is there again and was left alone", nil
-	case passed(counter.ExpiresMillis, now.clock):
-		return nil, "its retry counter has expired and was not restored", nil
+	}
+	if note := unrestoredCounter(now, counter.ExpiresMillis); note != "" {
+		return nil, note, nil
 	}
 	return s.writing(counter.Key, typeString, counter.Value, counter.ExpiresMillis), "", nil
+}
+
+// counterThere is why a retry counter is not restored that consumers have begun again.
+const counterThere = "its retry counter is there again and was left alone"
+
+// unrestoredCounter says why a retry counter is not restored, empty where it is.
+func unrestoredCounter(now reading, expires int64) string {
+	switch {
+	case now.kind != typeNone:
+		return counterThere
+	case passed(expires, now.clock):
+		return "its retry counter has expired and was not restored"
+	}
+	return ""
 }
 
 // unrestorable says why an image cannot be restored, nil if it can.

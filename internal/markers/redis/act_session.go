@@ -18,7 +18,9 @@ import (
 
 // session is one action on one marker, over one connection that nobody else has.
 type session struct {
+	actor    *actor
 	layout   *layout.Layout
+	node     *client.Node
 	conn     *redis.Conn
 	watchFor time.Duration
 	own      *events.OwnActs
@@ -37,13 +39,23 @@ type session struct {
 	lost bool
 }
 
-func (a *actor) open(seen dedup.Sighting) *session {
-	s := &session{layout: a.layout, conn: a.rdb.EphemeralConn(), watchFor: a.watchFor, own: a.own, seen: seen}
+// open begins a session with the server that holds the key: no answer that names another is ever followed, since what was seen was seen here.
+func (a *actor) open(ctx context.Context, seen dedup.Sighting) (*session, error) {
+	m, err := a.servers.Map(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n, err := m.For(seen.Key)
+	if err != nil {
+		a.servers.Outdated()
+		return nil, err
+	}
+	s := &session{actor: a, layout: a.layout, node: n, conn: n.EphemeralConn(), watchFor: a.watchFor, own: a.own, seen: seen}
 	if seen.Type == typeHash {
 		// inadmissible has refused what cannot be read.
 		s.fields, _ = hashFields(seen.Value)
 	}
-	return s
+	return s, nil
 }
 
 // errAborted is the answer to EXEC after a watched key was touched: nothing was done.
@@ -64,8 +76,8 @@ func (s *session) identify(ctx context.Context) error {
 	}
 	i := client.ParseInfo(server.Val() + "\r\n" + replication.Val())
 	s.server, s.role = i["run_id"], i["role"]
-	if i.Mode() == "cluster" {
-		return refusedError("this Redis is a node of a Redis Cluster, whose markers cannot be changed")
+	if i.Mode() == "cluster" && !s.actor.servers.Cluster() {
+		return refusedError(client.OfCluster)
 	}
 	return nil
 }
@@ -80,11 +92,13 @@ func (s *session) begin(ctx context.Context, anyServer bool) error {
 		return refusedError("it is not known which server it was seen on")
 	case !anyServer && s.server != s.seen.Server:
 		return refusedError("another server answers since: a restart or a failover; look at the marker again")
+	case s.role != "master" && s.actor.servers.Cluster():
+		return &dedup.Error{Kind: dedup.Unavailable, Public: "node " + s.node.Addr + " of the Redis Cluster is no primary any more: the cluster fails over; try again"}
 	case s.role != "master":
 		return refusedError("the server is a replica (role " + codec.Printable(s.role) + "): point act.redis.url at its primary")
 	}
 	keys := []any{"watch", s.seen.Key}
-	if s.seen.Retry != nil {
+	if s.seen.Retry != nil && !s.apart() {
 		keys = append(keys, s.seen.Retry.Key)
 	}
 	return s.conn.Do(ctx, keys...).Err()
@@ -112,7 +126,7 @@ func (s *session) exec(ctx context.Context, commands ...[]any) ([]any, error) {
 	switch {
 	case errors.Is(err, redis.Nil):
 		return nil, errAborted
-	case client.IsAnswer(err, "EXECABORT"):
+	case client.IsAnswer(err, "EXECABORT"), unserved(err):
 		return nil, err
 	case err != nil:
 		return nil, &events.LostError{Err: err}
@@ -120,6 +134,11 @@ func (s *session) exec(ctx context.Context, commands ...[]any) ([]any, error) {
 		return nil, &events.LostError{Err: fmt.Errorf("%d answers to %d commands", len(answers), len(commands))}
 	}
 	return answers, nil
+}
+
+// unserved reports whether a node of a cluster has carried out nothing because it does not hold the keys, or not now.
+func unserved(err error) bool {
+	return client.Redirected(err) || client.IsAnswer(err, "TRYAGAIN") || client.IsAnswer(err, "CLUSTERDOWN")
 }
 
 // watch watches the marker, and returns what is there now and whether it is what was seen. A marker without expiry is held for

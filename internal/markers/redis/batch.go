@@ -17,14 +17,17 @@ type expiryBatch struct {
 	keys     [maxPipeline]string
 	command  string
 	answers  []expiry
+	// cluster says that keys can be on their way to another node. away are those of the last read that are not served here, by their place.
+	cluster bool
+	away    map[int]error
 }
 
 // expiry is when a key expires, and the server's clock at that moment or later, both in milliseconds since 1970; at may
 // also be NoExpiry or gone.
 type expiry struct{ at, now int64 }
 
-func newExpiryBatch() *expiryBatch {
-	b := &expiryBatch{command: client.AbsoluteExpiry}
+func newExpiryBatch(cluster bool) *expiryBatch {
+	b := &expiryBatch{command: client.AbsoluteExpiry, cluster: cluster}
 	for i := range b.commands {
 		b.commands[i] = redis.NewIntCmd(context.Background(), &b.command, &b.keys[i])
 	}
@@ -66,7 +69,11 @@ func (b *expiryBatch) exec(ctx context.Context, conn *redis.Conn, keys []string)
 		_ = pipe.Process(ctx, b.commands[i])
 	}
 	clock := pipe.Time(ctx)
-	if _, err := pipe.Exec(ctx); err != nil {
+	_, err := pipe.Exec(ctx)
+	if b.cluster && client.IsAnswer(err, "") {
+		clock, err = b.askAgain(ctx, conn, b.commands[:len(keys)], clock)
+	}
+	if err != nil {
 		return err
 	}
 	now := clock.Val().UnixMilli()
@@ -74,6 +81,40 @@ func (b *expiryBatch) exec(ctx context.Context, conn *redis.Conn, keys []string)
 		b.answers = append(b.answers, expiry{b.absolute(b.commands[i].Val(), now), now})
 	}
 	return nil
+}
+
+// askAgain asks once more for the keys that a node refers to another: those of a slot that comes to it are served to who says ASKING. The others
+// have left it.
+func (b *expiryBatch) askAgain(ctx context.Context, conn *redis.Conn, commands []*redis.IntCmd, clock *redis.TimeCmd) (*redis.TimeCmd, error) {
+	pipe := conn.Pipeline()
+	var away []*redis.IntCmd
+	var asking []*redis.Cmd
+	for _, c := range commands {
+		switch err := c.Err(); {
+		case client.Redirected(err):
+			c.SetErr(nil)
+			away, asking = append(away, c), append(asking, pipe.Do(ctx, "asking"))
+			_ = pipe.Process(ctx, c)
+		case err != nil:
+			return nil, err
+		}
+	}
+	clock = pipe.Time(ctx)
+	if _, err := pipe.Exec(ctx); err != nil && !client.IsAnswer(err, "") {
+		return nil, err
+	}
+	for i, c := range away {
+		if err := asking[i].Err(); err != nil {
+			return nil, err
+		}
+		if client.Redirected(c.Err()) {
+			c.SetErr(nil)
+			c.SetVal(layout.Gone)
+		} else if c.Err() != nil {
+			return nil, c.Err()
+		}
+	}
+	return clock, clock.Err()
 }
 
 func (b *expiryBatch) absolute(answer, now int64) int64 {
@@ -105,7 +146,8 @@ func (a *asked) fetched() (layout.Fetched, error) {
 	return a.Read(answer), nil
 }
 
-// fetch reads the values of items in the way that their layout reads them, each with its expiry, and the server's clock.
+// fetch reads the values of items in the way that their layout reads them, each with its expiry, and the server's clock. They were found on this
+// server: one that it refers to another node is on its way, as in askAgain.
 func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item, how layout.Form) ([]layout.Fetched, int64, error) {
 	asks := make([]ask, len(items))
 	for i, item := range items {
@@ -113,9 +155,22 @@ func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item,
 		if item.retry {
 			question = layout.Beginning
 		}
-		asks[i] = ask{item.key, question(item.key)}
+		asks[i] = ask{key: item.key, question: question(item.key)}
 	}
 	found, moment, err := b.read(ctx, conn.Pipeline(), asks)
+	if err != nil || len(b.away) == 0 {
+		return found, moment.clock.UnixMilli(), err
+	}
+	var places []int
+	var again []ask
+	for i := range b.away {
+		asks[i].asking = true
+		places, again = append(places, i), append(again, asks[i])
+	}
+	arrived, moment, err := b.read(ctx, conn.Pipeline(), again)
+	for i, f := range arrived {
+		found[places[i]] = f
+	}
 	return found, moment.clock.UnixMilli(), err
 }
 
@@ -123,18 +178,29 @@ func (b *expiryBatch) fetch(ctx context.Context, conn *redis.Conn, items []item,
 type ask struct {
 	key      string
 	question layout.Question
+	// asking is for a key of a slot that is coming to the node.
+	asking bool
 }
 
 // A moment is when a server answered: by our clock, and by its own when it had answered.
 type moment struct{ at, clock time.Time }
 
 // read puts the questions in a pipeline, the expiry of each key right behind its value, and reads the server's clock after them all: a value that
-// changes in between goes with a later expiry, and so cannot pass for what was there before.
+// changes in between goes with a later expiry, and so cannot pass for what was there before. A key that another node of the cluster has is
+// noted as away.
 func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask) (found []layout.Fetched, m moment, err error) {
 	values, expiries := make([]*asked, len(asks)), make([]*redis.IntCmd, len(asks))
+	var asking []*redis.Cmd
+	announce := func(a ask) {
+		if a.asking {
+			asking = append(asking, pipe.Do(ctx, "asking")) // it holds for one command
+		}
+	}
 	for i, a := range asks {
+		announce(a)
 		values[i] = put(ctx, pipe, a.question)
 		expiries[i] = redis.NewIntCmd(ctx, b.command, a.key)
+		announce(a)
 		_ = pipe.Process(ctx, expiries[i])
 	}
 	clock := pipe.Time(ctx)
@@ -147,17 +213,38 @@ func (b *expiryBatch) read(ctx context.Context, pipe redis.Pipeliner, asks []ask
 	if m.clock, err = clock.Result(); err != nil {
 		return nil, m, err
 	}
-	found = make([]layout.Fetched, len(asks))
-	for i := range asks {
-		if found[i], err = values[i].fetched(); err != nil {
-			return nil, m, err
+	for _, a := range asking {
+		if a.Err() != nil {
+			return nil, m, a.Err()
 		}
-		if err := expiries[i].Err(); b.outdated(err) {
+	}
+	found, b.away = make([]layout.Fetched, len(asks)), nil
+	for i := range asks {
+		if found[i], err = b.answer(i, values[i], expiries[i], m); b.outdated(err) {
 			return b.read(ctx, pipe, asks)
 		} else if err != nil {
 			return nil, m, err
 		}
-		found[i].Expiry = b.absolute(expiries[i].Val(), m.clock.UnixMilli())
 	}
 	return found, m, nil
+}
+
+// answer joins what was said of a key.
+func (b *expiryBatch) answer(i int, value *asked, expires *redis.IntCmd, m moment) (layout.Fetched, error) {
+	f, err := value.fetched()
+	if err == nil {
+		err = expires.Err()
+	}
+	switch {
+	case b.cluster && client.Redirected(err):
+		if b.away == nil {
+			b.away = map[int]error{}
+		}
+		b.away[i] = err
+		return layout.Fetched{Expiry: layout.Gone}, nil
+	case err != nil:
+		return layout.Fetched{}, err
+	}
+	f.Expiry = b.absolute(expires.Val(), m.clock.UnixMilli())
+	return f, nil
 }

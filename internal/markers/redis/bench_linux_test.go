@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/lab/markerstest"
 )
 
@@ -40,6 +41,44 @@ func BenchmarkUnthrottledSweep(b *testing.B) {
 	b.ReportMetric(bare.Seconds()/float64(b.N), "bare_s/op")
 	b.ReportMetric(sweep.Seconds()/float64(b.N), "sweep_s/op")
 	b.ReportMetric(markerstest.Memory(b, "VmHWM")-before, "rss_growth_MiB")
+}
+
+// BenchmarkClusterSweep compares a whole sweep of the same markers on one server and over the three primaries of a cluster. The metric ratio is the
+// cost of a key in a cluster to that on one server, by the clock; cpu_ratio is that of the servers' processor time.
+func BenchmarkClusterSweep(b *testing.B) {
+	mix := markerstest.Mix{Done: 297_000, Processing: 2700, NoExpiry: 150, GaveUp: 150}
+	server, rdb := markerstest.StartRedis(b)
+	c := newClusterBench(b)
+	fill(b, rdb, mix)
+	fill(b, c.rdb, mix)
+	one := markerstest.OpenStore(b, markerstest.Unthrottled(markerstest.Config(b, "redis-text-status", server.URL())))
+	three := markerstest.OpenStore(b, markerstest.Unthrottled(c.config(b, "redis-text-status")))
+	cost := func(store markers.Store, pids ...int) (took time.Duration, cpu float64) {
+		for _, pid := range pids {
+			cpu -= cpuSeconds(b, pid)
+		}
+		start := time.Now()
+		if pass := markerstest.MustPass(b, store); pass.Matched != 299_850 {
+			b.Fatalf("matched %d", pass.Matched)
+		}
+		took = time.Since(start)
+		for _, pid := range pids {
+			cpu += cpuSeconds(b, pid)
+		}
+		return took, cpu
+	}
+	var single, cluster time.Duration
+	var singleCPU, clusterCPU float64
+	for b.Loop() {
+		took, cpu := cost(one, server.PID())
+		single, singleCPU = single+took, singleCPU+cpu
+		took, cpu = cost(three, c.Nodes[0].PID(), c.Nodes[1].PID(), c.Nodes[2].PID())
+		cluster, clusterCPU = cluster+took, clusterCPU+cpu
+	}
+	b.ReportMetric(float64(cluster)/float64(single), "ratio")
+	b.ReportMetric(clusterCPU/singleCPU, "cpu_ratio")
+	b.ReportMetric(single.Seconds()/float64(b.N), "single_s/op")
+	b.ReportMetric(cluster.Seconds()/float64(b.N), "cluster_s/op")
 }
 
 // BenchmarkPoliteSweep walks at the default politeness while another client measures its PING.
@@ -77,7 +116,7 @@ func BenchmarkPoliteSweep(b *testing.B) {
 	}
 }
 
-func fill(b *testing.B, rdb *redis.Client, mix markerstest.Mix) {
+func fill(b testing.TB, rdb redis.UniversalClient, mix markerstest.Mix) {
 	b.Helper()
 	if err := markerstest.Fill(b.Context(), rdb, markerstest.TextStatus(), mix); err != nil {
 		b.Fatal(err)

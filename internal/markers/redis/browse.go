@@ -17,6 +17,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
+	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -40,19 +41,21 @@ func (s *store) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPa
 	}
 	ctx, cancel := context.WithTimeout(ctx, pace.AnswerTimeout)
 	defer cancel()
-	b := &browse{layout: s.layout, query: q, conn: s.rdb.Conn(), expiries: newExpiryBatch()}
-	defer b.conn.Close()
-	if err := b.run(ctx, from); err != nil {
+	b := &browse{layout: s.layout, query: q, servers: s.servers}
+	b.page.At = time.Now()
+	if err := b.over(ctx, from); err != nil {
 		return dedup.MarkerPage{}, s.explain.Explain(err)
 	}
 	return b.page, nil
 }
 
-// place is where a page ends: at a cursor of SCAN or, where an answer held more than the page could, inside of the
+// place is where a page ends: on a node, where there are several, at a cursor of SCAN or, where an answer held more than the page could, inside of the
 // stretch from one cursor to the next. The markers of a stretch are shown in the order of their hashes, so that a place
 // stays short whatever the keys. The whole stretch is asked for again to go on in it: keys that come and go meanwhile
 // move how far an answer reaches, and no marker behind its end may be taken for one that was shown.
 type place struct {
+	// node is the beginning of the ID of a node.
+	node   string
 	cursor uint64
 	// end is the cursor at the end of the stretch, after the hash of the last key of it that was shown; 0 for none.
 	end   uint64
@@ -64,26 +67,41 @@ func parseCursor(text string) (place, error) {
 	if text == "" {
 		return p, nil
 	}
-	parts := strings.Split(text, "-")
+	rest := text
+	if node, cursor, ok := strings.Cut(text, "."); ok {
+		p.node, rest = node, cursor
+	}
+	parts := strings.Split(rest, "-")
 	var errs [3]error
 	p.cursor, errs[0] = strconv.ParseUint(parts[0], 10, 64)
 	if len(parts) == 3 {
 		p.end, errs[1] = strconv.ParseUint(parts[1], 10, 64)
 		p.after, errs[2] = strconv.ParseUint(parts[2], 16, 64)
 	}
-	whole, inside := len(parts) == 1 && p.cursor != 0, len(parts) == 3 && p.after != 0
+	whole, inside := len(parts) == 1 && (p.cursor != 0 || p.node != ""), len(parts) == 3 && p.after != 0
 	if errors.Join(errs[:]...) != nil || !whole && !inside {
-		return p, &dedup.Error{Kind: dedup.Invalid, Public: "the cursor of this page is none of ours: begin at the first page"}
+		return p, errCursor()
 	}
 	return p, nil
 }
 
-func (p place) String() string {
-	if p.after == 0 {
-		return strconv.FormatUint(p.cursor, 10)
-	}
-	return fmt.Sprintf("%d-%d-%x", p.cursor, p.end, p.after)
+func errCursor() error {
+	return &dedup.Error{Kind: dedup.Invalid, Public: "the cursor of this page is none of ours: begin at the first page"}
 }
+
+func (p place) String() string {
+	node := ""
+	if p.node != "" {
+		node = p.node + "."
+	}
+	if p.after == 0 {
+		return node + strconv.FormatUint(p.cursor, 10)
+	}
+	return fmt.Sprintf("%s%d-%d-%x", node, p.cursor, p.end, p.after)
+}
+
+// nodeName is how a place names a node.
+func nodeName(n *client.Node) string { return n.ID[:min(12, len(n.ID))] }
 
 // reached reports whether a walk that stands at a cursor has the stretch behind it. Redis counts cursors up from the
 // high-order bit, and 0 is the end.
@@ -94,6 +112,7 @@ func (p place) reached(cursor uint64) bool {
 type browse struct {
 	layout   *layout.Layout
 	query    dedup.MarkerQuery
+	servers  *client.Servers
 	conn     *redis.Conn
 	expiries *expiryBatch
 	page     dedup.MarkerPage
@@ -108,22 +127,54 @@ type candidate struct {
 	hash uint64
 }
 
-func (b *browse) run(ctx context.Context, p place) error {
-	b.page.At = time.Now()
+// over goes over the nodes of a store from a place on, until the page is full.
+func (b *browse) over(ctx context.Context, p place) error {
+	m, err := b.servers.Map(ctx)
+	if err != nil {
+		return err
+	}
+	first := slices.IndexFunc(m.Primaries, func(n *client.Node) bool { return nodeName(n) == p.node || p == place{} })
+	if first < 0 {
+		return errCursor() // a node that was there left
+	}
+	for i, n := range m.Primaries[first:] {
+		if i > 0 {
+			p = place{}
+		}
+		p.node = nodeName(n)
+		if i > 0 && (len(b.page.Markers) == b.query.Limit || b.spent()) {
+			b.page.Next = p.String()
+			return nil
+		}
+		if err := b.run(ctx, n, p); err != nil {
+			return b.servers.Missed(n, err)
+		}
+		if b.page.Next != "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// run goes over one server.
+func (b *browse) run(ctx context.Context, n *client.Node, p place) error {
+	b.conn, b.expiries = n.Conn(), newExpiryBatch(b.servers.Cluster())
+	defer b.conn.Close()
 	size, err := b.conn.DBSize(ctx).Result()
 	if err != nil {
 		return err
 	}
+	size += b.page.Examined // with what was examined elsewhere
 	for {
 		keys, next, err := b.stretch(ctx, p, size)
 		if err != nil {
 			return err
 		}
-		full, err := b.fill(ctx, b.candidates(keys, p.after), place{cursor: p.cursor, end: next})
+		full, err := b.fill(ctx, b.candidates(keys, p.after), place{node: p.node, cursor: p.cursor, end: next})
 		if err != nil || full {
 			return err
 		}
-		p = place{cursor: next}
+		p = place{node: p.node, cursor: next}
 		if next == 0 {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,10 +20,7 @@ import (
 // Check tries every command first: with one of them refused there is nothing to count, and the report says so.
 func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 	r := markers.Report{Blind: s.Scheme().Blind}
-	if err := s.rdb.Ping(ctx).Err(); err != nil && !client.IsAnswer(err, "NOPERM") {
-		return r, s.explain.Explain(err)
-	}
-	missing, err := s.missingGrants(ctx)
+	missing, err := s.missing(ctx)
 	if err != nil {
 		return r, s.explain.Explain(err)
 	}
@@ -37,9 +35,9 @@ func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 	if r.Missing = missing; len(missing) > 0 {
 		return r, nil
 	}
-	w := newWalk(s.layout, &s.pings)
+	w := newWalk(s.layout, s.servers)
 	w.limit, w.sampleSize = pace.CheckKeys, n
-	if err := w.run(ctx, s.rdb); err != nil {
+	if err := w.run(ctx); err != nil {
 		return r, s.explain.Explain(err)
 	}
 	name := "redis "
@@ -47,12 +45,18 @@ func (s *store) Check(ctx context.Context, n int) (markers.Report, error) {
 		name = ""
 	}
 	r.Server = name + w.info.Version() + ", " + w.info["role"]
-	r.Keys, r.Pass, r.Coverage = w.keys, w.tally.pass, w.coverage()
+	if s.servers.Cluster() {
+		r.Server = fmt.Sprintf("%s%s, cluster of %d primaries", name, w.info.Version(), len(w.before.Primaries))
+	}
+	for _, p := range w.parts {
+		r.Keys += p.keys
+	}
+	r.Pass, r.Coverage = w.tally.pass, w.coverage()
 	r.ByLife, r.LifeState = w.tally.lived, s.layout.LongLived
 	if r.Samples, err = s.decodeSamples(ctx, w); err != nil {
 		return r, s.explain.Explain(err)
 	}
-	if err = s.suggest(ctx, w, &r, n); err != nil {
+	if err = s.suggest(ctx, &r, n); err != nil {
 		return r, s.explain.Explain(err)
 	}
 	r.Findings = findings(s.layout.Config, w, r.Samples)
@@ -78,6 +82,9 @@ func (s *store) grantTries(ctx context.Context) []grantTry {
 	}
 	marker := client.ACLPattern(layout.RawPattern(c, c.Match))
 	add(marker, redis.NewIntCmd(ctx, client.AbsoluteExpiry, key), redis.NewCmd(ctx, s.layout.Form.Ask(key).Command...), redis.NewCmd(ctx, s.layout.Whole(key, 1).Command...))
+	if s.servers.Cluster() {
+		add("", redis.NewClusterSlotsCmd(ctx, "cluster", "slots"), redis.NewStringCmd(ctx, "cluster", "nodes"), redis.NewStatusCmd(ctx, "asking"))
+	}
 	if s.events != nil {
 		add(marker, redis.NewIntCmd(ctx, client.RemainingExpiry, key))
 	}
@@ -89,12 +96,46 @@ func (s *store) grantTries(ctx context.Context) []grantTry {
 	return tries
 }
 
-// missingGrants are the rules that the account lacks: each try fails for its command first, and for its key only with the command granted.
-func (s *store) missingGrants(ctx context.Context) ([]string, error) {
+// missing tries each server, and of a cluster the replicas too: one that takes the place of its primary has rules of its own.
+func (s *store) missing(ctx context.Context) ([]string, error) {
+	m, err := s.servers.Learn(ctx)
 	var missing []string
+	if client.IsAnswer(err, "NOPERM") {
+		for _, denied := range client.DeniedCommand.FindAllStringSubmatch(err.Error(), -1) {
+			if grant := "+" + denied[1]; !slices.Contains(missing, grant) {
+				missing = append(missing, grant)
+			}
+		}
+		return missing, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var failed []error
+	for _, n := range slices.Concat(m.Primaries, m.Replicas) {
+		err := n.Ping(ctx).Err()
+		if err == nil || client.IsAnswer(err, "NOPERM") {
+			missing, err = s.missingGrants(ctx, n, missing)
+		}
+		if err != nil {
+			failed = append(failed, s.explain.Explain(n.At(err)))
+		}
+	}
+	if len(failed) == 1 {
+		return missing, failed[0]
+	}
+	if len(failed) > 0 {
+		return missing, &dedup.Error{Kind: dedup.Unavailable, Err: errors.Join(failed...), Public: strings.ReplaceAll(errors.Join(failed...).Error(), "\n", "; ")}
+	}
+	return missing, nil
+}
+
+// missingGrants adds the rules that the account lacks: each try fails for its command first, and for its key only with the command granted. A node of a
+// cluster refers the key to another behind that.
+func (s *store) missingGrants(ctx context.Context, n *client.Node, missing []string) ([]string, error) {
 	tries := s.grantTries(ctx)
 	for i := 0; i < len(tries); i++ {
-		err := s.rdb.Process(ctx, tries[i].command)
+		err := n.Process(ctx, tries[i].command)
 		switch {
 		case client.IsAnswer(err, "ERR unknown command") && tries[i].command.Name() == client.AbsoluteExpiry:
 			tries = append(tries, grantTry{redis.NewIntCmd(ctx, client.RemainingExpiry, tries[i].command.Args()[1]), tries[i].key})
@@ -117,7 +158,7 @@ func (s *store) missingGrants(ctx context.Context) ([]string, error) {
 // decodeSamples reads the sampled markers, done or not. This touches their idle time; it is a handful.
 func (s *store) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, error) {
 	var samples []dedup.Marker
-	err := s.fetchAll(ctx, w, w.sample, func(key string, f layout.Fetched, now int64) {
+	err := s.fetchAll(ctx, w.sample, func(key string, f layout.Fetched, now int64) {
 		if f.Expiry != layout.Gone {
 			samples = append(samples, s.layout.Marker(key, s.layout.Decode(f), f.Expiry, now))
 		}
@@ -126,23 +167,38 @@ func (s *store) decodeSamples(ctx context.Context, w *walk) ([]dedup.Marker, err
 }
 
 // fetchAll reads the values of a few markers.
-func (s *store) fetchAll(ctx context.Context, w *walk, keys []string, take func(key string, f layout.Fetched, now int64)) error {
-	items := make([]item, len(keys))
-	for i, key := range keys {
-		items[i].key = key
+func (s *store) fetchAll(ctx context.Context, keys []string, take func(key string, f layout.Fetched, now int64)) error {
+	m, err := s.servers.Map(ctx)
+	if err != nil {
+		return err
 	}
-	conn := s.rdb.Conn()
+	at := map[*client.Node][]item{}
+	for _, key := range keys {
+		n, err := m.For(key)
+		if err != nil {
+			return err
+		}
+		at[n] = append(at[n], item{key: key})
+	}
+	for _, n := range m.Primaries {
+		if err := s.fetchAt(ctx, n, at[n], take); err != nil {
+			return s.servers.Missed(n, err)
+		}
+	}
+	return nil
+}
+
+func (s *store) fetchAt(ctx context.Context, n *client.Node, items []item, take func(key string, f layout.Fetched, now int64)) error {
+	conn, expiries := n.Conn(), newExpiryBatch(s.servers.Cluster())
 	defer conn.Close()
-	for len(items) > 0 {
-		n := min(len(items), maxPipeline/2)
-		found, now, err := w.expiries.fetch(ctx, conn, items[:n], s.layout.Form)
+	for part := range slices.Chunk(items, maxPipeline/2) {
+		found, now, err := expiries.fetch(ctx, conn, part, s.layout.Form)
 		if err != nil {
 			return err
 		}
 		for i, f := range found {
-			take(items[i].key, f, now)
+			take(part[i].key, f, now)
 		}
-		items = items[n:]
 	}
 	return nil
 }
@@ -158,15 +214,21 @@ func outliving(samples []dedup.Marker) int {
 	return n
 }
 
+// evicts reports whether the server may evict keys.
+func (p *part) evicts() bool {
+	limit := p.info["maxmemory"]
+	return limit != "" && limit != "0" && p.info["maxmemory_policy"] != "noeviction"
+}
+
 func findings(c markers.Config, w *walk, samples []dedup.Marker) []dedup.Finding {
 	var all []dedup.Finding
 	add := func(kind string, tier dedup.Tier, text, evidence, remedy string) {
 		all = append(all, dedup.Finding{Kind: kind, Tier: tier, Text: text, Evidence: evidence, Remedy: remedy})
 	}
 	pass := w.tally.pass
-	if policy, limit := w.info["maxmemory_policy"], w.info["maxmemory"]; limit != "" && limit != "0" && policy != "noeviction" {
+	if i := slices.IndexFunc(w.parts, (*part).evicts); i >= 0 {
 		add("store_evicts", dedup.Severe, "The server may evict markers, and then work is done twice.",
-			"maxmemory-policy "+policy, "Set maxmemory-policy noeviction, or keep markers on a server of their own.")
+			"maxmemory-policy "+w.parts[i].info["maxmemory_policy"], "Set maxmemory-policy noeviction, or keep markers on a server of their own.")
 	}
 	if pass.Matched == 0 {
 		add("no_markers", dedup.Warning, "No key looks like a marker of this store.",

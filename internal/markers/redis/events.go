@@ -19,7 +19,7 @@ func Acquaint(watching markers.Store, acting markers.Actor) {
 	a.layout.Late = s.layout.Late
 	if s.events != nil {
 		a.own = s.events.Own
-		a.rdb.AddHook(s.events.Missed)
+		a.servers.One().AddHook(s.events.Missed)
 	}
 }
 

@@ -61,7 +61,7 @@ func TestAServerThatRefusesUsIsNamedWithItsRemedy(t *testing.T) {
 	t.Run("a cluster is refused by the walk and then by the stats", func(t *testing.T) {
 		store := open(t, cluster.URL())
 		_, err := store.Pass(t.Context())
-		wantFault(t, err, "Redis Cluster: a store is one server that holds all of its markers")
+		wantFault(t, err, "name some of its nodes in redis.cluster")
 		run(t, store)
 		await(t, store, "the refusal shows", func(_ dedup.StoreStats, err error) bool {
 			return err != nil && strings.Contains(dedup.PublicText(err), "Redis Cluster")

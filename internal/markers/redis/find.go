@@ -32,7 +32,7 @@ func (s *store) Find(ctx context.Context, ids []string) ([]*dedup.Sighting, erro
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
 	r := s.seeker()
-	defer r.conn.Close()
+	defer r.close()
 	for part := range slices.Chunk(f.IDs, findAtOnce) {
 		if err := r.part(ctx, part, f); err != nil {
 			return nil, s.explain.Explain(err)
@@ -45,18 +45,29 @@ func (s *store) unsearchable() error {
 	return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("store %s cannot be searched by id: its setting id (%s) does not tell which key an id has", s.Name(), s.layout.Config.ID)}
 }
 
-// A seeker reads single markers over one connection, so that all of it is one server's.
+// A seeker reads single markers over one connection to each server that holds some, so that what is said of a server is one's.
 type seeker struct {
-	layout *layout.Layout
+	layout  *layout.Layout
+	servers *client.Servers
+	own     *ownReads
+	lines   map[*client.Server]*line
+}
+
+// A line is a connection of a seeker. Server is who answers; empty before the first answer.
+type line struct {
 	conn   *redis.Conn
 	expiry *expiryBatch
-	own    *ownReads
-	// server is who answers; empty before the first answer.
 	server string
 }
 
 func (s *store) seeker() *seeker {
-	return &seeker{layout: s.layout, conn: s.rdb.Conn(), expiry: newExpiryBatch(), own: s.own}
+	return &seeker{layout: s.layout, servers: s.servers, own: s.own, lines: map[*client.Server]*line{}}
+}
+
+func (s *seeker) close() {
+	for _, l := range s.lines {
+		_ = l.conn.Close()
+	}
 }
 
 // sought is a marker that is asked for, and its retry counter; each only where the store can have one.
@@ -67,38 +78,31 @@ type sought struct {
 	isCounter bool
 }
 
-// seen is what stands where it was sought; gone where nothing can.
+// seen is what stands where it was sought; gone where nothing can. The server is that of the marker, or of the counter where there is no marker.
 type seen struct {
 	marker, counter layout.Fetched
 	moment
+	server string
 }
 
-// read asks for a few markers in one pipeline, with the questions for their values, and before the first of them for the server's name.
+// read asks for a few markers, with the questions for their values.
 func (s *seeker) read(ctx context.Context, all []sought, value func(*sought) layout.Question) ([]seen, error) {
 	var asks []ask
 	for i := range all {
 		if k := &all[i]; k.hasKey {
-			asks = append(asks, ask{k.key, value(k)})
+			asks = append(asks, ask{key: k.key, question: value(k)})
 		}
 		if k := &all[i]; k.hasRetry {
-			asks = append(asks, ask{k.retryKey, layout.CounterOf(k.retryKey)})
+			asks = append(asks, ask{key: k.retryKey, question: layout.CounterOf(k.retryKey)})
 		}
 	}
-	pipe := s.conn.Pipeline()
-	var info *redis.StringCmd
-	if s.server == "" {
-		info = pipe.Info(ctx, "server")
-	}
-	found, m, err := s.expiry.read(ctx, pipe, asks)
-	if err == nil && info != nil {
-		s.server, err = client.ParseInfo(info.Val())["run_id"], info.Err()
-	}
+	found, err := s.answers(ctx, asks)
 	if err != nil {
 		return nil, err
 	}
-	next := func(asked bool) layout.Fetched {
+	next := func(asked bool) answer {
 		if !asked {
-			return layout.Fetched{Expiry: layout.Gone}
+			return answer{Fetched: layout.Fetched{Expiry: layout.Gone}}
 		}
 		f := found[0]
 		found = found[1:]
@@ -106,7 +110,12 @@ func (s *seeker) read(ctx context.Context, all []sought, value func(*sought) lay
 	}
 	answers := make([]seen, len(all))
 	for i, k := range all {
-		answers[i] = seen{next(k.hasKey), next(k.hasRetry), m}
+		marker, counter := next(k.hasKey), next(k.hasRetry)
+		from := marker
+		if marker.Expiry == layout.Gone && k.hasRetry {
+			from = counter
+		}
+		answers[i] = seen{marker.Fetched, counter.Fetched, from.moment, from.server}
 	}
 	return answers, nil
 }
@@ -128,7 +137,7 @@ func (r *seeker) part(ctx context.Context, ids []string, f *pace.Finding) error 
 	}
 	for i, s := range seen {
 		if found := r.found(&all[i], s); found != nil {
-			found.At, found.Clock, found.Server = s.at, s.clock, r.server
+			found.At, found.Clock, found.Server = s.at, s.clock, s.server
 			f.Found(all[i].id, found)
 		}
 	}
@@ -168,4 +177,101 @@ func (r *seeker) counter(s *sought, seen seen) *dedup.Sighting {
 		c.Retry.Value = strconv.FormatInt(*c.Attempts, 10)
 	}
 	return c
+}
+
+// mostRounds is how often keys are looked for where their cluster says that they are.
+const mostRounds = 3
+
+// An answer is what stands at a key, when, and at which server.
+type answer struct {
+	layout.Fetched
+	moment
+	server string
+}
+
+// answers puts questions to the servers that hold their keys, in one pipeline for each. A slot that has moved is followed, and so is a key that
+// is on its way: reading it elsewhere does no harm.
+func (s *seeker) answers(ctx context.Context, asks []ask) ([]answer, error) {
+	all := make([]answer, len(asks))
+	rest := make([]int, len(asks))
+	for i := range rest {
+		rest[i] = i
+	}
+	sent := map[int]*client.Node{} // where an answer ASK sends us
+	for round := 1; len(rest) > 0; round++ {
+		m, err := s.servers.Map(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes, shares, err := share(m, asks, rest, sent)
+		if err != nil {
+			return nil, err
+		}
+		rest, sent = nil, map[int]*client.Node{}
+		for _, n := range nodes {
+			away, err := s.put(ctx, n, asks, shares[n], all)
+			for i, moved := range away {
+				rest, err = append(rest, i), n.At(moved)
+				sent[i] = m.AskedAt(n, moved)
+				if sent[i] == nil {
+					s.servers.Outdated()
+				}
+			}
+			if err != nil && (len(away) == 0 || round == mostRounds) {
+				return nil, s.servers.Missed(n, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// share says which node to ask for which of the rest.
+func share(m *client.Map, asks []ask, rest []int, sent map[int]*client.Node) (nodes []*client.Node, shares map[*client.Node][]int, err error) {
+	shares = map[*client.Node][]int{}
+	for _, i := range rest {
+		n := sent[i]
+		if asks[i].asking = n != nil; n == nil {
+			if n, err = m.For(asks[i].key); err != nil {
+				return nil, nil, err
+			}
+		}
+		if shares[n] == nil {
+			nodes = append(nodes, n)
+		}
+		shares[n] = append(shares[n], i)
+	}
+	return nodes, shares, nil
+}
+
+// put asks one server for some keys, and before the first of them for its name. Away are those that it refers to another node.
+func (s *seeker) put(ctx context.Context, n *client.Node, asks []ask, share []int, all []answer) (away map[int]error, err error) {
+	l := s.lines[n.Server]
+	if l == nil {
+		l = &line{conn: n.Conn(), expiry: newExpiryBatch(s.servers.Cluster())}
+		s.lines[n.Server] = l
+	}
+	pipe := l.conn.Pipeline()
+	var info *redis.StringCmd
+	if l.server == "" {
+		info = pipe.Info(ctx, "server")
+	}
+	own := make([]ask, len(share))
+	for at, i := range share {
+		own[at] = asks[i]
+	}
+	found, m, err := l.expiry.read(ctx, pipe, own)
+	if err == nil && info != nil {
+		l.server, err = client.ParseInfo(info.Val())["run_id"], info.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	for at, f := range found {
+		all[share[at]] = answer{f, m, l.server}
+	}
+	away = map[int]error{}
+	for at, moved := range l.expiry.away {
+		away[share[at]] = moved
+	}
+	return away, nil
 }

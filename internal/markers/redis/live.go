@@ -35,7 +35,7 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	ctx, cancel := context.WithTimeout(ctx, pace.LookTimeout)
 	defer cancel()
 	l := &look{seeker: s.seeker(), budget: mostBytes}
-	defer l.conn.Close()
+	defer l.close()
 	s.own.add(keys...)
 	var all []*dedup.Sighting
 	for part := range slices.Chunk(keys, mostAtOnce) {
@@ -104,7 +104,7 @@ func (l *look) sighting(k *sought, seen seen) (*dedup.Sighting, error) {
 	if l.budget -= f.Size(); l.budget < 0 {
 		return nil, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("the values of these markers have more than %d MiB together: look at fewer at once", mostBytes>>20)}
 	}
-	s := &dedup.Sighting{At: seen.at, Clock: seen.clock, Server: l.server, ExpiresMillis: f.Expiry}
+	s := &dedup.Sighting{At: seen.at, Clock: seen.clock, Server: seen.server, ExpiresMillis: f.Expiry}
 	if k.isCounter {
 		s.Marker = l.layout.Counter(k.key, k.id, f, now)
 	} else {

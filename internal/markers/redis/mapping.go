@@ -20,7 +20,7 @@ type seenValue struct {
 
 // suggest reads the sampled markers once more where some are of unknown state, and says under which configuration all of them could
 // be decoded.
-func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) error {
+func (s *store) suggest(ctx context.Context, r *markers.Report, n int) error {
 	sample := r.Examples(n)
 	odd := map[string]bool{}
 	for _, m := range markers.Undecoded(sample) {
@@ -35,7 +35,7 @@ func (s *store) suggest(ctx context.Context, w *walk, r *markers.Report, n int) 
 	var seen []seenValue
 	var all []seenMarker
 	broken := false
-	err := s.fetchAll(ctx, w, keys, func(key string, f layout.Fetched, now int64) {
+	err := s.fetchAll(ctx, keys, func(key string, f layout.Fetched, now int64) {
 		if f.Expiry == layout.Gone {
 			return
 		}

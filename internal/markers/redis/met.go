@@ -30,6 +30,14 @@ const (
 	metEvery = 20 * time.Second
 )
 
+// met is what is looked at on one server.
+type met struct {
+	conn  *redis.Conn
+	batch *expiryBatch
+	info  client.Info
+	asked []dedup.Marker
+}
+
 // meet looks several times at the old processing markers of a pass and tells which of them were asked for again and again, as the
 // deliveries of a message that loops do. It reads no value. It returns nil where nothing can be told now: there was nothing to ask, idle
 // times tell nothing, or we read values ourselves meanwhile.
@@ -38,36 +46,64 @@ func (s *store) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, error) 
 	if !meets(s.layout.Config) || len(asked) == 0 {
 		return nil, nil
 	}
-	conn, batch, reads := s.rdb.Conn(), newExpiryBatch(), s.own.count()
-	defer conn.Close()
-	now, err := readInfo(ctx, conn)
-	if err != nil || (&touch{}).refusal(now) != "" {
+	reads := s.own.count()
+	all, err := s.holders(ctx, asked)
+	defer func() {
+		for _, m := range all {
+			_ = m.conn.Close()
+		}
+	}()
+	if err != nil || slices.ContainsFunc(all, func(m *met) bool { return (&touch{}).refusal(m.info) != "" }) {
 		return nil, err
 	}
-	met := &dedup.Met{Expires: make(map[string]time.Time)}
+	found := &dedup.Met{Expires: make(map[string]time.Time), From: time.Now()}
 	for i := range metLooks {
 		if i > 0 {
 			if err := pace.Sleep(ctx, metStep); err != nil {
 				return nil, err
 			}
 		}
-		began := time.Now()
-		if i == 0 {
-			met.From = began
+		for _, m := range all {
+			if m.asked, err = stillMet(ctx, m.conn, m.batch, m.asked, i > 0); err != nil {
+				return nil, err
+			}
 		}
-		if asked, err = stillMet(ctx, conn, batch, asked, i > 0); err != nil {
+		found.To = time.Now()
+	}
+	for _, m := range all {
+		after, err := readInfo(ctx, m.conn)
+		if err != nil || m.info.Identity().Change(after.Identity()) != "" || s.own.count() != reads {
 			return nil, err
 		}
-		met.To = time.Now()
+		for _, marker := range m.asked {
+			found.Expires[marker.Key] = marker.Expires
+		}
 	}
-	after, err := readInfo(ctx, conn)
-	if err != nil || now.Identity().Change(after.Identity()) != "" || s.own.count() != reads {
+	return found, nil
+}
+
+// holders returns the servers that hold the markers, each with those that it holds.
+func (s *store) holders(ctx context.Context, asked []dedup.Marker) (all []*met, err error) {
+	m, err := s.servers.Map(ctx)
+	if err != nil {
 		return nil, err
 	}
-	for _, m := range asked {
-		met.Expires[m.Key] = m.Expires
+	at := map[*client.Node]*met{}
+	for _, marker := range asked {
+		n, err := m.For(marker.Key)
+		if err != nil {
+			return all, err
+		}
+		if at[n] == nil {
+			at[n] = &met{conn: n.Conn(), batch: newExpiryBatch(s.servers.Cluster())}
+			all = append(all, at[n])
+			if at[n].info, err = readInfo(ctx, at[n].conn); err != nil {
+				return all, s.servers.Missed(n, err)
+			}
+		}
+		at[n].asked = append(at[n].asked, marker)
 	}
-	return met, nil
+	return all, nil
 }
 
 // meets reports whether consumers of the scheme touch a marker that they find in flight, and its owner does not while it works.

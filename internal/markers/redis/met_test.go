@@ -14,13 +14,13 @@ import (
 // metPass are markers of claims that were made some time ago, as a pass lists them.
 func (b *touchBench) metPass(ago time.Duration, ids ...string) *dedup.Pass {
 	b.t.Helper()
-	w := newWalk(b.store.layout, &b.store.pings)
+	w := newWalk(b.store.layout, b.store.servers)
 	for _, id := range ids {
 		if err := b.rdb.Set(b.t.Context(), b.key(id), "processing", b.store.layout.Config.TTL.Processing-ago).Err(); err != nil {
 			b.t.Fatal(err)
 		}
 	}
-	if err := w.run(b.t.Context(), b.rdb); err != nil {
+	if err := w.run(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	return &w.tally.pass

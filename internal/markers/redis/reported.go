@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
@@ -22,9 +24,8 @@ func (s *store) Reported(ctx context.Context, pipeline string) (dedup.Reported, 
 	defer cancel()
 	key, fields := reportedPrefix+pipeline, reportedFields()
 	at := time.Now()
-	pipe := s.rdb.Pipeline()
-	size, values := pipe.HLen(ctx, key), pipe.HMGet(ctx, key, fields...)
-	if _, err := pipe.Exec(ctx); err != nil {
+	size, values, err := s.readReported(ctx, key, fields)
+	if err != nil {
 		if client.IsAnswer(err, "WRONGTYPE") {
 			return dedup.Reported{At: at}, &dedup.Error{Kind: dedup.Unavailable,
 				Public: "Redis key " + key + " is not a hash: consumers count in it with HINCRBY", Err: err}
@@ -44,6 +45,21 @@ func (s *store) Reported(ctx context.Context, pipeline string) (dedup.Reported, 
 	}
 	r.At, r.Present = at, size.Val() > 0
 	return r, nil
+}
+
+func (s *store) readReported(ctx context.Context, key string, fields []string) (*redis.IntCmd, *redis.SliceCmd, error) {
+	m, err := s.servers.Map(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := m.For(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	pipe := n.Pipeline()
+	size, values := pipe.HLen(ctx, key), pipe.HMGet(ctx, key, fields...)
+	_, err = pipe.Exec(ctx)
+	return size, values, s.servers.Missed(n, err)
 }
 
 // reportedFields names every field of the contract.

@@ -18,19 +18,17 @@ import (
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
-// store is a store of a Kind: one key for each marker on one server.
+// store is a store of a Kind: one key for each marker, on one server or spread over the primaries of a cluster.
 type store struct {
 	layout  *layout.Layout
-	rdb     *redis.Client
+	servers *client.Servers
 	explain client.Explainer
-	pings   pace.Latencies
 	own     *ownReads
 	// events follows the store's notifications; nil where nobody asked for them.
 	events *events.Listener
-	cpu    client.CpuMeter
 
 	rounds pace.Rounds // guards what follows
-	runID  string      // of the server that last was walked over
+	runID  string      // of the server that last was walked over, or of all of them
 	met    *dedup.Met
 }
 
@@ -40,19 +38,19 @@ func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
-	rdb, err := client.New(c.Redis)
+	options, err := client.Options(c.Redis)
 	if err != nil {
 		return nil, fmt.Errorf("open store %s: %w", c.Name, err)
 	}
-	e := client.Explainer{Addr: rdb.Options().Addr, User: rdb.Options().Username, Tls: rdb.Options().TLSConfig != nil, Sentinels: !c.Redis.Sentinel.IsZero()}
+	e := client.ExplainerOf(c.Redis, options)
 	for _, p := range layout.Claims(c) {
 		e.Patterns = append(e.Patterns, client.ACLPattern(p.Raw.Text))
 	}
 	e.Patterns = append(e.Patterns, client.ACLPattern(reportedPrefix+"*"))
-	s := &store{layout: l, rdb: rdb, rounds: pace.Rounds{Log: log}, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
+	s := &store{layout: l, servers: client.Open(c.Redis, options), rounds: pace.Rounds{Log: log}, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
 	if c.Events {
-		s.events = events.NewListener(l, rdb, log, e)
-		rdb.AddHook(s.events.Missed)
+		s.events = events.NewListener(l, s.servers.One(), log, e)
+		s.servers.One().AddHook(s.events.Missed)
 	}
 	return s, nil
 }
@@ -60,13 +58,13 @@ func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 func (s *store) Name() string         { return s.layout.Config.Name }
 func (s *store) Place() string        { return Database(s.layout.Config) }
 func (s *store) Scheme() dedup.Scheme { return s.layout.Config.Scheme() }
-func (s *store) Close() error         { return s.rdb.Close() }
+func (s *store) Close() error         { return s.servers.Close() }
 
 // Pass walks over the store once.
 func (s *store) Pass(ctx context.Context) (dedup.Pass, error) {
-	w := newWalk(s.layout, &s.pings)
+	w := newWalk(s.layout, s.servers)
 	w.touch.own = s.own
-	if err := w.run(ctx, s.rdb); err != nil {
+	if err := w.run(ctx); err != nil {
 		return dedup.Pass{}, s.explain.Explain(err)
 	}
 	return w.tally.pass, nil
@@ -95,10 +93,10 @@ func (s *store) Stirred() <-chan struct{} {
 
 func (s *store) walkOn(ctx context.Context) {
 	s.rounds.Walk(ctx, s.layout.Config.Sweep.Every, func(progressed func(dedup.Progress)) pace.Walk {
-		w := newWalk(s.layout, &s.pings)
+		w := newWalk(s.layout, s.servers)
 		w.progressed, w.touch.own = progressed, s.own
 		return pace.Walk{
-			Run: func(ctx context.Context) error { return w.run(ctx, s.rdb) },
+			Run: func(ctx context.Context) error { return w.run(ctx) },
 			Ended: func(ctx context.Context) time.Time {
 				s.completed(w)
 				s.findMet(ctx)
@@ -117,7 +115,7 @@ func (s *store) completed(w *walk) {
 	}
 	s.layout.Puzzled(last, &w.tally.pass)
 	carry(last, &w.tally.pass, s.layout.Config.Kind == markers.RedisLock)
-	s.runID = w.info["run_id"]
+	s.runID = w.runID()
 	s.rounds.Completed(w.tally.pass)
 }
 
@@ -159,7 +157,7 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 		return stats, s.explain.Explain(err)
 	}
 	if s.runID != "" && health.RunID != s.runID {
-		// The walk has not noticed yet that this is another server.
+		// The walk has not noticed yet that this is another server, or one of others.
 		stats.Pass, stats.Met = nil, nil
 	}
 	if stats.Events != nil {
@@ -172,23 +170,4 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 		return stats, s.rounds.Fault
 	}
 	return stats, nil
-}
-
-func (s *store) health(ctx context.Context) (dedup.StoreHealth, error) {
-	started := time.Now()
-	if err := s.rdb.Ping(ctx).Err(); err != nil {
-		return dedup.StoreHealth{At: started}, err
-	}
-	s.pings.Add(time.Since(started))
-	pipe := s.rdb.Pipeline()
-	text, size := pipe.Info(ctx), pipe.DBSize(ctx)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return dedup.StoreHealth{At: started}, err
-	}
-	said := client.ParseInfo(text.Val())
-	h := said.Health()
-	h.CPU = s.cpu.Since(h.RunID, said.ProcessorTime(), started)
-	keys := size.Val()
-	h.At, h.Keys, h.LatencyP99 = started, &keys, s.pings.P99()
-	return h, nil
 }

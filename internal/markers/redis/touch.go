@@ -40,6 +40,9 @@ type touch struct {
 	own     *ownReads
 	offered int
 	keys    []string
+	// found adds up what the samples of all servers tell; sampled says that there was one.
+	found   dedup.Touched
+	sampled bool
 	// running, if set, takes the place of how long the server has been running.
 	running time.Duration
 }
@@ -71,35 +74,42 @@ func (t *touch) age(e expiry) time.Duration {
 	return t.ttl - time.Duration(e.at-e.now)*time.Millisecond
 }
 
-// settle looks at the sample; nil where the scheme does not allow to tell.
-func (t *touch) settle(ctx context.Context, conn *redis.Conn, now client.Info, b *expiryBatch) (*dedup.Touched, error) {
-	if !t.able {
-		return nil, nil
-	}
-	out := &dedup.Touched{}
+// settle looks at the sample of one server, and makes room for that of the next.
+func (t *touch) settle(ctx context.Context, conn *redis.Conn, now client.Info, b *expiryBatch) error {
+	keys := t.keys
+	t.keys, t.offered, t.sampled = nil, 0, t.sampled || len(keys) > 0
 	running := t.running
 	if n := now.Number("uptime_in_seconds"); n != nil && running == 0 {
 		running = time.Duration(*n) * time.Second
 	}
-	if out.Why = t.refusal(now); out.Why != "" {
-		return out, nil
+	if why := t.refusal(now); why != "" {
+		t.found.Why = why
 	}
-	for rest := t.keys; len(rest) > 0 && out.Why == ""; {
+	for rest := keys; len(rest) > 0 && t.found.Why == ""; {
 		n := min(len(rest), maxPipeline/3)
-		if err := t.ask(ctx, conn, rest[:n], running-time.Minute, b, out); err != nil {
-			return nil, err
+		if err := t.ask(ctx, conn, rest[:n], running-time.Minute, b, &t.found); err != nil {
+			return err
 		}
 		rest = rest[n:]
 	}
+	return nil
+}
+
+// result is what the samples came to; nil where the scheme does not allow to tell. Where one server cannot tell, all of them do not.
+func (t *touch) result() *dedup.Touched {
+	if !t.able {
+		return nil
+	}
+	out := t.found
 	switch {
 	case out.Why != "":
 		out.Sampled, out.Touched = 0, 0
-	case out.Sampled == 0 && len(t.keys) > 0:
+	case out.Sampled == 0 && t.sampled:
 		out.Why = "the server has been running for too short a time: what was asked for before it started does not show"
 	case out.Sampled == 0:
 		out.Why = "no done marker is 10 minutes old"
 	}
-	return out, nil
+	return &out
 }
 
 // refusal says why idle times tell nothing on this server now.
@@ -169,7 +179,7 @@ func (t *touch) ask(ctx context.Context, conn *redis.Conn, keys []string, oldest
 	return nil
 }
 
-// sampled settles the sample of a walk at its end.
+// sampled settles the sample of a server when it was walked over.
 func (w *walk) sampled(ctx context.Context) error {
 	if !w.touch.able {
 		return nil
@@ -179,8 +189,9 @@ func (w *walk) sampled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.tally.pass.Touched, err = w.touch.settle(ctx, w.conn, now, w.expiries)
-	w.pace.Spent(time.Since(started), 0, 100*len(w.touch.keys))
+	asked := len(w.touch.keys)
+	err = w.touch.settle(ctx, w.conn, now, w.expiries)
+	w.pace.Spent(time.Since(started), 0, 100*asked)
 	if err != nil {
 		return fmt.Errorf("ask for idle times: %w", err)
 	}

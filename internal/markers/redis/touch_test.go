@@ -74,9 +74,9 @@ func (b *touchBench) put(prefix string, n int, value string, age, idle time.Dura
 // pass walks once, as if the server had been running for a time.
 func (b *touchBench) pass(running time.Duration) *dedup.Touched {
 	b.t.Helper()
-	w := newWalk(b.store.layout, &b.store.pings)
+	w := newWalk(b.store.layout, b.store.servers)
 	w.touch.own, w.touch.running = b.store.own, running
-	if err := w.run(b.t.Context(), b.rdb); err != nil {
+	if err := w.run(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	return w.tally.pass.Touched
@@ -188,9 +188,14 @@ func TestWhereIdleTimesTellNothingThatIsSaid(t *testing.T) {
 		}, "done", week, "is saving its data"},
 		"an account without the right": {func(b *touchBench) {
 			do("acl", "setuser", "watcher", "on", ">pw", "~*", "+@all", "-object")(b)
-			old := b.rdb
-			b.rdb = redis.NewClient(&redis.Options{Addr: b.server.Addr(), Username: "watcher", Password: "pw"})
-			b.t.Cleanup(func() { _, _ = old.Close(), b.rdb.Close() })
+			as := markers.Redis{URL: secret.New("redis://watcher:pw@" + b.server.Addr())}
+			options, err := client.Options(as)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			old := b.store.servers
+			b.store.servers = client.Open(as, options)
+			b.t.Cleanup(func() { _ = old.Close() })
 		}, "done", week, "grant it +object|idletime +object|refcount"},
 		"nothing that is old enough": {func(b *touchBench) { b.rdb.FlushAll(b.t.Context()) }, "done", week, "no done marker is 10 minutes old"},
 	} {

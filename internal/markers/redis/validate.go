@@ -31,6 +31,12 @@ func (k Kind) Check(p *markers.Problems, c markers.Config) {
 	serverProblems(p, "redis", c.Redis)
 	if !c.Act.Redis.URL.IsZero() {
 		serverProblems(p, "act.redis", c.Act.Redis)
+		if (len(c.Redis.Cluster) == 0) != (len(c.Act.Redis.Cluster) == 0) {
+			p.Add("act.redis.cluster", "and redis.cluster must both name nodes of one Redis Cluster, or neither: markers would be sought where they are not")
+		}
+	}
+	if c.Events && len(c.Redis.Cluster) > 0 {
+		p.Add("events", "are not followed on a Redis Cluster yet: leave it out")
 	}
 	p.OneOf("key.codec", c.Key.Codec, codec.Raw, codec.Java)
 	p.OnlyFor(markers.SQLTable, "rows", c.Rows != "")
@@ -62,6 +68,9 @@ func serverProblems(p *markers.Problems, path string, r markers.Redis) {
 		p.Add(path+".url", "has certificate settings beside it but no TLS: write rediss://")
 	}
 	sentinelProblems(p, path+".sentinel", r)
+	if len(r.Cluster) > 0 {
+		clusterProblems(p, path, r)
+	}
 	if (r.CertFile == "") != (r.KeyFile == "") {
 		p.Add(path+".cert_file", "needs key_file beside it, and key_file needs cert_file")
 	}
@@ -78,13 +87,27 @@ func sentinelProblems(p *markers.Problems, path string, r markers.Redis) {
 	if len(s.Addresses) == 0 {
 		p.Add(path+".addresses", "is missing: write host:port of each Sentinel")
 	}
-	for i, address := range s.Addresses {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
-			p.Add(fmt.Sprintf("%s.addresses[%d]", path, i), "is no host:port, such as sentinel-1:26379")
-		}
-	}
+	addressProblems(p, path+".addresses", s.Addresses, "sentinel-1:26379")
 	if err := s.Password.Err(); err != nil {
 		p.Add(path+".password", "%v", err)
+	}
+}
+
+func clusterProblems(p *markers.Problems, path string, r markers.Redis) {
+	addressProblems(p, path+".cluster", r.Cluster, "redis-1:6379")
+	if !r.Sentinel.IsZero() {
+		p.Add(path+".cluster", "stands beside sentinel: a Redis Cluster fails over by itself; leave one of them out")
+	}
+	if options, err := client.ParseURL(r); err == nil && options.DB != 0 {
+		p.Add(path+".url", "names database %d: a Redis Cluster has database 0 alone", options.DB)
+	}
+}
+
+func addressProblems(p *markers.Problems, path string, addresses []string, such string) {
+	for i, address := range addresses {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			p.Add(fmt.Sprintf("%s[%d]", path, i), "is no host:port, such as %s", such)
+		}
 	}
 }
 
@@ -176,6 +199,9 @@ func Database(c markers.Config) string {
 	if s := c.Redis.Sentinel; !s.IsZero() {
 		return fmt.Sprintf("%s of %s/%d", s.Master, strings.Join(slices.Sorted(slices.Values(s.Addresses)), ","), o.DB)
 	}
+	if nodes := c.Redis.Cluster; len(nodes) > 0 {
+		return fmt.Sprintf("cluster of %s/%d", strings.Join(slices.Sorted(slices.Values(nodes)), ","), o.DB)
+	}
 	return fmt.Sprintf("%s/%d", address(o.Addr), o.DB)
 }
 
@@ -190,14 +216,14 @@ func address(hostPort string) string {
 	return addr
 }
 
-// Databases names the database of each store as Database does, and by one name where the Sentinels of one group say where it is: a list may
-// leave out some that another has. Lists of one master that have no Sentinel in common are not known to be of one group.
+// Databases names the database of each store as Database does, and by one name where the Sentinels of one group or the nodes of one cluster say where
+// it is: a list may leave out some that another has. Lists that have none in common are not known to be of one.
 func Databases(stores []markers.Config) []string {
 	names, group := make([]string, len(stores)), make([]int, len(stores)) // group is the first store of those of one group
 	for i := range stores {
 		names[i], group[i] = Database(stores[i]), i
 		for j := range i {
-			if names[i] != "" && names[j] != "" && oneGroup(stores[i].Redis.Sentinel, stores[j].Redis.Sentinel) {
+			if names[i] != "" && names[j] != "" && oneGroup(stores[i].Redis, stores[j].Redis) {
 				join(group[:i+1], group[i], group[j])
 			}
 		}
@@ -220,8 +246,11 @@ func join(group []int, a, b int) {
 	}
 }
 
-func oneGroup(a, b markers.Sentinel) bool {
-	return a.Master == b.Master && slices.ContainsFunc(a.Addresses, func(x string) bool {
-		return slices.ContainsFunc(b.Addresses, func(y string) bool { return address(x) == address(y) })
-	})
+func oneGroup(a, b markers.Redis) bool {
+	meet := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(x string) bool {
+			return slices.ContainsFunc(b, func(y string) bool { return address(x) == address(y) })
+		})
+	}
+	return a.Sentinel.Master == b.Sentinel.Master && meet(a.Sentinel.Addresses, b.Sentinel.Addresses) || meet(a.Cluster, b.Cluster)
 }

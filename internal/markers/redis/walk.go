@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -32,14 +31,12 @@ type item struct {
 	retry bool
 }
 
-// walk is one pass over a store. It can be resumed at its cursor after an interruption, as long as the store is the
-// same process with the same role and was not emptied. Work is taken off its lists only once it is counted.
+// walk is one pass over a store, one server after the other. It can be resumed at its cursor after an interruption, as long as each server is the
+// same process with the same role and was not emptied, and holds what it held. Work is taken off its lists only once it is counted.
 type walk struct {
 	layout *layout.Layout
 	tally  *tally
 	seen   *recent
-	pace   *pace.Pace
-	pings  *pace.Latencies
 	// progressed, if set, is told of each step.
 	progressed func(dedup.Progress)
 	// limit ends the walk early once about so many keys were examined; zero walks to the end.
@@ -47,11 +44,26 @@ type walk struct {
 	// sampleSize is the number of marker keys to keep in sample.
 	sampleSize int
 	sample     []string
+	touch      *touch
 
+	servers *client.Servers
+	// before is who held what when the walk began; nil before it did.
+	before *client.Map
+	moves  moves
+	parts  []*part
+	at     int
+	*part  // the one that is walked over
+}
+
+// part is the walk over one server.
+type part struct {
+	node *client.Node
+	pace *pace.Pace
 	// conn scans and reads values; side reads expiries meanwhile.
 	conn     *redis.Conn
 	side     *redis.Conn
 	info     client.Info
+	offset   time.Duration // of its clock
 	keys     int64
 	cursor   uint64
 	ended    bool
@@ -61,20 +73,36 @@ type walk struct {
 	expiries *expiryBatch
 	probedAt time.Time
 	worked   pace.Work
-	touch    *touch
 }
 
-func newWalk(l *layout.Layout, pings *pace.Latencies) *walk {
-	return &walk{layout: l, tally: newTally(l), seen: newRecent(), pace: pace.New(l.Config.Sweep), pings: pings, expiries: newExpiryBatch(), touch: newTouch(l)}
+func newWalk(l *layout.Layout, servers *client.Servers) *walk {
+	return &walk{layout: l, tally: newTally(l), seen: newRecent(), touch: newTouch(l), servers: servers, part: &part{}}
 }
 
-// run walks from where the walk stands to its end. All of it goes over two connections whose server is identified, so
-// that it cannot end up at another server halfway.
-func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
-	w.conn, w.side = rdb.Conn(), rdb.Conn()
+func (w *walk) newPart(n *client.Node) *part {
+	return &part{node: n, pace: pace.New(w.layout.Config.Sweep), expiries: newExpiryBatch(w.servers.Cluster())}
+}
+
+// run walks from where the walk stands to its end.
+func (w *walk) run(ctx context.Context) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	for ; w.at < len(w.parts); w.at++ {
+		w.part = w.parts[w.at]
+		if err := w.over(ctx); err != nil {
+			return w.servers.Missed(w.node, err)
+		}
+	}
+	return w.end(ctx)
+}
+
+// over walks over one server. All of it goes over two connections whose server is identified, so that it cannot end up at another server halfway.
+func (w *walk) over(ctx context.Context) error {
+	w.conn, w.side = w.node.Conn(), w.node.Conn()
 	defer w.conn.Close()
 	defer w.side.Close()
-	if err := w.begin(ctx); err != nil {
+	if err := w.enter(ctx); err != nil {
 		return err
 	}
 	for !w.ended || len(w.pending) > 0 || len(w.reads) > 0 {
@@ -91,80 +119,34 @@ func (w *walk) run(ctx context.Context, rdb *redis.Client) error {
 	if err := w.sampled(ctx); err != nil {
 		return err
 	}
-	return w.end(ctx)
+	return w.identify(ctx, w.conn)
 }
 
-// begin learns who the server is and, at the first start, its clock and size.
+// begin learns at the first start which servers there are, and that they are the same at each other. Of a cluster each is known before the
+// first is walked over, so that what changes from then on shows at the end.
 func (w *walk) begin(ctx context.Context) error {
-	for range 3 {
-		if _, err := w.ping(ctx); err != nil {
-			return err
-		}
-	}
-	w.pace.Idle = w.pings.Least()
-	w.probedAt = time.Now()
-	first := w.info == nil
-	for _, conn := range []*redis.Conn{w.conn, w.side} {
-		if err := w.identify(ctx, conn); err != nil {
-			return err
-		}
-	}
-	if !first {
-		return nil
-	}
-	started := time.Now()
-	pipe := w.conn.Pipeline()
-	clock, size := pipe.Time(ctx), pipe.DBSize(ctx)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return err
-	}
-	w.tally.pass.Started = started
-	w.tally.pass.ClockOffset = clock.Val().Sub(started.Add(time.Since(started) / 2))
-	w.keys = size.Val()
-	w.report("")
-	return nil
-}
-
-func (w *walk) ping(ctx context.Context) (time.Duration, error) {
-	started := time.Now()
-	if err := w.conn.Ping(ctx).Err(); err != nil {
-		return 0, err
-	}
-	took := time.Since(started)
-	w.pings.Add(took)
-	return took, nil
-}
-
-// identify returns ErrChanged if the server is not the one that the walk began with.
-func (w *walk) identify(ctx context.Context, conn *redis.Conn) error {
-	now, err := readInfo(ctx, conn)
+	now, err := w.servers.Learn(ctx)
 	if err != nil {
 		return err
 	}
-	if now["cluster_enabled"] == "1" {
-		return &dedup.Error{Kind: dedup.Unavailable, Public: "this Redis is a node of a Redis Cluster: a store is one server that holds all of its markers"}
+	if w.before == nil {
+		if err := now.Whole(); err != nil {
+			return err
+		}
+		w.tally.pass.Started = time.Now()
+		parts := make([]*part, len(now.Primaries))
+		for i, n := range now.Primaries {
+			parts[i] = w.newPart(n)
+		}
+		if err := w.chart(ctx, now, parts); err != nil {
+			return err
+		}
+		w.before = now
+	} else if err := w.unchanged(ctx); err != nil {
+		return err
 	}
-	before := w.worked
-	w.worked = now.Work()
-	if w.info == nil {
-		w.info = now
-		return nil
-	}
-	w.pace.Served(w.worked, before)
-	if change := w.info.Identity().Change(now.Identity()); change != "" {
-		return fmt.Errorf("%w: %s", pace.ErrChanged, change)
-	}
+	w.part = w.parts[min(w.at, len(w.parts)-1)]
 	return nil
-}
-
-// readInfo asks in two commands: servers before 7.0 take one section at a time.
-func readInfo(ctx context.Context, conn redis.Cmdable) (client.Info, error) {
-	pipe := conn.Pipeline()
-	basics, commands := pipe.Info(ctx), pipe.Info(ctx, "commandstats")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, err
-	}
-	return client.ParseInfo(basics.Val() + "\r\n" + commands.Val()), nil
 }
 
 // step fetches values where a pipeline of them waits; else the expiries that wait and, at the same time, the next page.
@@ -229,7 +211,7 @@ func (w *walk) turn(page scanned) error {
 	}
 	w.pace.Bytes += w.take(page.keys)
 	w.cursor = page.cursor
-	w.ended = w.cursor == 0 || w.limit > 0 && w.examined() >= w.limit
+	w.ended = w.cursor == 0 || w.limit > 0 && w.part.examined() >= w.limit/int64(len(w.parts))
 	return nil
 }
 
@@ -242,6 +224,7 @@ func (w *walk) expire(ctx context.Context, n int) error {
 	}
 	for i, e := range expiries {
 		if e.at == layout.Gone {
+			w.moves.left(w.pending[i])
 			continue
 		}
 		if id := w.layout.IdOf(w.pending[i]); !w.tally.byLife(w.pending[i], id, e.at, e.now) {
@@ -261,7 +244,7 @@ func (w *walk) take(keys []string) int {
 		size += len(key)
 		class, id := w.layout.Known(key)
 		misfit := class == layout.Foreign && w.layout.Misfits(key)
-		if class == layout.Foreign && !misfit || !w.seen.add(key) {
+		if class == layout.Foreign && !misfit || !w.first(key) {
 			continue
 		}
 		if misfit {
@@ -283,14 +266,32 @@ func (w *walk) take(keys []string) int {
 
 // coverage is the share of the server's table behind the cursor: Redis counts the cursor up from its high-order bit, so
 // its bits in reverse are a fraction.
-func (w *walk) coverage() float64 {
-	if w.ended && w.cursor == 0 {
+func (p *part) coverage() float64 {
+	if p.ended && p.cursor == 0 {
 		return 1
 	}
-	return float64(bits.Reverse64(w.cursor)) / math.Exp2(64)
+	return float64(bits.Reverse64(p.cursor)) / math.Exp2(64)
 }
 
-func (w *walk) examined() int64 { return int64(math.Round(w.coverage() * float64(w.keys))) }
+func (p *part) examined() int64 { return int64(math.Round(p.coverage() * float64(p.keys))) }
+
+// coverage is the share of all servers' keys behind the walk; a server without any counts as one.
+func (w *walk) coverage() float64 {
+	var done, all float64
+	for _, p := range w.parts {
+		weight := float64(max(1, p.keys))
+		done, all = done+weight*p.coverage(), all+weight
+	}
+	return done / max(1, all)
+}
+
+func (w *walk) examined() int64 {
+	var n int64
+	for _, p := range w.parts {
+		n += p.examined()
+	}
+	return n
+}
 
 // read fetches the beginning of each value and, in the same breath, its expiry, so that the two belong together.
 func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup.State, int64) bool) error {
@@ -307,6 +308,8 @@ func (w *walk) read(ctx context.Context, items []item, doubtful func(item, dedup
 		}
 		d := w.layout.Decode(f)
 		switch item := items[i]; {
+		case f.Expiry == layout.Gone:
+			w.moves.left(item.key)
 		case doubtful(item, d.State, f.Expiry):
 			w.doubts = append(w.doubts, item)
 		case item.retry:
@@ -357,7 +360,7 @@ func (w *walk) rest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.pace.Probed(ping, w.pings.Least())
+		w.pace.Probed(ping, w.node.Pings.Least())
 		w.probedAt = time.Now()
 		if err := w.identify(ctx, w.conn); err != nil {
 			return err
@@ -376,10 +379,11 @@ func (w *walk) report(why string) {
 
 // end makes the pass complete, unless the store changed under it.
 func (w *walk) end(ctx context.Context) error {
-	if err := w.identify(ctx, w.conn); err != nil {
+	if err := w.unchanged(ctx); err != nil {
 		return err
 	}
 	pass := &w.tally.pass
+	pass.Touched = w.touch.result()
 	pass.Ended = time.Now()
 	pass.Examined = w.examined()
 	w.tally.finish()

@@ -8,7 +8,6 @@ import (
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
-	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/layout"
 	"dedup-dashboard/internal/secret"
@@ -28,12 +27,13 @@ func newTestWalk(t *testing.T, changes ...func(*markers.Config)) (*walk, *redis.
 	if err != nil {
 		t.Fatal(err)
 	}
-	rdb, err := client.New(cfg.Redis)
+	options, err := client.Options(cfg.Redis)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = rdb.Close() })
-	return newWalk(l, &pace.Latencies{}), rdb
+	servers := client.Open(cfg.Redis, options)
+	t.Cleanup(func() { _ = servers.Close() })
+	return newWalk(l, servers), servers.One()
 }
 
 func TestAKeyThatScanRepeatsIsTakenOnce(t *testing.T) {
@@ -74,7 +74,7 @@ func TestAMarkerBetweenSetnxAndExpireIsNotTakenForOneWithoutExpiry(t *testing.T)
 			consumers()
 		}
 	}
-	if err := w.run(ctx, rdb); err != nil {
+	if err := w.run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	pass := w.tally.pass

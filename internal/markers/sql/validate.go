@@ -193,7 +193,7 @@ func foreignProblems(p *markers.Problems, c markers.Config) {
 		path string
 		set  bool
 	}{
-		{"redis.url", !c.Redis.URL.IsZero()}, {"redis.sentinel", !c.Redis.Sentinel.IsZero()}, {"act.redis.url", !c.Act.Redis.URL.IsZero()}, {"match", c.Match != ""},
+		{"redis.url", !c.Redis.URL.IsZero()}, {"redis.sentinel", !c.Redis.Sentinel.IsZero()}, {"redis.cluster", len(c.Redis.Cluster) > 0}, {"act.redis.url", !c.Act.Redis.URL.IsZero()}, {"match", c.Match != ""},
 		{"exclude", len(c.Exclude) > 0}, {"id", c.ID != ""}, {"retry.match", c.Retry.Match != ""}, {"unasked", c.Unasked},
 	} {
 		if f.set {

@@ -54,6 +54,14 @@ func RedisGroup(t testing.TB) *servers.RedisGroup {
 	return kept(t, group, err)
 }
 
+// RedisCluster starts a private Redis Cluster of three primaries with a replica each.
+func RedisCluster(t testing.TB) *servers.RedisCluster {
+	t.Helper()
+	Needed(t)
+	cluster, err := servers.StartRedisCluster(t.Context(), servers.RedisOptions{Dir: t.TempDir()})
+	return kept(t, cluster, err)
+}
+
 // MariaDB starts a private MariaDB with these further arguments.
 func MariaDB(t testing.TB, args ...string) *servers.MariaDB {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -34,17 +35,8 @@ type mute struct{}
 
 func (mute) Printf(context.Context, string, ...any) {}
 
-// New returns a client with few connections that leaves no trace in the store: no client name, no library
-// announcement, no reads that count as use where the server can tell them apart.
-func New(r markers.Redis) (*redis.Client, error) {
-	options, err := Options(r)
-	if err != nil {
-		return nil, err
-	}
-	return redis.NewClient(options), nil
-}
-
-// Options returns how to reach the server as New does. The address of one that Sentinels find is its name.
+// Options returns how to reach a server with few connections that leave no trace in the store: no client name, no library
+// announcement, no reads that count as use where the server can tell them apart. The address of one that Sentinels find is its name, that of a cluster its nodes.
 func Options(r markers.Redis) (*redis.Options, error) {
 	options, err := ParseURL(r)
 	if err != nil {
@@ -74,6 +66,12 @@ func Options(r markers.Redis) (*redis.Options, error) {
 	}
 	if !r.Sentinel.IsZero() {
 		bySentinel(options, r)
+	}
+	if len(r.Cluster) > 0 {
+		options.Network, options.Addr = "tcp", strings.Join(r.Cluster, ",")
+		if options.TLSConfig != nil {
+			options.TLSConfig.ServerName = r.ServerName // empty: of whichever node is dialled
+		}
 	}
 	return options, nil
 }

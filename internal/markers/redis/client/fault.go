@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/pace"
 )
@@ -26,15 +27,35 @@ type Explainer struct {
 	Tls  bool
 	// Sentinels say where the server is, whose name is Addr.
 	Sentinels bool
+	// Cluster says that the server is a Redis Cluster, and Addr is what is known of its nodes.
+	Cluster bool
 	// Patterns are the key patterns that the user must be allowed to read.
 	Patterns []string
 }
 
+// ExplainerOf words the errors of the servers that a configuration names.
+func ExplainerOf(r markers.Redis, options *redis.Options) Explainer {
+	return Explainer{Addr: options.Addr, User: options.Username, Tls: options.TLSConfig != nil, Sentinels: !r.Sentinel.IsZero(), Cluster: len(r.Cluster) > 0}
+}
+
+// OfCluster is why one server that is a node of a cluster is no store.
+const OfCluster = "this Redis is a node of a Redis Cluster and holds a part of the markers alone: name some of its nodes in redis.cluster"
+
 // Explain returns err as a *dedup.Error. It passes nil, the end of the caller's context and its own results through.
 func (e Explainer) Explain(err error) error { return pace.Explained(err, e.Describe) }
 
+// Located returns an explainer for the node of a cluster that an error names.
+func (e Explainer) Located(err error) Explainer {
+	var node *NodeError
+	if errors.As(err, &node) {
+		e.Addr = node.Addr
+	}
+	return e
+}
+
 // Describe says what an error means and what to do.
 func (e Explainer) Describe(err error) string {
+	e = e.Located(err)
 	var answer redis.Error
 	if errors.As(err, &answer) {
 		return e.describeAnswer(answer.Error())
@@ -49,6 +70,8 @@ func (e Explainer) Describe(err error) string {
 	switch {
 	case e.Sentinels && (errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns)):
 		return server + ", where the Sentinels say that it is, cannot be reached: it is failing over, or the address that they know is not one of ours: " + codec.Printable(err.Error())
+	case e.Cluster && (errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns)):
+		return server + ", a node of the Redis Cluster, cannot be reached: it is down or failing over, or the address that the cluster tells is not one of ours: " + codec.Printable(err.Error())
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return server + " refused the connection: check that it runs and that redis.url names its host and port"
 	case errors.As(err, &dns):
@@ -89,8 +112,11 @@ func (e Explainer) describeAnswer(answer string) string {
 		return server + " is a replica without its primary (MASTERDOWN): restore the link, or point redis.url at the primary"
 	case "CLUSTERDOWN":
 		return server + " belongs to a cluster that is down (CLUSTERDOWN): bring back its missing nodes or slots"
-	case "MOVED", "ASK", "CROSSSLOT":
-		return server + " is a node of a Redis Cluster: a store is one server that holds all of its markers"
+	case "MOVED", "ASK", "TRYAGAIN":
+		if e.Cluster {
+			return server + " does not hold the key any more (" + code + "): its slot moves to another node of the cluster, or the cluster fails over; try again"
+		}
+		return OfCluster
 	case "BUSY":
 		return server + " is busy with a script (BUSY): it answers when the script ends"
 	case "WRONGTYPE":
@@ -101,6 +127,8 @@ func (e Explainer) describeAnswer(answer string) string {
 		return server + " has no free connection (max number of clients reached): raise maxclients or close idle clients"
 	case strings.Contains(answer, "AUTH") && strings.Contains(answer, "without any password"):
 		return server + " has no password set, but redis.url holds one: remove it, or set it on the server"
+	case strings.Contains(answer, "cluster support disabled"):
+		return server + " is no node of a Redis Cluster: leave redis.cluster out"
 	case strings.Contains(answer, "DB index is out of range"):
 		return server + " has no such logical database: check the number at the end of redis.url"
 	}

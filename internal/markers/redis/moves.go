@@ -1,0 +1,234 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"dedup-dashboard/internal/markers/pace"
+	"dedup-dashboard/internal/markers/redis/client"
+)
+
+// mostMoving bounds the keys that are remembered of the slots whose keys are on the move.
+const mostMoving = 200_000
+
+// moves are the slots of a cluster whose keys move, one by one, while a walk is under way. A key can be met at both ends of its way; it is never
+// missed, since the node that it leaves is walked over before that to which it comes.
+type moves struct {
+	open  []client.OpenSlot
+	slots map[int]bool
+	// keys are all that were counted of these slots: recent forgets keys that it saw long ago.
+	keys map[string]bool
+	full bool
+}
+
+// first reports whether the walk meets a key for the first time.
+func (w *walk) first(key string) bool {
+	m := &w.moves
+	if len(m.slots) == 0 || !m.slots[client.Slot(key)] {
+		return w.seen.add(key)
+	}
+	if m.full = m.full || len(m.keys) >= mostMoving; m.full || m.keys[key] {
+		return false
+	}
+	m.keys[key] = true
+	return true
+}
+
+// left forgets a key that was gone when it was read: it may be met again where it came to.
+func (m *moves) left(key string) { delete(m.keys, key) }
+
+// chart learns of each node of a cluster who it is, and in which order to walk over them.
+func (w *walk) chart(ctx context.Context, now *client.Map, parts []*part) error {
+	w.parts = parts
+	if !w.servers.Cluster() {
+		return nil
+	}
+	open, err := openSlots(ctx, w.servers, now)
+	if err != nil {
+		return err
+	}
+	w.moves = moves{open: open, slots: map[int]bool{}, keys: map[string]bool{}}
+	for _, o := range open {
+		w.moves.slots[o.Slot] = true
+		if n := now.ByID(o.To); n != nil && !slices.ContainsFunc(w.parts, func(p *part) bool { return p.node.ID == o.To }) {
+			w.parts = append(w.parts, w.newPart(n)) // its first slot
+		}
+	}
+	if w.parts, err = inOrder(w.parts, open); err != nil {
+		return err
+	}
+	for _, w.part = range w.parts {
+		if err := w.identify(ctx, w.node); err != nil {
+			return w.servers.Missed(w.node, err)
+		}
+		if err := w.measure(ctx, w.node); err != nil {
+			return w.servers.Missed(w.node, err)
+		}
+	}
+	w.report("")
+	return nil
+}
+
+// inOrder puts each node in front of those that keys go to from it.
+func inOrder(parts []*part, open []client.OpenSlot) ([]*part, error) {
+	var ordered []*part
+	for rest := parts; len(rest) > 0; {
+		next := slices.IndexFunc(rest, func(p *part) bool {
+			return !slices.ContainsFunc(open, func(o client.OpenSlot) bool {
+				return o.To == p.node.ID && slices.ContainsFunc(rest, func(from *part) bool { return from.node.ID == o.From && from != p })
+			})
+		})
+		if next < 0 {
+			return nil, fmt.Errorf("%w: keys move between the nodes of the cluster in a circle", pace.ErrMoved)
+		}
+		ordered = append(ordered, rest[next])
+		rest = slices.Delete(slices.Clone(rest), next, next+1)
+	}
+	return ordered, nil
+}
+
+// openSlots asks each primary for the slots whose keys leave it or come to it.
+func openSlots(ctx context.Context, servers *client.Servers, m *client.Map) ([]client.OpenSlot, error) {
+	var all []client.OpenSlot
+	for _, n := range slices.Concat(m.Primaries, m.Idle) {
+		answer, err := n.ClusterNodes(ctx).Result()
+		if err != nil {
+			return nil, servers.Missed(n, err)
+		}
+		for _, o := range client.OpenSlots(answer) {
+			if !slices.Contains(all, o) {
+				all = append(all, o)
+			}
+		}
+	}
+	return all, nil
+}
+
+// unchanged returns an error if not all is as it was when the walk began. One server was identified when it had been walked over.
+func (w *walk) unchanged(ctx context.Context) error {
+	if !w.servers.Cluster() {
+		return nil
+	}
+	now, err := w.servers.Learn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.before.Change(now); err != nil {
+		return err
+	}
+	open, err := openSlots(ctx, w.servers, now)
+	if err != nil {
+		return err
+	}
+	same := len(open) == len(w.moves.open) && !slices.ContainsFunc(open, func(o client.OpenSlot) bool { return !slices.Contains(w.moves.open, o) })
+	if !same || w.moves.full {
+		return fmt.Errorf("%w: keys move from node to node of the cluster", pace.ErrMoved)
+	}
+	standing := w.part
+	defer func() { w.part = standing }()
+	for _, w.part = range w.parts {
+		if err := w.identify(ctx, w.node); err != nil {
+			return w.servers.Missed(w.node, err)
+		}
+	}
+	return nil
+}
+
+// named says of which node something is told, where there are several.
+func (w *walk) named(what string) string {
+	if w.servers.Cluster() {
+		return "node " + w.node.Addr + " of the cluster: " + what
+	}
+	return what
+}
+
+// runID names the servers of a pass: the primaries, since one without a slot is no part of the store's health.
+func (w *walk) runID() string {
+	var ids []string
+	for _, p := range w.parts {
+		if p.node.ID == "" || slices.Contains(w.before.Primaries, p.node) {
+			ids = append(ids, p.info["run_id"])
+		}
+	}
+	return runIDs(ids)
+}
+
+// runIDs is one name for all servers of a store.
+func runIDs(ids []string) string {
+	slices.Sort(ids)
+	return strings.Join(ids, ",")
+}
+
+const (
+	// generation is how many keys a generation holds. A table is at most half full, and begins with room for firstKeys: most stores are walked
+	// every few seconds, and many hold no more.
+	generation = 1 << 15
+	firstKeys  = 1 << 9
+)
+
+// recent remembers the last 32,768 to 65,536 keys of a pass, in at most 1 MiB whatever the size of the store. That is enough to
+// count each key once: SCAN walks the buckets of the server's table in the order of their reversed bits, in which a
+// bucket's halves are neighbours, so it repeats keys only when the table shrinks, and then only those of the one bucket
+// that it stands in (https://redis.io/commands/scan; dictScan in Redis' dict.c).
+type recent struct {
+	seed     maphash.Seed
+	now, old []uint64
+	n        int
+}
+
+func newRecent() *recent { return &recent{seed: maphash.MakeSeed(), now: make([]uint64, 2*firstKeys)} }
+
+// add reports whether the key was not seen of late. Keys are told apart by 64-bit hashes.
+func (r *recent) add(key string) bool {
+	h := max(1, maphash.String(r.seed, key))
+	if _, found := find(r.old, h); found {
+		return false
+	}
+	slot, found := find(r.now, h)
+	if found {
+		return false
+	}
+	*slot = h
+	switch r.n++; {
+	case r.n == generation:
+		r.now, r.old, r.n = r.old, r.now, 0
+		if r.now == nil {
+			r.now = make([]uint64, 2*generation)
+		}
+		clear(r.now)
+	case 2*r.n == len(r.now):
+		r.grow()
+	}
+	return true
+}
+
+// grow makes room for twice as many keys.
+func (r *recent) grow() {
+	larger := make([]uint64, 2*len(r.now))
+	for _, h := range r.now {
+		if h != 0 {
+			slot, _ := find(larger, h)
+			*slot = h
+		}
+	}
+	r.now = larger
+}
+
+// find returns the slot of h, or the free one where it belongs; an empty table has neither.
+func find(table []uint64, h uint64) (slot *uint64, found bool) {
+	size := uint64(len(table))
+	if size == 0 {
+		return nil, false
+	}
+	first, _ := bits.Mul64(h, size)
+	for i := first; ; i++ {
+		slot := &table[i%size]
+		if *slot == h || *slot == 0 {
+			return slot, *slot == h
+		}
+	}
+}
