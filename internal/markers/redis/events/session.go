@@ -290,6 +290,7 @@ func (s *session) settle(err error, at time.Time) error {
 // anew begins an epoch. The caller holds the lock.
 func (s *session) anew(why string, at time.Time) {
 	s.l.gap(why, at)
+	s.l.newest.forget()
 	before := s.book
 	s.book = s.l.begin(at, before.number)
 	s.book.renewals.shown = before.renewals.shown
@@ -355,7 +356,7 @@ func (s *session) questions(now time.Time) ([]byte, error) {
 		send(s.lookedAt(key), "PTTL", key)
 	}
 	for _, key := range s.l.newest.next() {
-		send(s.lookedFor, "PTTL", key)
+		send(s.lookedFor(key), "PTTL", key)
 	}
 	for _, key := range s.book.retries.ask(mostAsked) {
 		send(s.counted(key, s.book), "GETRANGE", key, "0", strconv.Itoa(layout.LongestCounter-1))

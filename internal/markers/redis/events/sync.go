@@ -31,7 +31,6 @@ func (s *session) sync(v wireValue, at time.Time) error {
 	if why := now.refuses(); why != "" {
 		return &dedup.Error{Kind: dedup.Unavailable, Public: why}
 	}
-	s.l.newest.serves(now.identity.RunID, at)
 	if s.before.identity.RunID != "" {
 		// What was set in between may have been lost by the flush; a marker that the book holds for alive is one that it knows of.
 		heard := s.book.events != s.eventsBefore || !s.book.bare()
@@ -41,6 +40,7 @@ func (s *session) sync(v wireValue, at time.Time) error {
 		}
 	} else {
 		s.quietSince = now.writes
+		s.l.newest.opened(now.identity.RunID, at)
 	}
 	why := s.deaf(now, at)
 	s.before, s.eventsBefore = now, s.book.events

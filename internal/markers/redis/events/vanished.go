@@ -1,6 +1,8 @@
 package events
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,14 +18,17 @@ const (
 )
 
 // newest remembers the markers of work that was done last. They show what a server has lost that takes the place of another one: the replica of a
-// fail-over that had not got all writes, or the server itself that was started again without a save.
+// fail-over that had not got all writes, or the server itself that was started again without a save. It knows of no marker that may have ended unheard.
 type newest struct {
 	life   time.Duration // of a marker; zero where it does not end
 	at     map[string]time.Time
 	order  []written
 	server string // the run id of the server that was listened to last
-	asked  []string
-	told   dedup.Vanished
+	// wanted are the markers that are looked for, until there is an answer. Unasked are those of them that this session has not asked for yet.
+	wanted  map[string]bool
+	unasked []string
+	// found is what the answers came to since the server last became another one, told the last such result, or one before that had lost some.
+	found, told dedup.Vanished
 }
 
 type written struct {
@@ -31,7 +36,9 @@ type written struct {
 	at  time.Time
 }
 
-func newNewest(life time.Duration) *newest { return &newest{life: life, at: map[string]time.Time{}} }
+func newNewest(life time.Duration) *newest {
+	return &newest{life: life, at: map[string]time.Time{}, wanted: map[string]bool{}}
+}
 
 // note takes a marker that was written.
 func (n *newest) note(key string, at time.Time) {
@@ -52,33 +59,45 @@ func (n *newest) note(key string, at time.Time) {
 // drop takes a marker that ended.
 func (n *newest) drop(key string) { delete(n.at, key) }
 
-// serves takes which server answers. Where it is another one, the markers that it must have are to be looked for.
-func (n *newest) serves(runID string, now time.Time) {
-	if n.server != "" && n.server != runID {
-		n.asked, n.told = nil, dedup.Vanished{At: now}
-		for key, at := range n.at {
-			if n.life == 0 || now.Sub(at) < n.life-vanishSlack {
-				n.asked = append(n.asked, key)
-			}
-		}
-		clear(n.at)
-		n.order = nil
-	}
-	n.server = runID
+// forget drops all: markers may have ended unheard.
+func (n *newest) forget() {
+	clear(n.at)
+	n.order = nil
 }
 
-// next are the markers to look for now.
+// opened takes which server a new session is with. Where it is another one, the markers that it must have are to be looked for.
+func (n *newest) opened(runID string, now time.Time) {
+	if n.server != "" && n.server != runID {
+		n.found = dedup.Vanished{At: now}
+		for key, at := range n.at {
+			if n.life == 0 || now.Sub(at) < n.life-vanishSlack {
+				n.wanted[key] = true
+			}
+		}
+	}
+	n.forget()
+	n.server, n.unasked = runID, slices.Collect(maps.Keys(n.wanted))
+}
+
+// next are the markers to ask for now.
 func (n *newest) next() []string {
-	all := n.asked
-	n.asked = nil
+	all := n.unasked
+	n.unasked = nil
 	return all
 }
 
-// found takes whether one of them is there.
-func (n *newest) found(there bool) {
-	n.told.Asked++
+// answered takes whether a marker is there.
+func (n *newest) answered(key string, there bool) {
+	if !n.wanted[key] {
+		return
+	}
+	delete(n.wanted, key)
+	n.found.Asked++
 	if !there {
-		n.told.Gone++
+		n.found.Gone++
+	}
+	if n.found.Gone > 0 || n.told.Gone == 0 {
+		n.told = n.found
 	}
 }
 
@@ -95,13 +114,16 @@ func (s *session) remember(key, event string, at time.Time) {
 }
 
 // lookedFor takes the life of a marker that the server before had.
-func (s *session) lookedFor(v wireValue, _ time.Time) error {
-	if v.failed() == nil {
+func (s *session) lookedFor(key string) func(wireValue, time.Time) error {
+	return func(v wireValue, _ time.Time) error {
+		if err := v.failed(); err != nil {
+			return err
+		}
 		gone := v.text == strconv.Itoa(layout.Gone)
-		s.l.newest.found(!gone)
+		s.l.newest.answered(key, !gone)
 		if gone {
 			s.book.misses.own++
 		}
+		return nil
 	}
-	return v.failed()
 }
