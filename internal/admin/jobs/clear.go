@@ -44,6 +44,8 @@ func (d *decider) clear(ctx context.Context, letters []deadletter.Letter, decisi
 			switch out := outcomes[letters[i].Marker.Key]; {
 			case out.CounterLeft():
 				d.leave(&decisions[i], letters[i].Ref, "its marker was cleared, "+out.Text+". A consumer would give the message up; clear the counter and look again")
+			case alsoRetry && out.Result == dedup.Gone: // the counter went with it only if it was cleared
+				d.leave(&decisions[i], letters[i].Ref, "its marker ended meanwhile, and its retry counter may be left: a consumer would give the message up by it. Look again")
 			case out.Result != dedup.Cleared && out.Result != dedup.Gone:
 				d.leave(&decisions[i], letters[i].Ref, "its marker was not cleared: "+admin.OutcomeText(out))
 			}

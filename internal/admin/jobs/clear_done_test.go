@@ -83,16 +83,20 @@ func TestAMarkerOfDoneWorkIsClearedOnlyWhereItsIDWasTyped(t *testing.T) {
 
 func TestAMessageWhoseRetryCounterIsLeftIsNotSent(t *testing.T) {
 	for name, c := range map[string]struct {
-		outcome dedup.Outcome
-		moved   int64
+		failures int64 // of 5
+		outcome  dedup.Outcome
+		moved    int64
 	}{
-		"the counter is left":                 {dedup.ClearedAlone("it is now 5"), 0},
-		"what goes with the marker is not so": {dedup.Outcome{Result: dedup.Cleared, Text: "but not what goes with it: NOPERM"}, 1},
+		"the counter is left":                         {4, dedup.ClearedAlone("it is now 5"), 0},
+		"the marker ended by itself, not its counter": {4, dedup.Outcome{Result: dedup.Gone}, 0},
+		"the marker ended, and its counter is low":    {0, dedup.Outcome{Result: dedup.Gone}, 1},
+		"both are cleared":                            {4, dedup.Outcome{Result: dedup.Cleared}, 1},
+		"what goes with the marker is not so":         {0, dedup.Outcome{Result: dedup.Cleared, Text: "but not what goes with it: NOPERM"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWard(t, func(d *jobs.DeadLettersDeps) { d.Clear = &clearer{outcome: c.outcome} })
 			w.die("one")
-			w.markers["one"] = dedup.Processing
+			w.markers["one"], w.attempts = dedup.Processing, c.failures
 			scan := w.look(t)
 			p, err := w.planMove(t, ada, move.Request{Scan: scan.ID, Refs: []string{scan.Letters[0].Ref}, Choices: map[preflight.Class]preflight.Choice{preflight.ClassBlocks: preflight.ClearFirst}})
 			admintest.Must(t, err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -259,6 +260,9 @@ func (w *ward) Find(_ context.Context, ids []string) ([]*dedup.Sighting, error) 
 		if state, ok := w.markers[id]; ok {
 			attempts := w.attempts
 			found[i] = &dedup.Sighting{Marker: dedup.Marker{ID: id, Key: "msg:" + id, State: state, Attempts: &attempts}, ExpiresMillis: dedup.NoExpiry}
+			if attempts > 0 {
+				found[i].Retry = &dedup.RetryCounter{Key: "retry:" + id, Value: strconv.FormatInt(attempts, 10), ExpiresMillis: dedup.NoExpiry}
+			}
 		}
 	}
 	return found, nil

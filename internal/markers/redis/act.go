@@ -197,8 +197,13 @@ func (a *actor) reread(ctx context.Context, before *session, lost *events.LostEr
 	if outcome.Result == dedup.UnknownOutcome {
 		outcome.Text = "the answer was lost (" + a.explain.describe(before.node.At(lost.Err)) + "), and " + outcome.Text
 	}
-	if before.apart() {
-		outcome.Text = strings.TrimPrefix(outcome.Text+"; its retry counter was left as it is", "; ")
+	switch {
+	case !before.apart():
+	case outcome.Result == dedup.Cleared:
+		alone := dedup.ClearedAlone("it was not tried, because the answer was lost")
+		outcome.Text = alone.Text
+	case outcome.Result == dedup.Restored:
+		outcome.Text = "but not its retry counter: it was not tried, because the answer was lost"
 	}
 	return outcome
 }

@@ -49,7 +49,7 @@ func (s *session) withCounter(ctx context.Context, do func(context.Context, *ses
 	case errors.As(err, &no):
 		return no.Error()
 	case errors.As(err, &lost):
-		return "the answer was lost (" + s.actor.explain.describe(c.node.At(lost.Err)) + "), so it may be done all the same"
+		return "whether it was is not known, the answer was lost (" + s.actor.explain.describe(c.node.At(lost.Err)) + ")"
 	}
 	return s.actor.explain.describe(s.actor.servers.Missed(c.node, err))
 }

@@ -51,7 +51,7 @@ func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (d
 	if err != nil {
 		return dedup.Outcome{}, err
 	}
-	outcome := cleared(answers)
+	outcome := s.cleared(answers)
 	if outcome.Result == dedup.Cleared && s.apart() {
 		if why := s.clearCounter(ctx); why != "" {
 			return dedup.ClearedAlone(why), nil
@@ -60,10 +60,15 @@ func (s *session) clear(ctx context.Context, keep func(dedup.Sighting) error) (d
 	return outcome, nil
 }
 
-// cleared words the answers of a clear: whether the marker was deleted, and whether its waiters were woken.
-func cleared(answers []any) dedup.Outcome {
+// cleared words the answers of a clear: whether the marker was deleted, its retry counter with it, and whether its waiters were woken.
+func (s *session) cleared(answers []any) dedup.Outcome {
 	if n, ok := answers[0].(int64); !ok || n != 1 {
 		return dedup.Outcome{Result: dedup.Gone, Text: "it ended by itself at this moment"}
+	}
+	if s.seen.Retry != nil && !s.apart() {
+		if err, failed := answers[1].(error); failed {
+			return dedup.ClearedAlone(codec.Printable(err.Error()))
+		}
 	}
 	outcome := dedup.Outcome{Result: dedup.Cleared}
 	if err, failed := answers[len(answers)-1].(error); failed {
