@@ -106,6 +106,7 @@ func (w *storeWatch) observe(now time.Time) {
 	}
 	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
 		w.told.Disturbed, w.told.DisturbedWhy = at, "the store was restarted in the window and may have lost markers"
+		w.evicted.Lose() // another server has evicted other keys
 		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", text.Name(w.store.Name())))
 	}
 	if h.RunID != "" {

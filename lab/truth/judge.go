@@ -46,7 +46,10 @@ func judge(low, high float64, f dedup.Figure) Judgement {
 	if !f.AtLeast {
 		miss = math.Max(miss, low-f.High)
 	}
-	allowed := oneMessage / math.Max(1, f.N)
+	allowed := rounding
+	if f.N > oneMessage {
+		allowed = oneMessage / f.N
+	}
 	if f.Low == f.High { // an interval allows for its error itself
 		allowed = tolerance
 	}

@@ -106,15 +106,16 @@ func (w *witness) moves(rate dedup.Figure) {
 		return
 	}
 	w.looked = time.Now()
+	if !claims(rate) || !rate.At.After(w.traffic) {
+		return
+	}
 	if !w.end.IsZero() {
 		w.ends.Rounds++
 		if rate.At.After(w.end) {
 			w.ends.Moved++
 		}
 	}
-	if claims(rate) && rate.At.After(w.traffic) {
-		w.end = rate.At
-	}
+	w.end = rate.At
 }
 
 // claims says whether a figure says anything that could be false.

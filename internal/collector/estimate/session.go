@@ -70,6 +70,8 @@ type fate struct {
 	// hidden is how many of the duplicates may have been works that no reading saw.
 	hidden int64
 	before bool
+	// unordered is true where the delivery that did the work seems to have come after it.
+	unordered bool
 	// worker is the delivery whose work was done first, -1 where it is not known; done is when.
 	worker int
 	done   time.Time
@@ -294,6 +296,7 @@ func (j *joined) done(f *fate, m SessionMarker, s settling, done time.Time, date
 	switch {
 	case early && j.late && done.After(j.Trace.Began): // the first of its deliveries may be the one that did it
 		f.under++
+		f.unordered = true
 	case early || !dated:
 		f.before, f.duplicates, f.repeats = true, remain, s.kept
 		if s.again {

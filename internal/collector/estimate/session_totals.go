@@ -65,7 +65,7 @@ func (t *sessionTotals) add(id string, at []int, f fate) {
 	t.over += f.over
 	t.under += f.under
 	t.hidden += f.hidden
-	if f.worker >= 0 && f.doubled == 0 {
+	if f.worker >= 0 && f.doubled == 0 && !f.unordered {
 		took := f.done.Sub(t.j.all[f.worker].At)
 		if set := t.j.Markers[id].Set; len(set) > 0 && f.done.Equal(set[0]) {
 			took += t.j.Resolution / 2 // what was cut off a time is half of its last place in the mean
@@ -177,6 +177,8 @@ func (t *sessionTotals) result() *dedup.SessionResult {
 		r.LatencyWhy = "markers tell when work began, not when it ended"
 	case !t.j.Listened && t.j.Resolution > coarsest:
 		r.LatencyWhy = "the times of markers are too coarse"
+	case t.j.late:
+		r.LatencyWhy = "traces came late, as on a machine that is too busy"
 	case len(t.latencies) == 0:
 		r.LatencyWhy = "no work was done"
 	default:
