@@ -103,7 +103,9 @@ func nodeHarms(t *testing.T, cluster *servers.RabbitCluster) []nodeHarm {
 		must(t, cluster.Part(t.Context(), node))
 		return func() error {
 			gone := awaitGone(t, cluster.Nodes[0], cluster.Nodes[node].Node())
-			return errors.Join(gone, cluster.Heal(t.Context(), node), restart(node))
+			healed := cluster.Heal(t.Context(), node)
+			cluster.Nodes[node].Kill() // it may wait for the others for as long as it is let
+			return errors.Join(gone, healed, restart(node))
 		}
 	}}
 	roll := nodeHarm{"the one that the mover is at; all are started again, one after the other", func(int) func() error {
