@@ -62,6 +62,7 @@ func (w *walk) chart(ctx context.Context, now *client.Map, parts []*part) error 
 		return err
 	}
 	for _, w.part = range w.parts {
+		w.slots = now.SlotsOf(w.node)
 		if err := w.identify(ctx, w.node); err != nil {
 			return w.servers.Missed(w.node, err)
 		}

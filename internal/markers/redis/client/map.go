@@ -54,6 +54,17 @@ func (m *Map) For(key string) (*Node, error) {
 	return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("no node of the Redis Cluster holds slot %d: bring it back, or give its slots to another node", slot)}
 }
 
+// SlotsOf returns the slots of a primary in their order.
+func (m *Map) SlotsOf(n *Node) []int {
+	var held []int
+	for slot, owner := range m.owners {
+		if owner >= 0 && m.Primaries[owner] == n {
+			held = append(held, slot)
+		}
+	}
+	return held
+}
+
 // Whole returns an error if there are slots that nobody holds: what was in them cannot be read.
 func (m *Map) Whole() error {
 	n := 0

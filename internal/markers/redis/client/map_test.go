@@ -88,3 +88,35 @@ func TestNodesAndOpenSlotsAreRead(t *testing.T) {
 		}
 	}
 }
+
+func TestACursorStandsWhereItsServerCountsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		info   string
+		bySlot bool
+	}{
+		"Redis 7.2":                         {"redis_version:7.2.9\nredis_mode:cluster\n", false},
+		"Redis 7.4":                         {"redis_version:7.4.0\nredis_mode:cluster\n", true},
+		"Redis 8":                           {"redis_version:8.0.2\nredis_mode:cluster\n", true},
+		"Redis 8 that is no cluster":        {"redis_version:8.0.2\nredis_mode:standalone\n", false},
+		"Valkey 7.2":                        {"redis_version:7.2.4\nvalkey_version:7.2.9\nserver_mode:cluster\n", false},
+		"Valkey 8.0":                        {"redis_version:7.2.4\nvalkey_version:8.0.1\nserver_mode:cluster\n", true},
+		"Valkey 10":                         {"redis_version:7.2.4\nvalkey_version:10.0.1\nserver_mode:cluster\n", true},
+		"Dragonfly, with tables of its own": {"redis_version:7.4.0\ndragonfly_version:df-v1.30\nredis_mode:cluster\n", false},
+	} {
+		if got := ParseInfo(c.info).Order(); got.BySlot != c.bySlot {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	apart, one := Order{BySlot: true}, Order{}
+	if slot, part := apart.Place(1<<14 | 5); slot != 5 || part != 1<<63 {
+		t.Errorf("slot %d, part %x", slot, part)
+	}
+	for _, c := range []struct {
+		order    Order
+		low, top uint64
+	}{{apart, 0, 1}, {apart, 1, 2}, {apart, 3<<14 | 1, 2}, {apart, 2<<14 | 1, 1<<14 | 1}, {one, 0, 1}, {one, 2, 1}, {one, 1, 3}} {
+		if c.order.Compare(c.low, c.top) >= 0 || c.order.Compare(c.top, c.low) <= 0 || c.order.Compare(c.top, c.top) != 0 {
+			t.Errorf("%+v: %x comes before %x", c.order, c.low, c.top)
+		}
+	}
+}
