@@ -144,14 +144,19 @@ func newMap(v view, node func(id, addr string) *Node) *Map {
 	}
 	for _, line := range v.nodes {
 		fields := strings.Fields(line)
-		// One that has failed is a master too, with a flag more.
-		if len(fields) < 8 || strings.TrimPrefix(fields[2], "myself,") != "master" || slices.ContainsFunc(fields[8:], func(f string) bool { return f[0] != '[' }) {
+		if len(fields) < 8 || !primary(fields[2]) || slices.ContainsFunc(fields[8:], func(f string) bool { return f[0] != '[' }) {
 			continue
 		}
 		addr, _, _ := strings.Cut(fields[1], "@")
 		m.Idle = append(m.Idle, node(fields[0], addr))
 	}
 	return m
+}
+
+// primary reads flags of CLUSTER NODES. One that has failed, or whose address nobody knows, is a master too.
+func primary(flags string) bool {
+	all := strings.Split(flags, ",")
+	return slices.Contains(all, "master") && !slices.Contains(all, "fail") && !slices.Contains(all, "noaddr")
 }
 
 // ByID returns a primary, nil where there is none.

@@ -73,13 +73,14 @@ func TestWhatChangedInAClusterIsNamed(t *testing.T) {
 
 func TestNodesAndOpenSlotsAreRead(t *testing.T) {
 	answer := "A a:1@2 myself,master - 0 0 7 connected 0-92 [93->-B] [77-<-C]\nB b:1@2,b.example master - 0 0 12 connected 94-200\n" +
-		"C c:1@2 slave,fail B 0 0 3 connected\nD d:1@2 master - 0 0 0 connected\nE e:1@2 master,fail - 0 0 0 disconnected\n"
+		"C c:1@2 slave,fail B 0 0 3 connected\nD d:1@2 master - 0 0 0 connected\nE e:1@2 master,fail - 0 0 0 disconnected\n" +
+		"F f:1@2 master,nofailover - 0 0 0 connected\nG :0@0 master,noaddr - 0 0 0 disconnected\n"
 	if open := OpenSlots(answer); !slices.Equal(open, []OpenSlot{{93, "A", "B"}, {77, "C", "A"}}) {
 		t.Errorf("%+v", open)
 	}
 	lines := strings.Split(answer, "\n")
 	m := newMap(view{nodes: lines, epoch: newestEpoch(lines)}, func(id, addr string) *Node { return &Node{ID: id, Server: &Server{Addr: addr}} })
-	if len(m.Idle) != 1 || m.Idle[0].ID != "D" || m.Idle[0].Addr != "d:1" || m.epoch != 12 {
+	if len(m.Idle) != 2 || m.Idle[0].ID != "D" || m.Idle[0].Addr != "d:1" || m.Idle[1].ID != "F" || m.epoch != 12 {
 		t.Errorf("%+v, epoch %d", m.Idle, m.epoch)
 	}
 	for told, want := range map[string]string{":7000": "asked:7000", "?:7000": "asked:7000", "a:0": "a:7", "a:7000": "a:7000", "[::1]:7000": "[::1]:7000"} {
