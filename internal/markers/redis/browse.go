@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,10 +102,9 @@ func (p place) String() string {
 // nodeName is how a place names a node.
 func nodeName(n *client.Node) string { return n.ID[:min(12, len(n.ID))] }
 
-// reached reports whether a walk that stands at a cursor has the stretch behind it. Redis counts cursors up from the
-// high-order bit, and 0 is the end.
-func (p place) reached(cursor uint64) bool {
-	return cursor == 0 || p.end != 0 && bits.Reverse64(cursor) >= bits.Reverse64(p.end)
+// reached reports whether a walk that stands at a cursor has the stretch behind it; 0 is the end.
+func (p place) reached(cursor uint64, order client.Order) bool {
+	return cursor == 0 || p.end != 0 && order.Compare(cursor, p.end) >= 0
 }
 
 type browse struct {
@@ -114,6 +112,7 @@ type browse struct {
 	query    dedup.MarkerQuery
 	servers  *client.Servers
 	conn     *redis.Conn
+	order    client.Order
 	expiries *expiryBatch
 	page     dedup.MarkerPage
 	// last is the hash of the last key on the page.
@@ -160,11 +159,13 @@ func (b *browse) over(ctx context.Context, p place) error {
 func (b *browse) run(ctx context.Context, n *client.Node, p place) error {
 	b.conn, b.expiries = n.Conn(), newExpiryBatch(b.servers.Cluster())
 	defer b.conn.Close()
-	size, err := b.conn.DBSize(ctx).Result()
-	if err != nil {
+	pipe := b.conn.Pipeline()
+	server, keys := pipe.Info(ctx, "server"), pipe.DBSize(ctx)
+	if _, err := pipe.Exec(ctx); err != nil {
 		return err
 	}
-	size += b.page.Examined // with what was examined elsewhere
+	b.order = client.ParseInfo(server.Val()).Order()
+	size := keys.Val() + b.page.Examined // with what was examined elsewhere
 	for {
 		keys, next, err := b.stretch(ctx, p, size)
 		if err != nil {
@@ -202,7 +203,7 @@ func (b *browse) stretch(ctx context.Context, p place, size int64) ([]string, ui
 		switch {
 		case p.after == 0, next == 0 && p.end == 0:
 			return all, next, nil
-		case p.reached(next):
+		case p.reached(next, b.order):
 			// What lies behind the end is asked for again from there.
 			return all, p.end, nil
 		case b.spent():

@@ -81,6 +81,8 @@ func TestAStoreOnARedisCluster(t *testing.T) {
 		"shows each marker once, page by page":                testClusterPages,
 		"reads the counters of consumers":                     testClusterReported,
 		"is checked, node by node":                            testClusterCheck,
+		"is checked in part where it is large":                testClusterCheckInPart,
+		"skips no marker on its pages while others come":      testClusterPagesInMotion,
 		"clears and restores":                                 testClusterClears,
 		"clears nothing that was taken again":                 testClusterSpares,
 		"counts a key once while its slot moves":              testOpenSlot,
@@ -154,32 +156,85 @@ func testClusterLooks(t *testing.T, c *clusterBench) {
 func testClusterPages(t *testing.T, c *clusterBench) {
 	fill(t, c.rdb, markerstest.Mix{Done: 900, Processing: 100, Foreign: 500})
 	store := markerstest.OpenStore(t, c.config(t, "redis-text-status"))
-	seen, pages, cursor := map[string]int{}, 0, ""
-	for {
-		page, err := store.Browse(t.Context(), dedup.MarkerQuery{Limit: 70, Cursor: cursor})
+	last := 0
+	seen := pages(t, store, 70, func(page int) { last = page + 1 })
+	for key, n := range seen {
+		if n != 1 {
+			t.Errorf("%s stands on %d pages", key, n)
+		}
+	}
+	if len(seen) != 1000 || last < 15 {
+		t.Errorf("%d markers on %d pages", len(seen), last)
+	}
+	for _, cursor := range []string{"abcdefabcdef.0", "17", ".", "x.1-2-3"} {
+		if _, err := store.Browse(t.Context(), dedup.MarkerQuery{Limit: 70, Cursor: cursor}); dedup.KindOf(err) != dedup.Invalid {
+			t.Errorf("the cursor %q: %v", cursor, err)
+		}
+	}
+}
+
+// pages returns on how many pages each marker stands. turned is called between two pages.
+func pages(t *testing.T, store markers.Store, limit int, turned func(page int)) map[string]int {
+	t.Helper()
+	seen := map[string]int{}
+	for n, cursor := 1, ""; ; n++ {
+		page, err := store.Browse(t.Context(), dedup.MarkerQuery{Limit: limit, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range page.Markers {
 			seen[m.Key]++
 		}
-		pages++
 		if cursor = page.Next; cursor == "" {
-			break
+			return seen
+		}
+		turned(n)
+	}
+}
+
+func testClusterPagesInMotion(t *testing.T, c *clusterBench) {
+	const n = 45_000
+	fill(t, c.rdb, markerstest.Mix{Done: n})
+	cfg := c.config(t, "redis-text-status")
+	cfg.Sweep.Count = 1000
+	store := markerstest.OpenStore(t, cfg)
+	for key, times := range pages(t, store, 200, func(int) {}) {
+		if times != 1 {
+			t.Errorf("%s stands on %d pages", key, times)
 		}
 	}
-	for key, n := range seen {
-		if n != 1 {
-			t.Errorf("%s stands on %d pages", key, n)
+	seen := pages(t, store, 200, func(page int) {
+		if page%7 > 0 {
+			return
+		}
+		pipe := c.rdb.Pipeline()
+		for i := range 700 {
+			pipe.Set(t.Context(), fmt.Sprintf("msg:new-%d-%d", page, i), "done", 23*time.Hour)
+		}
+		if _, err := pipe.Exec(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	old := 0
+	for key := range seen {
+		if !strings.HasPrefix(key, "msg:new-") {
+			old++
 		}
 	}
-	if len(seen) != 1000 || pages < 15 {
-		t.Errorf("%d markers on %d pages", len(seen), pages)
+	if old != n {
+		t.Errorf("%d of the %d markers that were there all the time are shown", old, n)
 	}
-	for _, cursor := range []string{"abcdefabcdef.0", "17", ".", "x.1-2-3"} {
-		if _, err := store.Browse(t.Context(), dedup.MarkerQuery{Limit: 70, Cursor: cursor}); dedup.KindOf(err) != dedup.Invalid {
-			t.Errorf("the cursor %q: %v", cursor, err)
-		}
+}
+
+func testClusterCheckInPart(t *testing.T, c *clusterBench) {
+	const n = 45_000
+	fill(t, c.rdb, markerstest.Mix{Done: n})
+	r, err := markerstest.OpenStore(t, c.config(t, "redis-text-status")).Check(t.Context(), 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if share := float64(r.Pass.Matched) / n; r.Coverage < 0.43 || r.Coverage > 0.6 || share < r.Coverage-0.03 || share > r.Coverage+0.03 {
+		t.Errorf("%.2f of the store is said to be looked at, and is %.2f", r.Coverage, share)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
 )
@@ -51,17 +52,11 @@ func (w *walk) chart(ctx context.Context, now *client.Map, parts []*part) error 
 	if err != nil {
 		return err
 	}
-	w.moves = moves{open: open, slots: map[int]bool{}, keys: map[string]bool{}}
-	for _, o := range open {
-		w.moves.slots[o.Slot] = true
-		if n := now.ByID(o.To); n != nil && !slices.ContainsFunc(w.parts, func(p *part) bool { return p.node.ID == o.To }) {
-			w.parts = append(w.parts, w.newPart(n)) // its first slot
-		}
-	}
-	if w.parts, err = inOrder(w.parts, open); err != nil {
+	if err := w.follow(open, now); err != nil {
 		return err
 	}
 	for _, w.part = range w.parts {
+		w.slots = now.SlotsOf(w.node)
 		if err := w.identify(ctx, w.node); err != nil {
 			return w.servers.Missed(w.node, err)
 		}
@@ -71,6 +66,25 @@ func (w *walk) chart(ctx context.Context, now *client.Map, parts []*part) error 
 	}
 	w.report("")
 	return nil
+}
+
+// follow notes the slots whose keys are on the move, and puts the nodes in the order of these moves.
+func (w *walk) follow(open []client.OpenSlot, now *client.Map) error {
+	w.moves = moves{open: open, slots: map[int]bool{}, keys: map[string]bool{}}
+	for _, o := range open {
+		w.moves.slots[o.Slot] = true
+		n := now.ByID(o.To)
+		if n == nil {
+			return &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf(
+				"keys of slot %d of the Redis Cluster move to node %s, which has failed or is no primary: bring it back, or end the move", o.Slot, o.To)}
+		}
+		if !slices.ContainsFunc(w.parts, func(p *part) bool { return p.node.ID == o.To }) {
+			w.parts = append(w.parts, w.newPart(n)) // its first slot
+		}
+	}
+	var err error
+	w.parts, err = inOrder(w.parts, open)
+	return err
 }
 
 // inOrder puts each node in front of those that keys go to from it.

@@ -3,7 +3,7 @@ package redis
 import (
 	"context"
 	"math"
-	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -65,6 +65,7 @@ type part struct {
 	info     client.Info
 	offset   time.Duration // of its clock
 	keys     int64
+	slots    []int // that it held when the walk began
 	cursor   uint64
 	ended    bool
 	pending  []string
@@ -264,13 +265,23 @@ func (w *walk) take(keys []string) int {
 	return size
 }
 
-// coverage is the share of the server's table behind the cursor: Redis counts the cursor up from its high-order bit, so
-// its bits in reverse are a fraction.
+// coverage is the share of the server's table behind the cursor; where it has one for each slot, that of the slots that it holds.
 func (p *part) coverage() float64 {
 	if p.ended && p.cursor == 0 {
 		return 1
 	}
-	return float64(bits.Reverse64(p.cursor)) / math.Exp2(64)
+	order := p.info.Order()
+	slot, place := order.Place(p.cursor)
+	inside := float64(place) / math.Exp2(64)
+	if !order.BySlot {
+		return inside
+	}
+	passed, held := slices.BinarySearch(p.slots, slot)
+	share := float64(passed)
+	if held {
+		share += inside
+	}
+	return share / float64(max(1, len(p.slots)))
 }
 
 func (p *part) examined() int64 { return int64(math.Round(p.coverage() * float64(p.keys))) }

@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,17 @@ func (i Info) Version() string {
 		return "dragonfly " + v
 	}
 	return i["redis_version"]
+}
+
+// Order is how the server counts the cursors of SCAN.
+func (i Info) Order() Order {
+	version, first := i["redis_version"], [2]int{7, 4}
+	if v := i["valkey_version"]; v != "" {
+		version, first = v, [2]int{8, 0}
+	}
+	var is [2]int
+	_, _ = fmt.Sscanf(version, "%d.%d", &is[0], &is[1])
+	return Order{i.Mode() == "cluster" && i["dragonfly_version"] == "" && slices.Compare(is[:], first[:]) >= 0}
 }
 
 // Health returns what the server says of itself; the caller adds keys, latency and time.

@@ -54,6 +54,17 @@ func (m *Map) For(key string) (*Node, error) {
 	return nil, &dedup.Error{Kind: dedup.Unavailable, Public: fmt.Sprintf("no node of the Redis Cluster holds slot %d: bring it back, or give its slots to another node", slot)}
 }
 
+// SlotsOf returns the slots of a primary in their order.
+func (m *Map) SlotsOf(n *Node) []int {
+	var held []int
+	for slot, owner := range m.owners {
+		if owner >= 0 && m.Primaries[owner] == n {
+			held = append(held, slot)
+		}
+	}
+	return held
+}
+
 // Whole returns an error if there are slots that nobody holds: what was in them cannot be read.
 func (m *Map) Whole() error {
 	n := 0
@@ -133,14 +144,19 @@ func newMap(v view, node func(id, addr string) *Node) *Map {
 	}
 	for _, line := range v.nodes {
 		fields := strings.Fields(line)
-		// One that has failed is a master too, with a flag more.
-		if len(fields) < 8 || strings.TrimPrefix(fields[2], "myself,") != "master" || slices.ContainsFunc(fields[8:], func(f string) bool { return f[0] != '[' }) {
+		if len(fields) < 8 || !primary(fields[2]) || slices.ContainsFunc(fields[8:], func(f string) bool { return f[0] != '[' }) {
 			continue
 		}
 		addr, _, _ := strings.Cut(fields[1], "@")
 		m.Idle = append(m.Idle, node(fields[0], addr))
 	}
 	return m
+}
+
+// primary reads flags of CLUSTER NODES. One that has failed, or whose address nobody knows, is a master too.
+func primary(flags string) bool {
+	all := strings.Split(flags, ",")
+	return slices.Contains(all, "master") && !slices.Contains(all, "fail") && !slices.Contains(all, "noaddr")
 }
 
 // ByID returns a primary, nil where there is none.

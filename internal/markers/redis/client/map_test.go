@@ -73,18 +73,51 @@ func TestWhatChangedInAClusterIsNamed(t *testing.T) {
 
 func TestNodesAndOpenSlotsAreRead(t *testing.T) {
 	answer := "A a:1@2 myself,master - 0 0 7 connected 0-92 [93->-B] [77-<-C]\nB b:1@2,b.example master - 0 0 12 connected 94-200\n" +
-		"C c:1@2 slave,fail B 0 0 3 connected\nD d:1@2 master - 0 0 0 connected\nE e:1@2 master,fail - 0 0 0 disconnected\n"
+		"C c:1@2 slave,fail B 0 0 3 connected\nD d:1@2 master - 0 0 0 connected\nE e:1@2 master,fail - 0 0 0 disconnected\n" +
+		"F f:1@2 master,nofailover - 0 0 0 connected\nG :0@0 master,noaddr - 0 0 0 disconnected\n"
 	if open := OpenSlots(answer); !slices.Equal(open, []OpenSlot{{93, "A", "B"}, {77, "C", "A"}}) {
 		t.Errorf("%+v", open)
 	}
 	lines := strings.Split(answer, "\n")
 	m := newMap(view{nodes: lines, epoch: newestEpoch(lines)}, func(id, addr string) *Node { return &Node{ID: id, Server: &Server{Addr: addr}} })
-	if len(m.Idle) != 1 || m.Idle[0].ID != "D" || m.Idle[0].Addr != "d:1" || m.epoch != 12 {
+	if len(m.Idle) != 2 || m.Idle[0].ID != "D" || m.Idle[0].Addr != "d:1" || m.Idle[1].ID != "F" || m.epoch != 12 {
 		t.Errorf("%+v, epoch %d", m.Idle, m.epoch)
 	}
 	for told, want := range map[string]string{":7000": "asked:7000", "?:7000": "asked:7000", "a:0": "a:7", "a:7000": "a:7000", "[::1]:7000": "[::1]:7000"} {
 		if got := reachable(told, "asked:7"); got != want {
 			t.Errorf("%q: %q, want %q", told, got, want)
+		}
+	}
+}
+
+func TestACursorStandsWhereItsServerCountsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		info   string
+		bySlot bool
+	}{
+		"Redis 7.2":                         {"redis_version:7.2.9\nredis_mode:cluster\n", false},
+		"Redis 7.4":                         {"redis_version:7.4.0\nredis_mode:cluster\n", true},
+		"Redis 8":                           {"redis_version:8.0.2\nredis_mode:cluster\n", true},
+		"Redis 8 that is no cluster":        {"redis_version:8.0.2\nredis_mode:standalone\n", false},
+		"Valkey 7.2":                        {"redis_version:7.2.4\nvalkey_version:7.2.9\nserver_mode:cluster\n", false},
+		"Valkey 8.0":                        {"redis_version:7.2.4\nvalkey_version:8.0.1\nserver_mode:cluster\n", true},
+		"Valkey 10":                         {"redis_version:7.2.4\nvalkey_version:10.0.1\nserver_mode:cluster\n", true},
+		"Dragonfly, with tables of its own": {"redis_version:7.4.0\ndragonfly_version:df-v1.30\nredis_mode:cluster\n", false},
+	} {
+		if got := ParseInfo(c.info).Order(); got.BySlot != c.bySlot {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	apart, one := Order{BySlot: true}, Order{}
+	if slot, part := apart.Place(1<<14 | 5); slot != 5 || part != 1<<63 {
+		t.Errorf("slot %d, part %x", slot, part)
+	}
+	for _, c := range []struct {
+		order    Order
+		low, top uint64
+	}{{apart, 0, 1}, {apart, 1, 2}, {apart, 3<<14 | 1, 2}, {apart, 2<<14 | 1, 1<<14 | 1}, {one, 0, 1}, {one, 2, 1}, {one, 1, 3}} {
+		if c.order.Compare(c.low, c.top) >= 0 || c.order.Compare(c.top, c.low) <= 0 || c.order.Compare(c.top, c.top) != 0 {
+			t.Errorf("%+v: %x comes before %x", c.order, c.low, c.top)
 		}
 	}
 }

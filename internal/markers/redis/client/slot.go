@@ -1,6 +1,10 @@
 package client
 
-import "strings"
+import (
+	"cmp"
+	"math/bits"
+	"strings"
+)
 
 // slots is how many slots the keys of a Redis Cluster are spread over.
 const slots = 16384
@@ -25,4 +29,24 @@ func Slot(key string) int {
 		}
 	}
 	return int(crc) % slots
+}
+
+// An Order says how a server goes through its keys, and counts the cursors of SCAN. Redis since 7.4 and Valkey since 8.0 keep a table for each slot of a
+// cluster: the low bits of a cursor are the slot, those above the place in its table (addDictIndexToCursor in kvstore.c).
+type Order struct{ BySlot bool }
+
+// Place is where a cursor stands: its slot, 0 where the server has one table, and the place in the table as a fraction of 2^64. Redis counts places up
+// from their high-order bit (dictScan in dict.c).
+func (o Order) Place(cursor uint64) (slot int, part uint64) {
+	if !o.BySlot {
+		return 0, bits.Reverse64(cursor)
+	}
+	return int(cursor % slots), bits.Reverse64(cursor / slots)
+}
+
+// Compare orders cursors as a walk meets them; 0 is the beginning.
+func (o Order) Compare(a, b uint64) int {
+	slotA, partA := o.Place(a)
+	slotB, partB := o.Place(b)
+	return cmp.Or(cmp.Compare(slotA, slotB), cmp.Compare(partA, partB))
 }
