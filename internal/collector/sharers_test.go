@@ -8,7 +8,7 @@ import (
 
 func TestOnlyStoresOfTheSameServerAndCommandShare(t *testing.T) {
 	watch := func(store, run, ask string) *storeWatch {
-		return &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Ask: ask}}, store}, runID: run}
+		return &storeWatch{store: namedStore{&fakeSource{scheme: dedup.Scheme{Ask: ask}}, store}, served: dedup.StoreHealth{RunID: run}}
 	}
 	orders := watch("orders", "r1", "SETNX")
 	c := &Collector{stores: []*storeWatch{orders, watch("shipping", "r1", "SETNX"), watch("elsewhere", "r2", "SETNX"), watch("looks", "r1", "GET"), watch("unread", "", "SETNX")}}

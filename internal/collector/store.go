@@ -38,9 +38,10 @@ type storeWatch struct {
 	told window.Store
 	// setsExpiry: a pass has seen processing markers that expire.
 	setsExpiry bool
-	runID      string
-	evicted    sample.Counter
-	evictions  *counter.Tally
+	// served is the health that last said who serves the store.
+	served    dedup.StoreHealth
+	evicted   sample.Counter
+	evictions *counter.Tally
 	// evictedAt is when any markers were last evicted.
 	evictedAt time.Time
 	// evictedMarkers are those that events told of by the last reading.
@@ -104,13 +105,13 @@ func (w *storeWatch) observe(now time.Time) {
 	if at.IsZero() {
 		at = now
 	}
-	if w.runID != "" && h.RunID != "" && h.RunID != w.runID {
+	if h.Restarted(w.served) {
 		w.told.Disturbed, w.told.DisturbedWhy = at, "the store was restarted in the window and may have lost markers"
 		w.evicted.Lose() // another server has evicted other keys
 		w.events.Add(at, "store_restart", fmt.Sprintf("Store %s was restarted", text.Name(w.store.Name())))
 	}
-	if h.RunID != "" {
-		w.runID = h.RunID
+	if h.RunID != "" || len(h.Nodes) > 0 {
+		w.served = h
 	}
 	rose := false
 	if step := w.evicted.Observe(h.EvictedKeys); w.evicted.Known() {

@@ -111,12 +111,12 @@ func (m *maker) gains(p *pipeline, w time.Duration) *window.Gains {
 // sharers names the other stores on the same server whose consumers ask with the same command.
 func (m *maker) sharers(w *storeWatch) []string {
 	ask := w.store.Scheme().Ask
-	if w.runID == "" || ask == "" {
+	if ask == "" {
 		return nil
 	}
 	var out []string
 	for _, other := range m.stores {
-		if other != w && other.runID == w.runID && other.store.Scheme().Ask == ask {
+		if other != w && other.served.Shares(w.served) && other.store.Scheme().Ask == ask {
 			out = append(out, other.store.Name())
 		}
 	}

@@ -290,10 +290,12 @@ type Progress struct {
 
 // StoreHealth is the store seen from outside the markers. Nil means that the store did not say.
 type StoreHealth struct {
-	At             time.Time
-	Version        string
-	Role           string
-	RunID          string
+	At      time.Time
+	Version string
+	Role    string
+	RunID   string
+	// Nodes are the run IDs of the primaries of a cluster, by the IDs of the nodes; RunID is empty then.
+	Nodes          map[string]string
 	LatencyP99     time.Duration
 	Keys           *int64
 	MemoryUsed     *int64

@@ -23,15 +23,17 @@ func (s *store) health(ctx context.Context) (dedup.StoreHealth, error) {
 		return dedup.StoreHealth{At: started}, err
 	}
 	all := make([]dedup.StoreHealth, len(m.Primaries))
-	ids := make([]string, len(m.Primaries))
+	nodes := map[string]string{}
 	for i, n := range m.Primaries {
 		if all[i], err = healthOf(ctx, n); err != nil {
 			return dedup.StoreHealth{At: started}, s.servers.Missed(n, err)
 		}
-		ids[i] = all[i].RunID
+		nodes[n.ID] = all[i].RunID
 	}
 	h := together(all)
-	h.RunID = runIDs(ids)
+	if s.servers.Cluster() {
+		h.RunID, h.Nodes = "", nodes
+	}
 	return h, nil
 }
 

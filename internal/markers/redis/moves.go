@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
-	"strings"
 
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/pace"
@@ -160,21 +159,18 @@ func (w *walk) named(what string) string {
 	return what
 }
 
-// runID names the servers of a pass: the primaries, since one without a slot is no part of the store's health.
-func (w *walk) runID() string {
-	var ids []string
+// served names the servers of a pass: the primaries, since one without a slot is no part of the store's health.
+func (w *walk) served() dedup.StoreHealth {
+	if !w.servers.Cluster() {
+		return dedup.StoreHealth{RunID: w.info["run_id"]}
+	}
+	nodes := map[string]string{}
 	for _, p := range w.parts {
-		if p.node.ID == "" || slices.Contains(w.before.Primaries, p.node) {
-			ids = append(ids, p.info["run_id"])
+		if slices.Contains(w.before.Primaries, p.node) {
+			nodes[p.node.ID] = p.info["run_id"]
 		}
 	}
-	return runIDs(ids)
-}
-
-// runIDs is one name for all servers of a store.
-func runIDs(ids []string) string {
-	slices.Sort(ids)
-	return strings.Join(ids, ",")
+	return dedup.StoreHealth{Nodes: nodes}
 }
 
 const (

@@ -27,8 +27,8 @@ type store struct {
 	// events follows the store's notifications; nil where nobody asked for them.
 	events *events.Listener
 
-	rounds pace.Rounds // guards what follows
-	runID  string      // of the server that last was walked over, or of all of them
+	rounds pace.Rounds       // guards what follows
+	served dedup.StoreHealth // says which servers hold what the last pass found
 	met    *dedup.Met
 }
 
@@ -115,7 +115,7 @@ func (s *store) completed(w *walk) {
 	}
 	s.layout.Puzzled(last, &w.tally.pass)
 	carry(last, &w.tally.pass, s.layout.Config.Kind == markers.RedisLock)
-	s.runID = w.runID()
+	s.served = w.served()
 	s.rounds.Completed(w.tally.pass)
 }
 
@@ -156,9 +156,11 @@ func (s *store) Stats(ctx context.Context) (dedup.StoreStats, error) {
 	if err != nil {
 		return stats, s.explain.Explain(err)
 	}
-	if s.runID != "" && health.RunID != s.runID {
+	if health.Restarted(s.served) {
 		// The walk has not noticed yet that this is another server, or one of others.
 		stats.Pass, stats.Met = nil, nil
+	} else if stats.Pass != nil {
+		s.served = health
 	}
 	if stats.Events != nil {
 		stats.Pass = events.WithBorn(stats.Pass, stats.Events.NoExpiry)

@@ -87,7 +87,7 @@ func (before *Map) Change(now *Map) error {
 		from, to := before.owner(slot), now.owner(slot)
 		switch {
 		case from.ID == to.ID:
-		case from.ID != "" && to.ID != "" && (before.followed[to.ID] == from.ID || now.ByID(from.ID) == nil):
+		case from.ID != "" && to.ID != "" && before.replaced(from, to, now):
 			return fmt.Errorf("%w: node %s took the place of %s", pace.ErrChanged, to.Addr, from.Addr)
 		default:
 			moved[[2]string{from.Addr, to.Addr}]++
@@ -100,6 +100,12 @@ func (before *Map) Change(now *Map) error {
 		return fmt.Errorf("%w: %d of the slots of node %s are now held by %s", pace.ErrMoved, n, way[0], cmp.Or(way[1], "nobody"))
 	}
 	return nil
+}
+
+// replaced reports whether a node took the place of another. A primary that has given all its slots to others may be a replica now.
+func (before *Map) replaced(from, to *Node, now *Map) bool {
+	emptied := before.ByID(to.ID) != nil && now.followed[from.ID] != ""
+	return before.followed[to.ID] == from.ID || now.ByID(from.ID) == nil && !emptied
 }
 
 // owner returns who holds a slot; a node without a name for nobody.

@@ -58,6 +58,15 @@ func TestWhatChangedInAClusterIsNamed(t *testing.T) {
 			}
 		})
 	}
+	// N is no primary now, as A is in all the others.
+	of := slices.Clone(before)
+	of[1] = held(0, 7999, "N", "n")
+	if err := mapped(slices.Clone(of)...).Change(mapped(held(0, 16383, "B", "b", "N"))); !errors.Is(err, pace.ErrMoved) {
+		t.Errorf("a primary that gave all its slots and is a replica now: %v", err)
+	}
+	if err := mapped(slices.Clone(of)...).Change(mapped(held(0, 16383, "B", "b"))); !errors.Is(err, pace.ErrChanged) {
+		t.Errorf("a primary that is gone: %v", err)
+	}
 	if m := mapped(held(0, 9, "A")); m.Whole() == nil {
 		t.Error("a cluster with slots that nobody holds is whole")
 	} else if _, err := m.For("foo"); err == nil || !strings.Contains(err.Error(), "slot 12182") {
