@@ -30,7 +30,7 @@ const (
 
 // Browse returns a page of markers in the order of SCAN. A value is read only where the expiry leaves the state open.
 func (s *store) Browse(ctx context.Context, q dedup.MarkerQuery) (dedup.MarkerPage, error) {
-	s.own.add()
+	s.own.Add()
 	if q.Limit < 1 || q.Limit > mostPaged {
 		return dedup.MarkerPage{}, &dedup.Error{Kind: dedup.Invalid, Public: fmt.Sprintf("a page of %d markers was asked for; write 1 to %d", q.Limit, mostPaged)}
 	}
@@ -130,6 +130,9 @@ type candidate struct {
 func (b *browse) over(ctx context.Context, p place) error {
 	m, err := b.servers.Map(ctx)
 	if err != nil {
+		return err
+	}
+	if err := m.Whole(); err != nil {
 		return err
 	}
 	first := slices.IndexFunc(m.Primaries, func(n *client.Node) bool { return nodeName(n) == p.node || p == place{} })

@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/known"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -49,7 +50,7 @@ func (s *store) unsearchable() error {
 type seeker struct {
 	layout  *layout.Layout
 	servers *client.Servers
-	own     *ownReads
+	own     *known.Reads
 	lines   map[*client.Server]*line
 }
 
@@ -128,7 +129,7 @@ func (r *seeker) part(ctx context.Context, ids []string, f *pace.Finding) error 
 		s.id = id
 		s.retryKey, s.hasRetry = r.layout.RetryKeyOf(id)
 		if s.key, s.hasKey = r.layout.KeyOf(id); s.hasKey {
-			r.own.add(s.key)
+			r.own.Add(s.key)
 		}
 	}
 	seen, err := r.read(ctx, all, func(s *sought) layout.Question { return r.layout.Form.Ask(s.key) })

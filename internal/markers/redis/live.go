@@ -36,7 +36,7 @@ func (s *store) Look(ctx context.Context, keys []string) ([]*dedup.Sighting, err
 	defer cancel()
 	l := &look{seeker: s.seeker(), budget: mostBytes}
 	defer l.close()
-	s.own.add(keys...)
+	s.own.Add(keys...)
 	var all []*dedup.Sighting
 	for part := range slices.Chunk(keys, mostAtOnce) {
 		found, err := l.look(ctx, part)

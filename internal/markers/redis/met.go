@@ -46,7 +46,7 @@ func (s *store) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, error) 
 	if !meets(s.layout.Config) || len(asked) == 0 {
 		return nil, nil
 	}
-	reads := s.own.count()
+	reads := s.own.Count()
 	all, err := s.holders(ctx, asked)
 	defer func() {
 		for _, m := range all {
@@ -72,7 +72,7 @@ func (s *store) meet(ctx context.Context, pass *dedup.Pass) (*dedup.Met, error) 
 	}
 	for _, m := range all {
 		after, err := readInfo(ctx, m.conn)
-		if err != nil || m.info.Identity().Change(after.Identity()) != "" || s.own.count() != reads {
+		if err != nil || m.info.Identity().Change(after.Identity()) != "" || s.own.Count() != reads {
 			return nil, err
 		}
 		for _, marker := range m.asked {

@@ -9,6 +9,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/pace"
+	"dedup-dashboard/internal/markers/redis/known"
 )
 
 // metPass are markers of claims that were made some time ago, as a pass lists them.
@@ -45,7 +46,7 @@ func (b *touchBench) loop(pause time.Duration, ids ...string) (stop func()) {
 func TestMarkersThatDeliveriesMeetAgainAndAgainAreNamedAndNoOthers(t *testing.T) {
 	t.Parallel()
 	b := newTouchBench(t, "redis-text-status")
-	b.store.own = newOwnReads(time.Hour)
+	b.store.own = known.NewReads(time.Hour)
 	pass := b.metPass(time.Minute, "round", "work", "anew", "end", "glance")
 	young := b.metPass(time.Second, "young")
 	pass.OldestProcessing = append(pass.OldestProcessing, young.OldestProcessing...)
@@ -67,7 +68,7 @@ func TestMarkersThatDeliveriesMeetAgainAndAgainAreNamedAndNoOthers(t *testing.T)
 func TestNothingIsSaidOfMarkersThatWeReadOurselvesMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := newTouchBench(t, "redis-text-status")
-	b.store.own = newOwnReads(time.Hour)
+	b.store.own = known.NewReads(time.Hour)
 	pass := b.metPass(time.Minute, "work")
 	read, cancel := context.WithCancel(t.Context())
 	var at sync.WaitGroup
@@ -88,7 +89,7 @@ func TestNothingIsSaidOfMarkersThatWeReadOurselvesMeanwhile(t *testing.T) {
 func TestWhereOwnersOrIdleTimesWouldDeceiveNoMarkerIsLookedAt(t *testing.T) {
 	t.Parallel()
 	b := newTouchBench(t, "redis-text-status")
-	b.store.own = newOwnReads(time.Hour)
+	b.store.own = known.NewReads(time.Hour)
 	pass := b.metPass(time.Minute, "round")
 	stop := b.loop(100*time.Millisecond, "round")
 	defer stop()

@@ -15,6 +15,7 @@ import (
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
 	"dedup-dashboard/internal/markers/redis/events"
+	"dedup-dashboard/internal/markers/redis/known"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -23,7 +24,7 @@ type store struct {
 	layout  *layout.Layout
 	servers *client.Servers
 	explain client.Explainer
-	own     *ownReads
+	own     *known.Reads
 	// events follows the store's notifications; nil where nobody asked for them.
 	events *events.Listener
 
@@ -47,7 +48,7 @@ func (k Kind) Open(c markers.Config, log *slog.Logger) (markers.Store, error) {
 		e.Patterns = append(e.Patterns, client.ACLPattern(p.Raw.Text))
 	}
 	e.Patterns = append(e.Patterns, client.ACLPattern(reportedPrefix+"*"))
-	s := &store{layout: l, servers: client.Open(c.Redis, options), rounds: pace.Rounds{Log: log}, explain: e, own: newOwnReads(max(c.TTL.Done, time.Hour))}
+	s := &store{layout: l, servers: client.Open(c.Redis, options), rounds: pace.Rounds{Log: log}, explain: e, own: known.NewReads(max(c.TTL.Done, time.Hour))}
 	if c.Events {
 		s.events = events.NewListener(l, s.servers.One(), log, e)
 		s.servers.One().AddHook(s.events.Missed)

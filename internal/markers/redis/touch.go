@@ -3,10 +3,8 @@ package redis
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +12,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/codec"
 	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/known"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -25,8 +24,6 @@ const (
 	// touchSlack is how much later than it was done a marker must have been touched. Redis counts idle time in whole seconds
 	// on a clock that it moves once a second.
 	touchSlack = 3 * time.Second
-	// ownReadsKept bounds the keys that are remembered as read by ourselves.
-	ownReadsKept = 50_000
 	// sharedRefs is the count of references of a value that the server shares between keys: OBJ_SHARED_REFCOUNT in Redis' server.h.
 	sharedRefs = 1<<31 - 1
 )
@@ -37,7 +34,7 @@ type touch struct {
 	// able is whether the scheme's consumers touch a marker that they meet.
 	able    bool
 	ttl     time.Duration
-	own     *ownReads
+	own     *known.Reads
 	offered int
 	keys    []string
 	// found adds up what the samples of all servers tell; sampled says that there was one.
@@ -58,7 +55,7 @@ func newTouch(l *layout.Layout) *touch {
 
 // offer takes a marker that its life has told to be done into the sample, each with the same chance. Its value was not read.
 func (t *touch) offer(key string, e expiry) {
-	if !t.able || t.age(e) < touchAge || t.own.has(key) {
+	if !t.able || t.age(e) < touchAge || t.own.Has(key) {
 		return
 	}
 	t.offered++
@@ -115,7 +112,7 @@ func (t *touch) result() *dedup.Touched {
 // refusal says why idle times tell nothing on this server now.
 func (t *touch) refusal(now client.Info) string {
 	switch {
-	case t.own.overflowed():
+	case t.own.Overflowed():
 		return "the dashboard itself has read too many done markers"
 	case now["role"] != "master":
 		return "the server is a replica: what consumers ask its primary for does not show on it"
@@ -168,7 +165,7 @@ func (t *touch) ask(ctx context.Context, conn *redis.Conn, keys []string, oldest
 			return nil
 		}
 		age := t.age(expiry{b.absolute(ends[i].Val(), now.UnixMilli()), now.UnixMilli()})
-		if idle[i].Err() != nil || ends[i].Err() != nil || ends[i].Val() < 0 || age < touchAge || age > oldest || t.own.has(keys[i]) {
+		if idle[i].Err() != nil || ends[i].Err() != nil || ends[i].Val() < 0 || age < touchAge || age > oldest || t.own.Has(keys[i]) {
 			continue
 		}
 		out.Sampled++
@@ -196,69 +193,4 @@ func (w *walk) sampled(ctx context.Context) error {
 		return fmt.Errorf("ask for idle times: %w", err)
 	}
 	return w.pace.Rest(ctx)
-}
-
-// ownReads remembers the keys whose values we have read beside the walk, for as long as a done marker lives: their idle time
-// is our doing. The nil value remembers nothing. It is safe for concurrent use.
-type ownReads struct {
-	mu       sync.Mutex
-	seed     maphash.Seed
-	life     time.Duration
-	now, old map[uint64]struct{}
-	turned   time.Time
-	fullAt   time.Time
-	reads    uint64
-}
-
-func newOwnReads(life time.Duration) *ownReads {
-	return &ownReads{seed: maphash.MakeSeed(), life: life, now: map[uint64]struct{}{}, turned: time.Now()}
-}
-
-// add remembers keys that are read; without keys it notes that others are.
-func (o *ownReads) add(keys ...string) {
-	if o == nil {
-		return
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.reads++
-	if time.Since(o.turned) > o.life {
-		o.now, o.old, o.turned = map[uint64]struct{}{}, o.now, time.Now()
-	}
-	for _, key := range keys {
-		if len(o.now) >= ownReadsKept {
-			o.fullAt = time.Now()
-			return
-		}
-		o.now[maphash.String(o.seed, key)] = struct{}{}
-	}
-}
-
-// count returns how often anything was read so far.
-func (o *ownReads) count() uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.reads
-}
-
-func (o *ownReads) has(key string) bool {
-	if o == nil {
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	h := maphash.String(o.seed, key)
-	_, now := o.now[h]
-	_, old := o.old[h]
-	return now || old
-}
-
-// overflowed reports whether keys were read that are not remembered and may still be there.
-func (o *ownReads) overflowed() bool {
-	if o == nil {
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return !o.fullAt.IsZero() && time.Since(o.fullAt) <= o.life
 }

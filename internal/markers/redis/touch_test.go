@@ -13,6 +13,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers"
 	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/known"
 	"dedup-dashboard/internal/secret"
 	"dedup-dashboard/lab/servers"
 	"dedup-dashboard/lab/servers/serverstest"
@@ -178,8 +179,8 @@ func TestWhereIdleTimesTellNothingThatIsSaid(t *testing.T) {
 		"a server that restarted":             {nil, "done", 0, "running for too short a time"},
 		"one that restarted since they ended": {nil, "done", 30 * time.Minute, "running for too short a time"},
 		"too much that we have read": {func(b *touchBench) {
-			for i := range ownReadsKept + 1 {
-				b.store.own.add(fmt.Sprint(i))
+			for i := range known.MostReads + 1 {
+				b.store.own.Add(fmt.Sprint(i))
 			}
 		}, "done", week, "itself has read too many"},
 		"a server that is saving": {func(b *touchBench) {
@@ -243,25 +244,5 @@ func TestOtherSchemesTellNothingByIdleTimes(t *testing.T) {
 	b.put("hit", 20, "1", time.Hour, time.Minute)
 	if got := b.pass(week); got != nil {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestOwnReadsAreForgottenWithTheirMarkers(t *testing.T) {
-	o := newOwnReads(time.Hour)
-	o.add("a")
-	o.turned = o.turned.Add(-2 * time.Hour)
-	o.add("b")
-	if !o.has("a") || !o.has("b") {
-		t.Error("a key is forgotten too soon")
-	}
-	o.turned = o.turned.Add(-2 * time.Hour)
-	o.add("c")
-	if o.has("a") || !o.has("b") || o.overflowed() {
-		t.Error("a key is never forgotten")
-	}
-	var none *ownReads
-	none.add("a")
-	if none.has("a") || none.overflowed() {
-		t.Error("nothing remembers")
 	}
 }

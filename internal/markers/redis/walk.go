@@ -11,6 +11,7 @@ import (
 	"dedup-dashboard/internal/dedup"
 	"dedup-dashboard/internal/markers/pace"
 	"dedup-dashboard/internal/markers/redis/client"
+	"dedup-dashboard/internal/markers/redis/known"
 	"dedup-dashboard/internal/markers/redis/layout"
 )
 
@@ -36,7 +37,7 @@ type item struct {
 type walk struct {
 	layout *layout.Layout
 	tally  *tally
-	seen   *recent
+	seen   *known.Recent
 	// progressed, if set, is told of each step.
 	progressed func(dedup.Progress)
 	// limit ends the walk early once about so many keys were examined; zero walks to the end.
@@ -77,7 +78,7 @@ type part struct {
 }
 
 func newWalk(l *layout.Layout, servers *client.Servers) *walk {
-	return &walk{layout: l, tally: newTally(l), seen: newRecent(), touch: newTouch(l), servers: servers, part: &part{}}
+	return &walk{layout: l, tally: newTally(l), seen: known.NewRecent(), touch: newTouch(l), servers: servers, part: &part{}}
 }
 
 func (w *walk) newPart(n *client.Node) *part {

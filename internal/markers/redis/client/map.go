@@ -265,7 +265,7 @@ func (e *NodeError) Unwrap() error { return e.Err }
 
 // At says which node of a cluster failed.
 func (n *Node) At(err error) error {
-	if err == nil || n.ID == "" || errors.As(err, new(*NodeError)) {
+	if err == nil || n.ID == "" || errors.As(err, new(*NodeError)) || errors.Is(err, pace.ErrChanged) || errors.Is(err, pace.ErrMoved) {
 		return err
 	}
 	return &NodeError{n.Addr, err}

@@ -1,4 +1,4 @@
-package redis
+package known
 
 import (
 	"strings"
@@ -7,13 +7,13 @@ import (
 )
 
 func TestRecentTellsEachKeyOnceWithinItsReach(t *testing.T) {
-	r := newRecent()
+	r := NewRecent()
 	key := func(i int) string { return strings.Repeat("k", i%7) + time.Duration(i).String() }
 	for i := range 4 * generation {
-		if !r.add(key(i)) {
+		if !r.Add(key(i)) {
 			t.Fatalf("key %d was new", i)
 		}
-		if back := i - generation + 1; back >= 0 && r.add(key(back)) {
+		if back := i - generation + 1; back >= 0 && r.Add(key(back)) {
 			t.Fatalf("key %d was seen %d keys ago", back, generation-1)
 		}
 	}
