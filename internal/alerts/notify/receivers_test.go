@@ -137,8 +137,9 @@ func startHTTP(t *testing.T, judge func(http.ResponseWriter, *http.Request) answ
 	in := newInbox()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Errorf("read a request: %v", err)
+		if err != nil { // its sender was ended while it sent, as an Alertmanager at the end of its test: nothing was delivered
+			t.Logf("a request was cut off: %v", err)
+			return
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		in.put(delivery{uri: r.RequestURI, header: r.Header, body: body})
