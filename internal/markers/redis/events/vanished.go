@@ -79,7 +79,7 @@ func (n *newest) opened(runID string, now time.Time) {
 	n.server, n.unasked = runID, slices.Collect(maps.Keys(n.wanted))
 }
 
-// next are the markers to ask for now.
+// next are the markers that this session is to ask for.
 func (n *newest) next() []string {
 	all := n.unasked
 	n.unasked = nil
